@@ -119,7 +119,7 @@ let package = Package(
     layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
 
     // What the programs `ble` and `ble-gateway` have in common.
-    layer("ToolCore", on: ["BLEProfiles", "BLEWire"]),
+    layer("ToolCore", on: ["BLEEngine", "BLELinux", "BLEProfiles", "BLERuntime", "BLEWire"]),
 
     // The tool of the command line.
     .executableTarget(
@@ -203,7 +203,10 @@ let package = Package(
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests(
       "bleTests",
-      on: ["ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEWire"]),
+      on: [
+        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEWire",
+        "ToolCore",
+      ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     tests("BLEWireTests", on: ["BLEWire", "TestVectors"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire", "TestVectors"]),
@@ -268,7 +271,7 @@ if hasGateway {
   package.targets += [
     .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .executableTarget(
-      name: "ble-gateway", dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEKit", "BLEWire"],
+      name: "ble-gateway", dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEKit", "BLEWire", "ToolCore"],
       packageAccess: false, swiftSettings: strict),
   ]
 }
@@ -295,7 +298,7 @@ if isFuzzing {
         dependencies: [
           "BLEATT", "BLECrypto", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
           "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
-          "GatewayCore", "PeripheralDescription", "ble",
+          "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }

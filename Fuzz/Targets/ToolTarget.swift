@@ -6,6 +6,7 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 import Foundation
+import ToolCore
 
 @testable import BLERuntime
 @testable import ble
@@ -261,7 +262,7 @@ private func readCommandLine(_ input: inout FuzzInput) {
   let words = String(decoding: input.rest(), as: UTF8.self).split(separator: " ").map(String.init)
   guard let arguments = try? ParsedArguments(command, words) else { return }
   require(
-    arguments.wantsHelp || command.forwardsOptions || arguments.operands.count <= command.operands.count,
+    arguments.wantsHelp || arguments.operands.count <= command.operands.count,
     "\(arguments.operands.count) operands")
   for option in command.options {
     _ = arguments.has(option.name)

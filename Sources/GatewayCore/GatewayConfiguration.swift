@@ -111,6 +111,9 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
   /// Subscribed values that are kept while the broker is away. One takes 200 to 1,800 octets.
   public var keptValues = 10_000
 
+  /// The numbers of values that can be kept.
+  public static let keptValuesRange = 1...1_000_000
+
   public init() {}
 
   enum CodingKeys: String, CodingKey, CaseIterable {
@@ -175,7 +178,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
     if !(1...3600 ~= advertisementInterval) {
       try reject("advertisementInterval: \(advertisementInterval) is not 1 to 3600 seconds")
     }
-    if !(1...1_000_000 ~= keptValues) { try reject("keptValues: \(keptValues) is not 1 to 1000000") }
+    if !(Self.keptValuesRange ~= keptValues) { try reject("keptValues: \(keptValues) is not 1 to 1000000") }
     for (index, device) in devices.enumerated() where device.subscribe.isEmpty {
       try reject("devices[\(index)]: 'subscribe' is empty; name characteristics as 181A/2A6E")
     }

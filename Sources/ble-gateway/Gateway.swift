@@ -3,10 +3,10 @@ import BLEKit
 import BLEWire
 import Foundation
 import GatewayCore
+import ToolCore
 
 /// The gateway: scans, decides with the other gateways which devices it serves, and publishes.
 actor Gateway {
-  static let version = "0.1.0"
   /// Other gateways that are remembered, to decide which one answers for devices that none hears.
   private static let gatewayLimit = 256
   /// How long the broker may take for the last values. With ``MQTTClient/endTime`` and the end of the links the program ends in two
@@ -311,7 +311,7 @@ actor Gateway {
   }
 
   private func publishCounters() {
-    var counters = Messages.Counters(version: Self.version)
+    var counters = Messages.Counters(version: ProgramVersion.text)
     counters.adapter = adapter.address?.octets.description
     counters.devices = claims.count
     counters.connected = connections.connectedCount

@@ -1,6 +1,7 @@
 import BLEKit
 import Foundation
 import GatewayCore
+import ToolCore
 
 /// The program `ble-gateway`, which `ble gateway` starts.
 @main
@@ -40,6 +41,8 @@ struct GatewayTool {
       return (nil, 0)
     } catch let error as GatewayError {
       return (error.text, error.exitStatus)
+    } catch let error as ToolError {
+      return (error.description, error.status)
     } catch let error as AdapterError {
       return (error.text, error.exitStatus)
     } catch let error as BLEError where error.kind != .cancelled {
@@ -50,18 +53,30 @@ struct GatewayTool {
     }
   }
 
+  private static let program = GatewayDeclaration.program(run: serve)
+
   private static func run() async throws {
-    let options = try Options(CommandLine.arguments.dropFirst())
-    if options.wantsHelp { return print(Options.help) }
-    if options.wantsVersion { return print("ble-gateway \(Gateway.version)") }
-    if options.onlyChecks { return print("the configuration is valid") }
-    let adapter = Adapter(AdapterOptions(transport: options.transport, snoop: options.snoop))
+    guard case .command(let command) = program.form else { return }
+    let arguments = try ParsedArguments(command, CommandLine.arguments.dropFirst())
+    if arguments.wantsHelp { return print(HelpText.text(of: program)) }
+    if arguments.has("version") { return print("ble-gateway \(ProgramVersion.text)") }
+    if arguments.has("man") { return print(ManualPage.text(of: program), terminator: "") }
+    if let shell = arguments.value("completions") {
+      return print(Completions.script(for: shell, program), terminator: "")
+    }
+    try await command.run(arguments)
+  }
+
+  @Sendable private static func serve(_ arguments: ParsedArguments) async throws {
+    let configuration = try GatewayConfiguration(arguments)
+    if arguments.has("check") { return print("the configuration is valid") }
+    let adapter = Adapter(try arguments.adapterOptions())
     do {
       try await adapter.waitUntilPoweredOn(timeout: .seconds(10))
     } catch {
       if let reason = adapter.stateReason, error.kind != .cancelled { throw reason }
       throw error
     }
-    try await Gateway(options.configuration, adapter: adapter).run()
+    try await Gateway(configuration, adapter: adapter).run()
   }
 }

@@ -1,11 +1,31 @@
 import BLEKit
 import Foundation
 import Synchronization
+import ToolCore
 
 /// The tool `ble`: its commands and the way it ends.
 @main
 struct BLETool {
-  static let version = "0.1.0"
+  static let program = ProgramDeclaration(
+    name: "ble", summary: "Bluetooth Low Energy from the command line",
+    details: [
+      "Bluetooth Low Energy from the command line: this machine's adapters, any HCI controller on a serial line or socket, and a "
+        + "simulated radio."
+    ],
+    form: .commands(commands),
+    exitStatus:
+      "0 for success, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file that cannot be "
+      + "read, 68 for a device that was not found, 69 without a usable adapter, 73 for a file that cannot be written, 74 for an adapter "
+      + "that does not answer or output that cannot be written, such as on a full disk, 75 for an adapter that another program uses, 76 "
+      + "for a request that the device rejected, 77 without permission, 141 where the reader of standard output has closed it. SIGINT "
+      + "(Control-C) and SIGTERM end the command, its links and its advertisement; the status is 130 or 143: 128 and the number of the "
+      + "signal.",
+    environment: [
+      ("BLE_TRANSPORT", "The controller of commands without --transport."),
+      ("BLE_SNOOP", "The packet trace of commands without --snoop."), ("BLE_BONDS", "The file of the bonds."),
+      ("NO_COLOR", "Output without colours."),
+    ],
+    seeAlso: ["ble-gateway(1)", "btmon(1)", "bluetoothctl(1)", "wireshark(1)"])
 
   /// In the order of the help.
   static let commands: [CommandDeclaration] = [
@@ -68,13 +88,13 @@ struct BLETool {
   private static func run(_ words: [String]) async throws {
     guard let name = words.first else { throw ToolError.usage("a command is missing") }
     switch name {
-    case "--help", "-h": return Output.line(HelpText.tool(commands))
-    case "--version": return Output.line("ble \(version)")
+    case "--help", "-h": return Output.line(HelpText.text(of: program))
+    case "--version": return Output.line("ble \(ProgramVersion.text)")
     default: break
     }
     let command = try command(name)
     let arguments = try ParsedArguments(command, words.dropFirst())
-    if arguments.wantsHelp { return Output.line(HelpText.command(command)) }
+    if arguments.wantsHelp { return Output.line(HelpText.text(of: command)) }
     try await command.run(arguments)
   }
 
@@ -139,8 +159,8 @@ enum HelpCommand {
     name: "help", summary: "prints the commands, or the help of one",
     operands: [.init(name: "COMMAND", help: "the command, such as scan", isRequired: false, isCommand: true)],
     run: { arguments in
-      guard let name = arguments.operand(0) else { return Output.line(HelpText.tool(BLETool.commands)) }
-      Output.line(HelpText.command(try BLETool.command(name)))
+      guard let name = arguments.operand(0) else { return Output.line(HelpText.text(of: BLETool.program)) }
+      Output.line(HelpText.text(of: try BLETool.command(name)))
     })
 }
 
@@ -151,7 +171,7 @@ enum CompletionsCommand {
     operands: [.init(name: "SHELL", help: "bash, zsh or fish", values: Completions.shells)],
     examples: [.init(commandLine: "source <(ble completions bash)", effect: "completes ble in this shell")],
     run: { arguments in
-      Output.text(Completions.script(for: arguments.operand(0) ?? "bash", BLETool.commands))
+      Output.text(Completions.script(for: arguments.operand(0) ?? "bash", BLETool.program))
     })
 }
 
@@ -160,5 +180,5 @@ enum ManualPageCommand {
   static let declaration = CommandDeclaration(
     name: "man", summary: "prints the manual page in the format of man",
     examples: [.init(commandLine: "ble man | man -l -", effect: "shows it")],
-    run: { _ in Output.text(ManualPage.text(BLETool.commands)) })
+    run: { _ in Output.text(ManualPage.text(of: BLETool.program)) })
 }

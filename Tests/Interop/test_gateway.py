@@ -341,8 +341,35 @@ def test_the_tool_starts_the_gateway(tmp_path):
     command = [*product("ble"), "gateway", "--id", "kitchen"]
     done = subprocess.run([*command, "--check"], env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert (done.returncode, done.stdout) == (0, "the configuration is valid\n"), done.stderr
-    done = subprocess.run([*command, "--brokr"], env=environment, capture_output=True, text=True, timeout=LIMIT)
-    assert done.returncode == 78 and "unknown option '--brokr'" in done.stderr
+    # Both programs have one declaration of the command line.
+    for words in (command, product("ble-gateway")):
+        done = subprocess.run([*words, "--brokr"], env=environment, capture_output=True, text=True, timeout=LIMIT)
+        assert done.returncode == 64 and "unknown option --brokr. Did you mean --broker?\nusage: ble" in done.stderr
+
+
+def test_the_tool_has_the_help_of_a_gateway_that_is_not_installed(tmp_path):
+    tool = shutil.copy(product("ble")[0], tmp_path / "ble")
+    environment = {**os.environ, "PATH": "/nowhere"}
+    done = subprocess.run([tool, "gateway", "--help"], env=environment, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0 and "usage: ble gateway [OPTIONS]" in done.stdout and "--broker HOST[:PORT]" in done.stdout
+    done = subprocess.run([tool, "gateway", "--id", "a"], env=environment, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 69 and "ble-gateway is not installed" in done.stderr
+
+
+def test_manual_page_and_completions_are_well_formed(tmp_path):
+    def output(*words):
+        return subprocess.run([*product("ble-gateway"), *words], capture_output=True, text=True, timeout=LIMIT, check=True).stdout
+
+    for shell in ("zsh", "fish"):
+        assert "kept-values" in output("--completions", shell)
+    script = tmp_path / "gateway.bash"
+    script.write_text(output("--completions", "bash"))
+    complete = f"source {script}; COMP_WORDS=(ble-gateway --kep); COMP_CWORD=1; _ble_gateway; echo ${{COMPREPLY[@]}}"
+    assert subprocess.run(["bash", "-c", complete], capture_output=True, text=True, check=True).stdout.strip() == "--kept-values"
+    if shutil.which("groff"):
+        page = output("--man")
+        shown = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, check=True)
+        assert shown.stderr == "" and "thermometers" in shown.stdout
 
 
 def test_a_rejected_password_ends_the_gateway_with_a_remedy(air, tmp_path):

@@ -1,4 +1,5 @@
 import Testing
+import ToolCore
 
 @testable import ble
 
@@ -87,20 +88,20 @@ struct CommandLineTests {
   @Test(arguments: BLETool.commands.map(\.name))
   func eachHelpFitsEightyColumns(name: String) throws {
     let command = try #require(BLETool.commands.first { $0.name == name })
-    for line in HelpText.command(command).split(separator: "\n") where !line.hasPrefix("  ble ") {
+    for line in HelpText.text(of: command).split(separator: "\n") where !line.hasPrefix("  ble ") {
       #expect(line.count <= 80, "\(line)")
     }
   }
 
   @Test func theHelpOfTheToolHasEachCommand() {
-    let help = HelpText.tool(BLETool.commands)
+    let help = HelpText.text(of: BLETool.program)
     for command in BLETool.commands { #expect(help.contains("  \(command.name) ")) }
     #expect(help.split(separator: "\n").allSatisfy { $0.count <= 80 })
     #expect(Set(BLETool.commands.map(\.name)).count == BLETool.commands.count)
   }
 
   @Test func theManualPageHasEachCommandAndOptionAndNoBareHyphenOrRequest() {
-    let page = ManualPage.text(BLETool.commands)
+    let page = ManualPage.text(of: BLETool.program)
     for command in BLETool.commands {
       #expect(page.contains(".SS ble \(command.name)"))
       for option in command.options { #expect(page.contains("\\-\\-\(option.name.replacing("-", with: "\\-"))")) }
@@ -111,9 +112,20 @@ struct CommandLineTests {
     }
   }
 
+  @Test func theManualPageOfTheGatewayHasEachOption() {
+    let program = GatewayDeclaration.program { _ in }
+    let page = ManualPage.text(of: program)
+    #expect(page.hasPrefix(".TH BLE\\-GATEWAY 1 ") && page.contains("\nble\\-gateway \\- gateway from"))
+    for option in BLETool.commands.first(where: { $0.name == "gateway" })?.options ?? [] {
+      #expect(page.contains("\\-\\-\(option.name.replacing("-", with: "\\-"))"))
+      for shell in Completions.shells { #expect(Completions.script(for: shell, program).contains(option.name)) }
+    }
+    #expect(page.contains(".BR ble (1),\n.BR mosquitto (8)\n"))
+  }
+
   @Test(arguments: Completions.shells)
   func theCompletionsHaveEachCommandAndOption(shell: String) {
-    let script = Completions.script(for: shell, BLETool.commands)
+    let script = Completions.script(for: shell, BLETool.program)
     for command in BLETool.commands {
       #expect(script.contains(command.name))
       for option in command.options {

@@ -2,6 +2,7 @@ import BLEGAP
 import BLEKit
 import BLEWire
 import Testing
+import ToolCore
 
 @testable import ble
 

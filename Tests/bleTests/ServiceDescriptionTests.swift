@@ -2,6 +2,7 @@ import BLEKit
 import BLEWire
 import Foundation
 import Testing
+import ToolCore
 
 @testable import ble
 

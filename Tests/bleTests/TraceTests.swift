@@ -5,6 +5,7 @@ import BLESMP
 import BLEWire
 import Foundation
 import Testing
+import ToolCore
 
 @testable import ble
 

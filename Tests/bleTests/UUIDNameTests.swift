@@ -1,5 +1,6 @@
 import BLEWire
 import Testing
+import ToolCore
 
 @testable import BLEKit
 @testable import ble

@@ -2,6 +2,7 @@ import BLEAssignedNumbers
 import BLEKit
 import BLEWire
 import Synchronization
+import ToolCore
 
 /// The adapter of a command, and the search for a device.
 enum AdapterUse {

@@ -1,6 +1,7 @@
 import BLEKit
 import BLEWire
 import Foundation
+import ToolCore
 
 /// `ble bench`: throughput and latency between two machines that run it.
 enum BenchCommand {

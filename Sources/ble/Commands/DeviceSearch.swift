@@ -1,6 +1,7 @@
 import BLEGAP
 import BLEKit
 import BLEWire
+import ToolCore
 
 /// The search for the device that the user has named, in the results of a scan.
 ///

@@ -2,6 +2,7 @@ import BLEHCI
 import BLEKit
 import BLEWire
 import Foundation
+import ToolCore
 
 /// `ble doctor`: whether Bluetooth works here, and what to do where it does not.
 enum DoctorCommand {

@@ -1,27 +1,17 @@
 import Foundation
+import ToolCore
 
-/// `ble gateway`: starts the program `ble-gateway`, which is a package of its own because it needs a library for MQTT.
+/// `ble gateway`: starts the program `ble-gateway`, which is a package of its own because it needs a library for MQTT. Its command line is
+/// checked here, and its help is here where it is not installed.
 enum GatewayCommand {
-  static let declaration = CommandDeclaration(
-    name: "gateway", summary: "publishes advertisements and values at an MQTT broker",
-    details: [
-      "It starts the program ble-gateway, from the folder of this program or from PATH, with the same words. ble gateway --help has "
-        + "its options."
-    ],
-    operands: [.init(name: "WORD...", help: "the options of ble-gateway", isRequired: false)],
-    examples: [
-      .init(
-        commandLine: "ble gateway --broker mqtt.local --subscribe 181A/2A6E",
-        effect: "publishes what the thermometers in range say")
-    ],
-    forwardsOptions: true, run: run)
+  static let declaration = GatewayDeclaration.command(invocation: "ble gateway", run: run)
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     guard let path = path() else {
       throw ToolError(
         description: "ble-gateway is not installed. Run: make gateway, or install the package ble-gateway", status: 69)
     }
-    let words = [path] + arguments.operands
+    let words = [path] + arguments.words
     var pointers: [UnsafeMutablePointer<CChar>?] = words.map { unsafe strdup($0) } + [nil]
     // The signals that this program ignores or this thread blocks would be ignored or blocked in the next program, too.
     for number in [SIGINT, SIGTERM, SIGPIPE] { signal(number, SIG_DFL) }

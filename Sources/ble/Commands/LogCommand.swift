@@ -1,6 +1,7 @@
 import BLEHCI
 import BLEWire
 import Foundation
+import ToolCore
 
 /// `ble log`: a packet trace in plain words, or as a picture.
 enum LogCommand {

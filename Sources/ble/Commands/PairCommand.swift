@@ -1,6 +1,7 @@
 import BLEEngine
 import BLEKit
 import BLEWire
+import ToolCore
 
 /// `ble pair` and `ble bonds`: pairing, and the bonds of this user.
 enum PairCommand {
@@ -123,6 +124,6 @@ enum PairCommand {
   /// The devices in the file beside the bonds.
   private static func remembered(_ arguments: ParsedArguments) throws -> [DeviceAddress] {
     let bonds = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
-    return DeviceStorage.standard.path(beside: bonds).map { RememberedDevices(path: $0).all } ?? []
+    return AdapterOptions.DeviceStorage.standard.path(beside: bonds).map { RememberedDevices(path: $0).all } ?? []
   }
 }

@@ -2,6 +2,7 @@ import BLEHCI
 import BLEVirtual
 import BLEVirtualServer
 import Foundation
+import ToolCore
 
 /// `ble radio`: a simulated radio for hosts in other programs.
 enum RadioCommand {

@@ -1,6 +1,7 @@
 import BLEKit
 import BLEWire
 import Foundation
+import ToolCore
 
 /// `ble scan`: the devices in range.
 enum ScanCommand {

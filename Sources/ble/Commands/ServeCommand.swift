@@ -5,6 +5,7 @@ import BLEKit
 import BLEWire
 import Foundation
 import Synchronization
+import ToolCore
 
 /// `ble serve`: a peripheral from a description in a file.
 enum ServeCommand {

@@ -1,6 +1,7 @@
 import BLEKit
 import BLEWire
 import Foundation
+import ToolCore
 
 /// The peripheral that a file describes: its name, its advertisement, its services with their values.
 ///

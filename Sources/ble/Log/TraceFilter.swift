@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import ToolCore
 
 /// The entries of a trace that the options of `ble log` select.
 struct TraceFilter {

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+import ToolCore
 
 /// The lines of standard input, which a thread of its own reads: the call blocks. A line that nobody waits for is dropped.
 enum StandardInput {

@@ -1,5 +1,6 @@
 import BLEAssignedNumbers
 import BLEWire
+import ToolCore
 
 /// UUIDs as people write them: digits, or the name that the Bluetooth SIG or a vendor has given.
 enum UUIDName {

@@ -1,6 +1,7 @@
 import BLEAssignedNumbers
 import BLEProfiles
 import BLEWire
+import ToolCore
 
 /// The value of a characteristic or descriptor in plain words (GATT Specification Supplement).
 ///

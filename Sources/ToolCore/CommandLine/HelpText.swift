@@ -1,24 +1,21 @@
 /// The text of `--help`, at most 80 columns wide.
-enum HelpText {
-  static let width = 80
+public enum HelpText {
+  package static let width = 80
 
-  /// The help of the tool: its commands.
-  static func tool(_ commands: [CommandDeclaration]) -> String {
-    let rows = commands.map { ($0.name, $0.summary) }
-    return """
-      usage: ble COMMAND [OPTIONS] [OPERANDS]
-
-      Bluetooth Low Energy from the command line: this machine's adapters, any HCI
-      controller, and a simulated radio.
-
-      \(list(rows))
-
-      Help of a command: ble COMMAND --help
-      """
+  /// The help of a program: its commands, or the options of its only one.
+  public static func text(of program: ProgramDeclaration) -> String {
+    switch program.form {
+    case .command(let command): return text(of: command)
+    case .commands(let commands):
+      let sections =
+        ["usage: \(program.name) COMMAND [OPTIONS] [OPERANDS]"] + program.details.map { wrapped($0) }
+        + [list(commands.map { ($0.name, $0.summary) }), "Help of a command: \(program.name) COMMAND --help"]
+      return sections.joined(separator: "\n\n")
+    }
   }
 
   /// The help of one command.
-  static func command(_ command: CommandDeclaration) -> String {
+  public static func text(of command: CommandDeclaration) -> String {
     var sections = ["usage: \(command.usage)", wrapped("\(command.summary).")]
     sections += command.details.map { wrapped($0) }
     if !command.operands.isEmpty { sections.append(list(command.operands.map { ($0.name, $0.help) })) }
@@ -48,7 +45,7 @@ enum HelpText {
   }
 
   /// `text` in lines of at most ``width`` columns, each behind `indent` spaces.
-  static func wrapped(_ text: String, indent: Int = 0) -> String {
+  package static func wrapped(_ text: String, indent: Int = 0) -> String {
     let margin = String(repeating: " ", count: indent)
     var lines: [String] = []
     var line = ""

@@ -1,0 +1,66 @@
+public import BLEEngine
+import BLELinux
+import BLERuntime
+import BLEWire
+
+/// The options of the adapter, which the programs have in common.
+extension ParsedArguments {
+  /// The transport of the adapter: `--transport`, else `BLE_TRANSPORT`, else that of the machine.
+  public var transport: String { value("transport") ?? Environment.value("BLE_TRANSPORT") ?? "linux" }
+
+  /// The transport in the form that the names of files have.
+  ///
+  /// - Throws: ``ToolError`` where it is malformed.
+  package func canonicalTransport() throws(ToolError) -> String {
+    do throws(TransportError) { return "\(try TransportSpec(parsing: transport))" } catch {
+      throw ToolError(description: "\(error)", status: AdapterError(error).exitStatus)
+    }
+  }
+
+  /// The options of the adapter that the command line names.
+  public func adapterOptions(deviceName: String? = nil, appearance: UInt16? = nil) throws(ToolError) -> AdapterOptions {
+    var options = AdapterOptions(
+      transport: value("transport"), snoop: value("snoop"), deviceName: deviceName, appearance: appearance)
+    guard let text = value("address") else { return options }
+    guard let address = DeviceAddress(text, kind: .random), address.isIdentityAddress else {
+      throw .usage(
+        "--address takes a static random address, such as C0:11:22:33:44:55, not '\(text)'", of: command)
+    }
+    options.address = .staticRandom(address.octets.value)
+    return options
+  }
+
+  /// A command line for the adapter of this one: `ble pair Lamp --transport linux:hci1`.
+  public func commandLine(_ words: String...) -> String {
+    let adapter = ["transport", "address"].flatMap { name in value(name).map { ["--\(name)", $0] } ?? [] }
+    return (["ble"] + words + adapter).map(Self.quoted).joined(separator: " ")
+  }
+
+  /// A word as a shell takes it.
+  private static func quoted(_ word: String) -> String {
+    let isPlain = word.utf8.allSatisfy { octet in
+      switch octet {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+      default: "-_.,:/@%+=".utf8.contains(octet)
+      }
+    }
+    return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }
+}
+
+extension CommandDeclaration.Option {
+  public static let json = flag("json", "prints JSON, one object a line")
+  public static let transport = value(
+    "transport", "SPEC",
+    "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux)")
+  public static let snoop = value(
+    "snoop", "FILE", "writes the HCI packets to FILE in the btsnoop format (BLE_SNOOP, else none)", isFile: true)
+  public static let address = value(
+    "address", "ADDRESS",
+    "the static random address of this host, such as C0:11:22:33:44:55, instead of the address of the controller")
+  public static let timeout = value("timeout", "SECONDS", "seconds until a device is found and connected (30)")
+
+  /// The options of every command that uses an adapter.
+  public static let adapter = [transport, snoop, address]
+}
