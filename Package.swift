@@ -126,7 +126,7 @@ let package = Package(
       name: "ble",
       dependencies: [
         "BLEAssignedNumbers", "BLEATT", "BLEEngine", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
+        "BLEProfiles", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.

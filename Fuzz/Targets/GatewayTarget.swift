@@ -25,8 +25,7 @@ func fuzzGateway(_ input: inout FuzzInput) {
 }
 
 private func readConfiguration(_ octets: [UInt8]) {
-  guard let configuration = try? JSONDecoder().decode(GatewayConfiguration.self, from: Data(octets)),
-    (try? configuration.check()) != nil
+  guard let configuration = try? GatewayConfiguration(octets, of: "input"), (try? configuration.check()) != nil
   else { return }
   let topics = Topics(prefix: configuration.prefix, gateway: configuration.identifier)
   requireTopic(topics.status, of: topics)

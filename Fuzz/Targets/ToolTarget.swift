@@ -5,7 +5,6 @@ import BLEKit
 import BLEL2CAP
 import BLESMP
 import BLEWire
-import Foundation
 import ToolCore
 
 @testable import BLERuntime
@@ -170,9 +169,9 @@ private func record(_ kind: UInt8, _ input: inout FuzzInput) -> [UInt8] {
 // MARK: Descriptions
 
 private func readDescription(_ octets: [UInt8]) {
-  guard let description = try? ServiceDescription(Data(octets), of: "input") else { return }
+  guard let description = try? ServiceDescription(octets, of: "input") else { return }
   require(description.hasStructure(of: description), "a description has another structure than itself")
-  guard let services = try? ServedValues(description).services() else { return }
+  let services = ServedValues(description).services()
   require(services.count == description.services.count, "another number of services")
   for (service, described) in zip(services, description.services) {
     require(service.characteristics.count == described.characteristics.count, "another number of characteristics")
@@ -198,17 +197,18 @@ private func misspell(_ input: inout FuzzInput) {
     if number < fields.count { text += "\"\(number == index ? name : fields[number])\"" }
     number += 1
   }
-  let isAccepted = (try? ServiceDescription(Data(text.utf8), of: "input")) != nil
+  let isAccepted = (try? ServiceDescription(Array(text.utf8), of: "input")) != nil
   require(isAccepted == (name == fields[index]), "the field \(name) is \(isAccepted ? "accepted" : "rejected")")
 }
 
 /// The fields of ``template``, in their order.
 private let fields = [
-  "name", "appearance", "advertise", "services", "uuid", "primary", "characteristics", "uuid", "properties", "value",
-  "security", "description",
+  "name", "appearance", "passkey", "advertise", "services", "uuid", "primary", "characteristics", "uuid", "properties",
+  "value", "security", "description",
 ]
 private let template = [
-  "{", #": "Lamp", "#, ": 768, ", #": ["180F"], "#, ": [{", #": "180F", "#, ": true, ", ": [{", #": "2A19", "#,
+  "{", #": "Lamp", "#, ": 768, ", #": "012345", "#, #": ["180F"], "#, ": [{", #": "180F", "#, ": true, ", ": [{",
+  #": "2A19", "#,
   #": ["read"], "#, #": "64", "#, #": "encrypted", "#, #": "level"}]}]}"#,
 ]
 

@@ -1,10 +1,10 @@
 public import BLEWire
-import Foundation
+import ToolCore
 
 /// The configuration of a gateway: a JSON file, or the options of the command line.
-public struct GatewayConfiguration: Codable, Equatable, Sendable {
+public struct GatewayConfiguration: Equatable, Sendable {
   /// Where the broker is, and how the gateway logs in.
-  public struct Broker: Codable, Equatable, Sendable {
+  public struct Broker: Equatable, Sendable {
     public var host = "localhost"
     /// 1883, or 8883 with TLS, where it is nil.
     public var port: UInt16?
@@ -16,16 +16,13 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
 
     public init() {}
 
-    enum CodingKeys: String, CodingKey, CaseIterable { case host, port, username, passwordFile, certificateAuthorities }
-
-    public init(from decoder: any Decoder) throws {
-      try rejectUnknownKeys(of: decoder, known: CodingKeys.self)
-      let values = try decoder.container(keyedBy: CodingKeys.self)
-      host = try values.decodeIfPresent(String.self, forKey: .host) ?? host
-      port = try values.decodeIfPresent(UInt16.self, forKey: .port)
-      username = try values.decodeIfPresent(String.self, forKey: .username)
-      passwordFile = try values.decodeIfPresent(String.self, forKey: .passwordFile)
-      certificateAuthorities = try values.decodeIfPresent(String.self, forKey: .certificateAuthorities)
+    init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+      let fields = try value.fields(["host", "port", "username", "passwordFile", "certificateAuthorities"])
+      host = try fields["host"]?.text() ?? host
+      port = try fields["port"]?.number(in: 1...UInt16.max)
+      username = try fields["username"]?.text()
+      passwordFile = try fields["passwordFile"]?.text()
+      certificateAuthorities = try fields["certificateAuthorities"]?.text()
     }
 
     /// The port that is used.
@@ -33,7 +30,7 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
   }
 
   /// A characteristic whose values are published: `181A/2A6E`.
-  public struct Subscription: Codable, Hashable, Sendable, CustomStringConvertible {
+  public struct Subscription: Hashable, Sendable, CustomStringConvertible {
     public var service: BluetoothUUID
     public var characteristic: BluetoothUUID
 
@@ -47,26 +44,19 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
       self.characteristic = characteristic
     }
 
-    public init(from decoder: any Decoder) throws {
-      let value = try decoder.singleValueContainer()
-      let text = try value.decode(String.self)
+    init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+      let text = try value.text()
       guard let subscription = Self(text) else {
-        throw DecodingError.dataCorruptedError(
-          in: value, debugDescription: "'\(text)' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E")
+        throw value.fault("'\(String(printable: text.prefix(80)))' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E")
       }
       self = subscription
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-      var value = encoder.singleValueContainer()
-      try value.encode(description)
     }
 
     public var description: String { "\(service.uuidString)/\(characteristic.uuidString)" }
   }
 
   /// Devices to which the gateway connects, and the values that it subscribes to there.
-  public struct Device: Codable, Equatable, Sendable {
+  public struct Device: Equatable, Sendable {
     /// The address with its kind: `F0:F1:F2:F3:F4:F5` is a public address, `F0:F1:F2:F3:F4:F5-random` a random one.
     public var address: String?
     /// The name in the advertisement. Without address and name: every device that advertises a service of `subscribe`.
@@ -79,20 +69,23 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
       self.subscribe = subscribe
     }
 
-    enum CodingKeys: String, CodingKey, CaseIterable { case address, name, subscribe }
+    init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+      let fields = try value.fields(["address", "name", "subscribe"])
+      address = try fields["address"].map(Self.address)
+      name = try fields["name"]?.text()
+      let list = try fields.required("subscribe")
+      subscribe = try list.list { value throws(ConfigurationFault) in try Subscription(value) }
+      if subscribe.isEmpty { throw list.fault("it is empty; name characteristics as 181A/2A6E") }
+    }
 
-    public init(from decoder: any Decoder) throws {
-      try rejectUnknownKeys(of: decoder, known: CodingKeys.self)
-      let values = try decoder.container(keyedBy: CodingKeys.self)
-      address = try values.decodeIfPresent(String.self, forKey: .address)
-      name = try values.decodeIfPresent(String.self, forKey: .name)
-      subscribe = try values.decodeIfPresent([Subscription].self, forKey: .subscribe) ?? []
-      if let address, DeviceAddress(topicLevel: address) == nil {
-        throw DecodingError.dataCorruptedError(
-          forKey: .address, in: values,
-          debugDescription:
-            "'\(address)' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random")
+    private static func address(_ value: ConfigurationValue) throws(ConfigurationFault) -> String {
+      let text = try value.text()
+      guard DeviceAddress(topicLevel: text) != nil else {
+        throw value.fault(
+          "'\(String(printable: text.prefix(40)))' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random"
+        )
       }
+      return text
     }
   }
 
@@ -113,53 +106,63 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
 
   /// The numbers of values that can be kept.
   public static let keptValuesRange = 1...1_000_000
+  /// The seconds that can be between two publications.
+  static let advertisementIntervalRange = 1...3_600
 
   public init() {}
 
-  enum CodingKeys: String, CodingKey, CaseIterable {
-    case identifier, broker, prefix, homeAssistant, advertisements, advertisementInterval, devices, keptValues
-  }
-
-  public init(from decoder: any Decoder) throws {
-    try rejectUnknownKeys(of: decoder, known: CodingKeys.self)
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    identifier = try values.decodeIfPresent(String.self, forKey: .identifier) ?? identifier
-    broker = try values.decodeIfPresent(Broker.self, forKey: .broker) ?? broker
-    prefix = try values.decodeIfPresent(String.self, forKey: .prefix) ?? prefix
-    if values.contains(.homeAssistant) {
-      homeAssistant = try values.decodeIfPresent(String.self, forKey: .homeAssistant)
-    }
-    advertisements = try values.decodeIfPresent(Bool.self, forKey: .advertisements) ?? advertisements
-    advertisementInterval =
-      try values.decodeIfPresent(Int.self, forKey: .advertisementInterval) ?? advertisementInterval
-    devices = try values.decodeIfPresent([Device].self, forKey: .devices) ?? devices
-    keptValues = try values.decodeIfPresent(Int.self, forKey: .keptValues) ?? keptValues
-  }
-
   /// Reads a file.
   ///
-  /// - Throws: ``GatewayError`` with the path and the field at fault.
+  /// - Throws: ``GatewayError`` with the file, the line, the field at fault and what it takes.
   public init(file: String) throws(GatewayError) {
-    do {
-      self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: URL(fileURLWithPath: file)))
-    } catch let error as DecodingError {
-      throw GatewayError(.configuration, "\(file): \(Self.text(of: error))")
-    } catch {
-      throw GatewayError(.input, "\(file) cannot be read: \(error.localizedDescription)")
-    }
+    do throws(ConfigurationError) {
+      self = try ConfigurationValue.read(file: file) { value throws(ConfigurationFault) in try Self(value) }
+    } catch { throw GatewayError(error.kind == .unreadable ? .input : .configuration, error.description) }
   }
 
-  private static func text(of error: DecodingError) -> String {
-    func field(_ context: DecodingError.Context) -> String {
-      let path = context.codingPath.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")
-      return path.isEmpty ? "" : "\(path): "
+  /// Reads the content of a file.
+  ///
+  /// - Throws: ``GatewayError`` with the file, the line, the field at fault and what it takes.
+  public init(_ octets: [UInt8], of file: String) throws(GatewayError) {
+    do throws(ConfigurationError) {
+      self = try ConfigurationValue.read(octets, of: file) { value throws(ConfigurationFault) in try Self(value) }
+    } catch { throw GatewayError(.configuration, error.description) }
+  }
+
+  private init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+    let fields = try value.fields([
+      "identifier", "broker", "prefix", "homeAssistant", "advertisements", "advertisementInterval", "devices",
+      "keptValues",
+    ])
+    identifier = try fields["identifier"]?.text() ?? identifier
+    broker = try fields["broker"].map { value throws(ConfigurationFault) in try Broker(value) } ?? broker
+    prefix = try fields["prefix"]?.text() ?? prefix
+    // Null is none.
+    if fields.has("homeAssistant") { homeAssistant = try fields["homeAssistant"]?.text() }
+    advertisements = try fields["advertisements"]?.flag() ?? advertisements
+    advertisementInterval =
+      try fields["advertisementInterval"]?.number(in: Self.advertisementIntervalRange) ?? advertisementInterval
+    devices = try fields["devices"]?.list { value throws(ConfigurationFault) in try Device(value) } ?? devices
+    keptValues = try fields["keptValues"]?.number(in: Self.keptValuesRange) ?? keptValues
+    for (name, text) in names where !text.isEmpty || name != "identifier" {
+      if let problem = Self.problem(with: text, as: name) { throw fields[name]?.fault(problem) ?? value.fault(problem) }
     }
-    switch error {
-    case .dataCorrupted(let context): return field(context) + context.debugDescription
-    case .keyNotFound(let key, let context): return field(context) + "'\(key.stringValue)' is missing"
-    case .typeMismatch(_, let context), .valueNotFound(_, let context): return field(context) + context.debugDescription
-    @unknown default: return "\(error)"
-    }
+    if broker.host.isEmpty { throw value.fault("broker.host is empty") }
+  }
+
+  /// The fields that are parts of topics.
+  private var names: [(name: String, text: String)] {
+    [("identifier", identifier), ("prefix", prefix)] + (homeAssistant.map { [("homeAssistant", $0)] } ?? [])
+  }
+
+  /// Why a text cannot be a part of topics; nil where it can.
+  private static func problem(with text: String, as name: String) -> String? {
+    let isIdentifier = name == "identifier"
+    if isIdentifier ? Topics.isLevel(text) : Topics.isPrefix(text) { return nil }
+    let shown = String(printable: text)
+    return isIdentifier
+      ? "'\(shown)' must be a name without '/', '+' and '#'. Set one with --id NAME"
+      : "'\(shown)' is empty or has '+', '#' or an empty part"
   }
 
   /// Checks what the types do not say.
@@ -167,20 +170,16 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
   /// - Throws: ``GatewayError`` that names the field and what it takes.
   public func check() throws(GatewayError) {
     func reject(_ text: String) throws(GatewayError) { throw GatewayError(.configuration, text) }
-    if !Topics.isLevel(identifier) {
-      try reject("identifier: '\(identifier)' must be a name without '/', '+' and '#'. Set one with --id NAME")
-    }
-    if !Topics.isPrefix(prefix) { try reject("prefix: '\(prefix)' is empty or has '+', '#' or an empty part") }
-    if let homeAssistant, !Topics.isPrefix(homeAssistant) {
-      try reject("homeAssistant: '\(homeAssistant)' is empty or has '+', '#' or an empty part")
+    for (name, text) in names {
+      if let problem = Self.problem(with: text, as: name) { try reject("\(name): \(problem)") }
     }
     if broker.host.isEmpty { try reject("broker.host is empty") }
-    if !(1...3600 ~= advertisementInterval) {
+    if !(Self.advertisementIntervalRange ~= advertisementInterval) {
       try reject("advertisementInterval: \(advertisementInterval) is not 1 to 3600 seconds")
     }
     if !(Self.keptValuesRange ~= keptValues) { try reject("keptValues: \(keptValues) is not 1 to 1000000") }
     for (index, device) in devices.enumerated() where device.subscribe.isEmpty {
-      try reject("devices[\(index)]: 'subscribe' is empty; name characteristics as 181A/2A6E")
+      try reject("devices[\(index)].subscribe: it is empty; name characteristics as 181A/2A6E")
     }
   }
 
@@ -199,22 +198,5 @@ public struct GatewayConfiguration: Codable, Equatable, Sendable {
       if matches { found += device.subscribe.filter { !found.contains($0) } }
     }
     return found
-  }
-}
-
-private struct AnyKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-  init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
-}
-
-/// A misspelt field would otherwise be ignored.
-private func rejectUnknownKeys<Keys: CodingKey & CaseIterable>(of decoder: any Decoder, known: Keys.Type) throws {
-  let names = known.allCases.map(\.stringValue)
-  let values = try decoder.container(keyedBy: AnyKey.self)
-  for key in values.allKeys where !names.contains(key.stringValue) {
-    throw DecodingError.dataCorruptedError(
-      forKey: key, in: values, debugDescription: "unknown field; the fields are \(names.joined(separator: ", "))")
   }
 }

@@ -106,4 +106,21 @@ import Testing
   @Test func fractionsAreNotWritten() {
     #expect(throws: EncodingError.self) { try JSONEncoding.json(of: [0.5]) }
   }
+
+  @Test func findsThePlaceOfAValue() {
+    let text = #" {"a": [1, {"b": "x\u0041", "c": 2}, [3]], "b": null, "a": 9}"#
+    let octets = Array(text.utf8)
+    func rest(_ path: JSON.Step...) -> String? {
+      JSONParser.position(of: path, in: octets).map { String(decoding: octets[$0...].prefix(5), as: UTF8.self) }
+    }
+    #expect(rest() == #"{"a":"# && rest(.member("b")) == #""b": "#)
+    #expect(rest(.member("a"), .element(0)) == "1, {\"" && rest(.member("a"), .element(2), .element(0)) == "3]], ")
+    #expect(rest(.member("a"), .element(1), .member("c")) == #""c": "#)
+    // Of two members with the same name the first one counts.
+    #expect(JSONParser.position(of: [.member("a")], in: octets) == 2)
+    #expect(rest(.member("z")) == nil && rest(.element(0)) == nil && rest(.member("a"), .element(3)) == nil)
+    #expect(rest(.member("b"), .member("c")) == nil)
+    #expect(JSONParser.position(of: [.member("a")], in: [0xEF, 0xBB, 0xBF] + octets) == 5)
+    #expect(JSONParser.position(of: [.member("a")], in: Array("{\"b\": ".utf8)) == nil)
+  }
 }

@@ -34,16 +34,41 @@ struct ConfigurationTests {
   }
 
   @Test(arguments: [
-    (#"{"brokers": {}}"#, "brokers"), (#"{"broker": {"hots": "a"}}"#, "hots"), (#"{"prefix": "a/#"}"#, "prefix"),
-    (#"{"identifier": "a/b"}"#, "identifier"), (#"{"keptValues": 0}"#, "keptValues"),
-    (#"{"devices": [{"subscribe": ["181A"]}]}"#, "devices.[0].subscribe"),
-    (#"{"devices": [{"name": "a"}]}"#, "subscribe"),
-    (#"{"devices": [{"address": "nobody", "subscribe": ["181A/2A6E"]}]}"#, "address"), ("[]", ""), ("{", ""),
+    ("{\"brokers\": {}}", "1: brokers: unknown field. Did you mean \"broker\"?"),
+    ("{\"broker\":\n{\"hots\": \"a\"}}", "2: broker.hots: unknown field. Did you mean \"host\"?"),
+    ("{\n\"prefix\": \"a/#\"}", "2: prefix: 'a/#' is empty or has '+', '#' or an empty part"),
+    (
+      "{\"identifier\": \"a/b\"}",
+      "1: identifier: 'a/b' must be a name without '/', '+' and '#'. Set one with --id NAME"
+    ),
+    ("{\"keptValues\": 0}", "1: keptValues: a number from 1 to 1000000 is expected, not 0"),
+    ("{\"broker\": {\"port\": 70000}}", "1: broker.port: a number from 1 to 65535 is expected, not 70000"),
+    (
+      "{\"devices\": [{\"subscribe\":\n[\"181A\"]}]}",
+      "2: devices[0].subscribe[0]: '181A' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E"
+    ),
+    ("{\"devices\": [\n{\"name\": \"a\"}]}", "2: devices[0] has no \"subscribe\""),
+    (
+      "{\"devices\": [{\"subscribe\": []}]}",
+      "1: devices[0].subscribe: it is empty; name characteristics as 181A/2A6E"
+    ),
+    (
+      "{\"devices\": [{\"address\": \"nobody\", \"subscribe\": [\"181A/2A6E\"]}]}",
+      "1: devices[0].address: 'nobody' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random"
+    ),
+    ("[]", "1: the top level: an object in { } is expected, not a list"),
+    ("{", "1: this is no JSON: a name is expected here"),
   ])
-  func rejectsWhatItDoesNotKnowAndNamesTheField(text: String, field: String) throws {
-    let error = try #require(throws: GatewayError.self) { try read(text) }
-    #expect(error.kind == .configuration)
-    #expect(field.isEmpty || error.text.contains(field), "\(error.text)")
+  func namesTheLineThePlaceAndTheAllowedValues(text: String, reason: String) throws {
+    let error = try #require(throws: GatewayError.self) {
+      try GatewayConfiguration(Array(text.utf8), of: "gateway.json")
+    }
+    #expect(error.kind == .configuration && error.text == "gateway.json:\(reason)")
+  }
+
+  @Test func aFileThatCannotBeReadIsAnErrorOfTheInput() throws {
+    let error = try #require(throws: GatewayError.self) { try GatewayConfiguration(file: "/nowhere") }
+    #expect(error.kind == .input && error.text == "/nowhere cannot be read: No such file or directory")
   }
 
   @Test func aDeviceIsFoundByAddressNameOrService() throws {

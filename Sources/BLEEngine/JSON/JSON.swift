@@ -1,6 +1,6 @@
 import BLEWire
 
-/// A JSON value (RFC 8259), for the files of bonds and of devices.
+/// A JSON value (RFC 8259), for the files of bonds and of devices, and for those that people write for the programs of this package.
 ///
 /// FoundationEssentials has an encoder of its own, but takes 2 MB in each program that is linked with it (Docs/Decisions/0093). The
 /// octets that are written are those of its `JSONEncoder` with the options `prettyPrinted` and `sortedKeys`.
@@ -8,7 +8,7 @@ import BLEWire
 /// ```
 ///   octets ──JSONParser──► JSON ──JSONDecoding──► Decodable          Encodable ──JSONEncoding──► JSON ──encoded──► octets
 /// ```
-enum JSON: Equatable, Sendable {
+package enum JSON: Equatable, Sendable {
   case null
   case boolean(Bool)
   /// The characters of a number: a 64-bit integer is no `Double`.
@@ -16,6 +16,12 @@ enum JSON: Equatable, Sendable {
   case string(String)
   case array([JSON])
   case object([String: JSON])
+
+  /// One step on the way from a value to one inside it.
+  package enum Step: Equatable, Sendable {
+    case member(String)
+    case element(Int)
+  }
 
   /// The arrays and objects inside each other, the outermost included. A file with more is rejected.
   static let maximumDepth = 32

@@ -3,24 +3,59 @@
 /// Neither octets after the value, nor numbers and escapes outside the grammar, nor strings that are not UTF-8 are accepted. A comma
 /// before a closing bracket is, and of two members of an object with the same name the first one counts, as for Foundation's decoder,
 /// so that a file which was edited by hand stays valid.
-struct JSONParser {
+package struct JSONParser {
   /// What was not found, and where.
-  struct Failure: Error {
-    var position: Int
-    var expected: String
+  package struct Failure: Error {
+    /// The number of octets before it.
+    package var position: Int
+    package var expected: String
   }
 
   private let octets: [UInt8]
   private var position = 0
 
-  init(_ octets: [UInt8]) { self.octets = octets }
+  package init(_ octets: [UInt8]) { self.octets = octets }
 
   /// The value that is the whole file.
-  mutating func file() throws(Failure) -> JSON {
+  package mutating func file() throws(Failure) -> JSON {
     if octets.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     let value = try value(depth: 0)
     guard next == nil else { throw failure("the end") }
     return value
+  }
+
+  /// The place of a value in a file that ``file()`` accepts: the number of octets before it, for a member before its name. Nil where there
+  /// is no such value.
+  package static func position(of path: [JSON.Step], in octets: [UInt8]) -> Int? {
+    var parser = JSONParser(octets)
+    if octets.starts(with: [0xEF, 0xBB, 0xBF]) { parser.position = 3 }
+    return try? parser.position(of: path[...], depth: 0)
+  }
+
+  /// Parses a value, and finds one inside it.
+  ///
+  /// - Parameter depth: the arrays and objects around the value.
+  private mutating func position(of path: ArraySlice<JSON.Step>, depth: Int) throws(Failure) -> Int? {
+    let (opening, start) = (next, position)
+    var found = path.isEmpty ? start : nil
+    switch (path.first, opening) {
+    case (.member(let name)?, UInt8(ascii: "{")):
+      try members(depth: depth + 1) { (parser, member, place) throws(Failure) in
+        // Of two members with the same name the first one counts.
+        guard member == name, found == nil else { return _ = try parser.value(depth: depth + 1) }
+        let inside = try parser.position(of: path.dropFirst(), depth: depth + 1)
+        found = path.count == 1 ? place : inside
+      }
+    case (.element(let index)?, UInt8(ascii: "[")):
+      var number = 0
+      try elements("]", depth: depth + 1) { (parser) throws(Failure) in
+        defer { number += 1 }
+        guard number == index else { return _ = try parser.value(depth: depth + 1) }
+        found = try parser.position(of: path.dropFirst(), depth: depth + 1)
+      }
+    default: _ = try value(depth: depth)
+    }
+    return found
   }
 
   private func failure(_ expected: String) -> Failure { Failure(position: position, expected: expected) }
@@ -50,7 +85,9 @@ struct JSONParser {
     case UInt8(ascii: "t"): return try literal("true", .boolean(true))
     case UInt8(ascii: "f"): return try literal("false", .boolean(false))
     case UInt8(ascii: "n"): return try literal("null", .null)
-    default: return .number(try number())
+    case let octet? where octet == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(octet):
+      return .number(try number())
+    default: throw failure("a value")
     }
   }
 
@@ -62,14 +99,24 @@ struct JSONParser {
 
   private mutating func object(depth: Int) throws(Failure) -> JSON {
     var members: [String: JSON] = [:]
-    try elements("}", depth: depth) { (parser) throws(Failure) in
-      guard parser.next == UInt8(ascii: "\"") else { throw parser.failure("a name") }
-      let name = try parser.string()
-      guard parser.next == UInt8(ascii: ":"), parser.take(":") else { throw parser.failure("a colon") }
+    try self.members(depth: depth) { (parser, name, _) throws(Failure) in
       let value = try parser.value(depth: depth)
       if members[name] == nil { members[name] = value }
     }
     return .object(members)
+  }
+
+  /// Parses the members of an object; `value` parses each value, and gets the name with its place.
+  private mutating func members(
+    depth: Int, _ value: (inout JSONParser, String, Int) throws(Failure) -> Void
+  ) throws(Failure) {
+    try elements("}", depth: depth) { (parser) throws(Failure) in
+      guard parser.next == UInt8(ascii: "\"") else { throw parser.failure("a name") }
+      let place = parser.position
+      let name = try parser.string()
+      guard parser.next == UInt8(ascii: ":"), parser.take(":") else { throw parser.failure("a colon") }
+      try value(&parser, name, place)
+    }
   }
 
   private mutating func array(depth: Int) throws(Failure) -> JSON {

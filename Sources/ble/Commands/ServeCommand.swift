@@ -34,14 +34,14 @@ enum ServeCommand {
       var options = try arguments.adapterOptions(
         deviceName: description.name, appearance: description.appearance)
       options.pairing.storage = Self.storage(of: description.name, try arguments.canonicalTransport())
-      options.pairing.fixedPasskey = description.passkey?.number
+      options.pairing.fixedPasskey = description.passkey
       if description.passkey != nil {
         options.pairing.capability = .displayOnly
       } else if description.needsAuthentication {
         options.pairing.capability = PairingQuestions.isInteractive ? .keyboardDisplay : .displayOnly
       }
       let values = ServedValues(description)
-      let services = try values.services()
+      let services = values.services()
       let next = Mutex<ServiceDescription?>(nil)
       try await AdapterUse.withAdapter(options, closes: true) { adapter in
         let found = try await serve(services, description, values, file, adapter)
@@ -70,8 +70,7 @@ enum ServeCommand {
   ) async throws -> ServiceDescription? {
     let publication = try await adapter.publish(services)
     values.publish(publication)
-    let advertised = (description.advertise ?? description.services.filter { $0.primary ?? true }.map(\.uuid))
-      .compactMap { BluetoothUUID($0) }
+    let advertised = description.advertise ?? description.services.filter(\.isPrimary).map(\.uuid)
     let advertisement = Advertisement(localName: description.name, serviceUUIDs: advertised)
     if let notice = Self.notice(advertisement) { Output.error("ble: \(notice)") }
     return try await withThrowingTaskGroup(of: ServiceDescription?.self) { group in
@@ -133,12 +132,10 @@ enum ServeCommand {
         let description = try ServiceDescription(file: file)
         guard description.hasStructure(of: served) else {
           Output.line("\(file) has changed: the services are published anew")
-          let checked = ServedValues(description)
-          _ = try checked.services()
           return description
         }
-        for change in try await values.update(to: description) { Output.line(change) }
-      } catch let error as ToolError {
+        for change in await values.update(to: description) { Output.line(change) }
+      } catch {
         Output.error("ble: \(error.description); the services stay as they are")
       }
     }
@@ -169,28 +166,21 @@ final class ServedValues: Sendable {
   func publish(_ publication: ServicePublication) { self.publication.withLock { $0 = publication } }
 
   /// The services of the description.
-  ///
-  /// - Throws: ``ToolError`` for a UUID or a value that is malformed.
-  func services() throws(ToolError) -> [LocalService] {
-    var services: [LocalService] = []
-    for (index, service) in description.services.enumerated() {
-      var characteristics: [LocalCharacteristic] = []
-      for (number, characteristic) in service.characteristics.enumerated() {
-        characteristics.append(try self.characteristic(characteristic, Place(service: index, characteristic: number)))
+  func services() -> [LocalService] {
+    description.services.enumerated().map { index, service in
+      let characteristics = service.characteristics.enumerated().map { number, characteristic in
+        self.characteristic(characteristic, Place(service: index, characteristic: number))
       }
-      services.append(
-        LocalService(try Self.uuid(service.uuid), characteristics, isPrimary: service.primary ?? true))
+      return LocalService(service.uuid, characteristics, isPrimary: service.isPrimary)
     }
-    return services
   }
 
   private func characteristic(
     _ description: ServiceDescription.Characteristic, _ place: Place
-  ) throws(ToolError) -> LocalCharacteristic {
-    let uuid = try Self.uuid(description.uuid)
-    let value = try ValueCommands.octets(description.value ?? "")
-    values.withLock { $0[place] = value }
-    let security = description.security?.required ?? .none
+  ) -> LocalCharacteristic {
+    let uuid = description.uuid
+    values.withLock { $0[place] = description.value }
+    let security = description.security.required
     var result = LocalCharacteristic(uuid)
     if let text = description.description {
       result.descriptors.append(LocalDescriptor("2901", value: Array(text.utf8)))
@@ -206,7 +196,7 @@ final class ServedValues: Sendable {
       result = result.write(kinds: kinds, security: security) { [weak self] octets, device in
         guard let self else { return }
         values.withLock { $0[place] = octets }
-        Output.line("\(device.address) wrote \(description.uuid): \(ValueText.text(octets[...], of: uuid))")
+        Output.line("\(device.address) wrote \(uuid.uuidString): \(ValueText.text(octets[...], of: uuid))")
         if isSent { Task { try? await self.send(octets, of: uuid) } }
       }
     }
@@ -221,7 +211,7 @@ final class ServedValues: Sendable {
   /// Takes the values of a description with the same structure, and sends those that have changed to subscribers.
   ///
   /// - Returns: a line for each value that has changed.
-  func update(to new: ServiceDescription) async throws -> [String] {
+  func update(to new: ServiceDescription) async -> [String] {
     let old = latest.withLock { latest in
       defer { latest = new }
       return latest
@@ -231,13 +221,13 @@ final class ServedValues: Sendable {
       for (number, characteristic) in service.characteristics.enumerated() {
         let before = old.services[index].characteristics[number]
         let place = Place(service: index, characteristic: number)
-        let value = try ValueCommands.octets(characteristic.value ?? "")
+        let value = characteristic.value
         let current = values.withLock { $0[place] }
         // A value that the file repeats does not replace one that a client has written.
         guard value != current, characteristic.value != before.value else { continue }
         values.withLock { $0[place] = value }
-        let uuid = try Self.uuid(characteristic.uuid)
-        lines.append("\(characteristic.uuid) is now \(ValueText.text(value[...], of: uuid))")
+        let uuid = characteristic.uuid
+        lines.append("\(uuid.uuidString) is now \(ValueText.text(value[...], of: uuid))")
         if characteristic.properties.contains(.notify) || characteristic.properties.contains(.indicate) {
           try? await send(value, of: uuid)
         }
@@ -248,29 +238,5 @@ final class ServedValues: Sendable {
 
   private func send(_ octets: [UInt8], of uuid: BluetoothUUID) async throws {
     try await publication.withLock { $0 }?.send(octets, for: uuid)
-  }
-
-  private static func uuid(_ text: String) throws(ToolError) -> BluetoothUUID {
-    guard let uuid = BluetoothUUID(text) else { throw .data("'\(text)' is not a UUID of 4, 8 or 36 characters") }
-    return uuid
-  }
-}
-
-extension ServiceDescription {
-  /// Whether everything but the values is the same.
-  func hasStructure(of other: Self) -> Bool {
-    func structure(_ description: Self) -> [String] {
-      [
-        description.name, "\(description.appearance ?? 0)", "\(description.advertise ?? [])",
-        description.passkey.map { "\($0.number)" } ?? "",
-      ]
-        + description.services.flatMap { service in
-          ["\(service.uuid) \(service.primary ?? true)"]
-            + service.characteristics.map {
-              "\($0.uuid) \($0.properties) \($0.security ?? .none) \($0.description ?? "")"
-            }
-        }
-    }
-    return structure(self) == structure(other)
   }
 }

@@ -1,6 +1,5 @@
 import BLEKit
 import BLEWire
-import Foundation
 import ToolCore
 
 /// The peripheral that a file describes: its name, its advertisement, its services with their values.
@@ -11,89 +10,38 @@ import ToolCore
 ///    {"uuid": "2A6E", "properties": ["read", "notify"], "value": "6608"},
 ///    {"uuid": "2A00", "properties": ["read", "write"], "value": "text:on", "security": "encrypted"}]}]}
 /// ```
-struct ServiceDescription: Decodable, Sendable {
+struct ServiceDescription: Equatable, Sendable {
   var name: String
   var appearance: UInt16?
   /// Six digits for every pairing; nil for new ones in each.
-  var passkey: Passkey?
+  var passkey: UInt32?
   /// The UUIDs in the advertisement; nil for those of all primary services.
-  var advertise: [String]?
+  var advertise: [BluetoothUUID]?
   var services: [Service]
 
-  enum CodingKeys: String, CodingKey, CaseIterable { case name, appearance, passkey, advertise, services }
-
-  init(from decoder: any Decoder) throws {
-    let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
-    name = try values.decode(String.self, forKey: .name)
-    appearance = try values.decodeIfPresent(UInt16.self, forKey: .appearance)
-    passkey = try values.decodeIfPresent(Passkey.self, forKey: .passkey)
-    advertise = try values.decodeIfPresent([String].self, forKey: .advertise)
-    services = try values.decode([Service].self, forKey: .services)
-  }
-
-  /// Six digits, as text: the first one may be 0.
-  struct Passkey: Decodable, Equatable, Sendable {
-    let number: UInt32
-
-    init(from decoder: any Decoder) throws {
-      let value = try decoder.singleValueContainer()
-      let text = try value.decode(String.self)
-      guard case .value(let number?) = PairingQuestions.passkey(text) else {
-        throw DecodingError.dataCorruptedError(
-          in: value, debugDescription: "a passkey has six digits, such as \"012345\"")
-      }
-      self.number = number
-    }
-  }
-
-  /// Whether a characteristic needs a key that is protected against a device in the middle.
-  var needsAuthentication: Bool {
-    services.contains { $0.characteristics.contains { $0.security == .authenticated } }
-  }
-
-  struct Service: Decodable, Sendable {
-    var uuid: String
-    var primary: Bool?
+  struct Service: Equatable, Sendable {
+    var uuid: BluetoothUUID
+    var isPrimary: Bool
     var characteristics: [Characteristic]
-
-    enum CodingKeys: String, CodingKey, CaseIterable { case uuid, primary, characteristics }
-
-    init(from decoder: any Decoder) throws {
-      let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
-      uuid = try values.decode(String.self, forKey: .uuid)
-      primary = try values.decodeIfPresent(Bool.self, forKey: .primary)
-      characteristics = try values.decode([Characteristic].self, forKey: .characteristics)
-    }
   }
 
-  struct Characteristic: Decodable, Sendable {
-    var uuid: String
+  struct Characteristic: Equatable, Sendable {
+    var uuid: BluetoothUUID
     var properties: [Property]
-    /// Pairs of hexadecimal digits, or `text:…`.
-    var value: String?
+    /// In the file pairs of hexadecimal digits, or `text:…`.
+    var value: [UInt8]
     /// The security that reads, writes and subscriptions need.
-    var security: Security?
+    var security: Security
     /// The text of the Characteristic User Description.
     var description: String?
-
-    enum CodingKeys: String, CodingKey, CaseIterable { case uuid, properties, value, security, description }
-
-    init(from decoder: any Decoder) throws {
-      let values = try decoder.strictContainer(keyedBy: CodingKeys.self)
-      uuid = try values.decode(String.self, forKey: .uuid)
-      properties = try values.decode([Property].self, forKey: .properties)
-      value = try values.decodeIfPresent(String.self, forKey: .value)
-      security = try values.decodeIfPresent(Security.self, forKey: .security)
-      description = try values.decodeIfPresent(String.self, forKey: .description)
-    }
   }
 
-  enum Property: String, Decodable, Sendable {
+  enum Property: String, CaseIterable, Sendable {
     case read, write, notify, indicate
     case writeWithoutResponse = "write_without_response"
   }
 
-  enum Security: String, Decodable, Sendable {
+  enum Security: String, CaseIterable, Sendable {
     case none, encrypted, authenticated
 
     var required: RequiredSecurity {
@@ -107,48 +55,58 @@ struct ServiceDescription: Decodable, Sendable {
 
   /// Reads a file.
   ///
-  /// - Throws: ``ToolError``, which names the place in the file.
+  /// - Throws: ``ToolError``, which names the line and the place in the file.
   init(file: String) throws(ToolError) {
-    guard let data = FileManager.default.contents(atPath: file) else {
-      throw .input("\(file) cannot be read. Name a description in JSON; ble serve --example prints one.")
+    do throws(ConfigurationError) {
+      self = try ConfigurationValue.read(file: file) { value throws(ConfigurationFault) in try Self(value) }
+    } catch {
+      if error.kind == .malformed { throw .data(error.description) }
+      throw .input("\(error.description). Name a description in JSON; ble serve --example prints one.")
     }
-    try self.init(data, of: file)
   }
 
   /// Reads the content of a file.
   ///
-  /// - Throws: ``ToolError``, which names the place in the file.
-  init(_ data: Data, of file: String) throws(ToolError) {
-    do { self = try JSONDecoder().decode(Self.self, from: data) } catch {
-      throw .data("\(file)\(Self.line(of: error, in: data)): \(Self.reason(error))")
-    }
+  /// - Throws: ``ToolError``, which names the line and the place in the file.
+  init(_ octets: [UInt8], of file: String) throws(ToolError) {
+    do throws(ConfigurationError) {
+      self = try ConfigurationValue.read(octets, of: file) { value throws(ConfigurationFault) in try Self(value) }
+    } catch { throw .data(error.description) }
   }
 
-  /// `:LINE` of an unknown field.
-  private static func line(of error: any Error, in data: Data) -> String {
-    guard case DecodingError.dataCorrupted(let context) = error, let key = context.codingPath.last as? UnknownField
-    else { return "" }
-    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-    let text = "\"\(key.stringValue)\""
-    let number = lines.firstIndex { line in
-      line.ranges(of: text).contains { line[$0.upperBound...].drop(while: \.isWhitespace).first == ":" }
-    }
-    return number.map { ":\($0 + 1)" } ?? ""
+  private init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+    let fields = try value.fields(["name", "appearance", "passkey", "advertise", "services"])
+    name = try fields.required("name").text()
+    appearance = try fields["appearance"]?.number(in: 0...UInt16.max)
+    passkey = try fields["passkey"].map(Self.passkey)
+    advertise = try fields["advertise"]?.list { uuid throws(ConfigurationFault) in try uuid.uuid() }
+    services = try fields.required("services").list { service throws(ConfigurationFault) in try Service(service) }
   }
 
-  /// The place in the file and the fault.
-  private static func reason(_ error: any Error) -> String {
-    func place(_ path: [any CodingKey]) -> String {
-      let text = path.map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }.joined()
-      return text.isEmpty ? "the top level" : String(text.drop { $0 == "." })
+  /// Six digits, as text: the first one may be 0.
+  private static func passkey(_ value: ConfigurationValue) throws(ConfigurationFault) -> UInt32 {
+    guard case .value(let passkey?) = PairingQuestions.passkey(try value.text()) else {
+      throw value.fault("a passkey has six digits, such as \"012345\"")
     }
-    return switch error {
-    case DecodingError.keyNotFound(let key, let context): "\(place(context.codingPath)) has no \"\(key.stringValue)\""
-    case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-      DecodingError.dataCorrupted(let context):
-      "\(place(context.codingPath)): \(context.debugDescription)"
-    default: "\(error)"
+    return passkey
+  }
+
+  /// Whether a characteristic needs a key that is protected against a device in the middle.
+  var needsAuthentication: Bool {
+    services.contains { $0.characteristics.contains { $0.security == .authenticated } }
+  }
+
+  /// Whether everything but the values is the same.
+  func hasStructure(of other: Self) -> Bool { withoutValues == other.withoutValues }
+
+  private var withoutValues: Self {
+    var copy = self
+    for service in copy.services.indices {
+      for characteristic in copy.services[service].characteristics.indices {
+        copy.services[service].characteristics[characteristic].value = []
+      }
     }
+    return copy
   }
 
   /// An example that works.
@@ -171,4 +129,33 @@ struct ServiceDescription: Decodable, Sendable {
       ]
     }
     """
+}
+
+extension ServiceDescription.Service {
+  fileprivate init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+    let fields = try value.fields(["uuid", "primary", "characteristics"])
+    uuid = try fields.required("uuid").uuid()
+    isPrimary = try fields["primary"]?.flag() ?? true
+    characteristics = try fields.required("characteristics").list { value throws(ConfigurationFault) in
+      try ServiceDescription.Characteristic(value)
+    }
+  }
+}
+
+extension ServiceDescription.Characteristic {
+  fileprivate init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+    let fields = try value.fields(["uuid", "properties", "value", "security", "description"])
+    uuid = try fields.required("uuid").uuid()
+    properties = try fields.required("properties").list { value throws(ConfigurationFault) in
+      try value.choice(of: ServiceDescription.Property.self)
+    }
+    self.value = try fields["value"].map(Self.octets) ?? []
+    security = try fields["security"]?.choice() ?? .none
+    description = try fields["description"]?.text()
+  }
+
+  private static func octets(_ value: ConfigurationValue) throws(ConfigurationFault) -> [UInt8] {
+    let text = try value.text()
+    do throws(ToolError) { return try ValueCommands.octets(text) } catch { throw value.fault(error.description) }
+  }
 }
