@@ -115,30 +115,35 @@ enum AdapterUse {
   ) async throws -> DeviceAddress {
     let search = Mutex(DeviceSearch(target, bonds: adapter.bonds.map(\.identity)))
     let start = ContinuousClock.now
+    @Sendable func show() {
+      let left = max(.zero, timeout - (ContinuousClock.now - start)).components.seconds
+      let count = search.withLock { $0.count }
+      Output.progress(
+        "searching for '\(String(printable: target))': \(count) \(count == 1 ? "device" : "devices") in range, \(left) s left"
+      )
+    }
+    show()
     let progress = Task {
-      while !Task.isCancelled {
-        let left = max(.zero, timeout - (ContinuousClock.now - start)).components.seconds
-        let count = search.withLock { $0.count }
-        Output.progress(
-          "searching for '\(String(printable: target))': \(count) \(count == 1 ? "device" : "devices") in range, \(left) s left"
-        )
-        try? await Task.sleep(for: .seconds(1))
-      }
+      while (try? await Task.sleep(for: .seconds(1))) != nil { show() }
     }
-    defer {
-      progress.cancel()
-      Output.progress("")
-    }
-    let found = try await first(within: timeout) { () async throws -> DeviceAddress? in
-      var options = ScanOptions()
-      // The name can be in the scan response.
-      options.waitsForScanResponse = search.withLock { $0.address == nil }
-      for try await result in adapter.scan(options) {
-        if search.withLock({ $0.add(result.address, result.contents) }) { return result.address }
-      }
-      return nil
-    }
-    guard let found else { throw search.withLock { $0.notFound(after: timeout, scan: scan) } }
+    let result: Result<DeviceAddress?, any Error>
+    do {
+      result = .success(
+        try await first(within: timeout) { () async throws -> DeviceAddress? in
+          var options = ScanOptions()
+          // The name can be in the scan response.
+          options.waitsForScanResponse = search.withLock { $0.address == nil }
+          for try await result in adapter.scan(options) {
+            if search.withLock({ $0.add(result.address, result.contents) }) { return result.address }
+          }
+          return nil
+        })
+    } catch { result = .failure(error) }
+    // Erased when nothing is written any more.
+    progress.cancel()
+    await progress.value
+    Output.progress("")
+    guard let found = try result.get() else { throw search.withLock { $0.notFound(after: timeout, scan: scan) } }
     return found
   }
 
