@@ -12,7 +12,7 @@ extension HostCore {
   mutating func receiveEvent(_ packet: Span<UInt8>) {
     // Number Of Completed Packets comes with every few data packets: read in place.
     if packet.count > 2, packet[0] == Self.numberOfCompletedPackets {
-      return LinkRouter.packetsCompleted(packet.extracting(2..<packet.count), &links, &turn)
+      return links.packetsCompleted(packet.extracting(2..<packet.count), &turn)
     }
     if receiveReports(packet) { return }
     do throws(CodecError) {

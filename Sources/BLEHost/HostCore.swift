@@ -75,9 +75,9 @@ package struct HostCore: Sendable {
       let octets = value.isEmpty ? octets : value.span
       let run = UpdateRun(of: attribute, from: owner, to: peers, count: 1, octets: octets.count)
       let length: InlineArray<1, Int> = [octets.count]
-      ServerRouter.update(run, as: token, length.span, octets, &links, &turn)
+      links.update(run, as: token, length.span, octets, &turn)
     case .respond(let peer, let token, let answer):
-      ServerRouter.respond(to: token, of: peer, with: answer, octets, from: owner, &links, &turn)
+      links.respond(to: token, of: peer, with: answer, octets, from: owner, &turn)
     case .reportCapabilities: withSession { $0.reportCapabilities(to: owner, into: &$2) }
     default: links.perform(command, from: owner, &turn)
     }
@@ -91,7 +91,7 @@ package struct HostCore: Sendable {
     _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
     begin(now, &output)
-    ServerRouter.update(run, as: .counted, lengths, octets, &links, &turn)
+    links.update(run, as: .counted, lengths, octets, &turn)
     reviewRadio()
     end(&output)
   }
@@ -162,10 +162,10 @@ package struct HostCore: Sendable {
     begin(now, &output)
     turn.session.detach(owner)
     for index in links.table.indices {
-      links.withLink(index, &turn) { BearerRouter.rejectRequests(of: owner, &$0, &$1, &$3) }
+      links.withLink(index, &turn) { $0.rejectRequests(of: owner, &$1, &$3) }
     }
     links.withServices(&turn) { $0.removeAll(of: owner, into: &$1) }
-    ChannelRouter.detach(owner, &links, &turn)
+    links.detachChannels(of: owner, &turn)
     withRadio { $0.detach(owner, &$1) }
     for index in links.table.indices { links.withLink(index, &turn) { $0.release(by: owner, &$3) } }
     reviewRadio()

@@ -26,7 +26,7 @@ struct HostLinks: Sendable {
   let toolbox: SecurityToolbox
   /// Reused by the inputs of links, and empty between them.
   private var turn: LinkTurn
-  /// Reused by ``ServerRouter/update(_:as:_:_:_:_:)``, and empty between its calls.
+  /// Reused by ``update(_:as:_:_:_:)``, and empty between its calls.
   var recipients: [UpdateRecipient] = []
   /// Takes the place of ``turn`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
@@ -80,7 +80,7 @@ struct HostLinks: Sendable {
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
     case .listen, .stopListening, .openChannel, .sendSDU, .didReadSDU, .closeChannel:
-      ChannelRouter.perform(command, from: owner, &self, &host)
+      performChannel(command, from: owner, &host)
     default: performLink(command, from: owner, &host)
     }
   }
@@ -138,7 +138,7 @@ struct HostLinks: Sendable {
   /// The controller is up: the kernel gets what it has to know, where the controller is shared with it.
   mutating func restore(_ host: inout HostTurn) {
     withKernel(&host) { $0?.restore($1, into: &$2) }
-    ChannelRouter.restore(self, &host)
+    if !host.session.isExclusive { host.output.channelDirectives += channels.directives }
   }
 
   /// The controller has ended a link.
@@ -176,7 +176,7 @@ struct HostLinks: Sendable {
     // An effect can give a link its next input: the output of this one is taken out before.
     var output = spareTurn.take() ?? LinkTurn(toolbox)
     swap(&turn, &output)
-    LinkRouter.finishInput(of: index, &output, &self, &host)
+    finishInput(of: index, &output, &host)
     output.removeAll()
     spareTurn = consume output
   }
@@ -229,7 +229,7 @@ struct HostLinks: Sendable {
   }
 
   mutating func apply(_ effects: [Effect<LinkEffect>], of peer: PeerID, _ host: inout HostTurn) {
-    apply(effects, &host) { LinkRouter.perform($2, of: peer, &$0, &$1) }
+    apply(effects, &host) { $0.perform($2, of: peer, &$1) }
   }
 
   mutating func withServices(
@@ -242,6 +242,266 @@ struct HostLinks: Sendable {
       for index in links.table.indices {
         links.withLink(index, &host) { $0.server.serviceChanged(range, $1, now: $3.now, into: &$3.server) }
       }
+    }
+  }
+}
+
+/// What owners send to clients of their services: answers to requests, and values.
+extension HostLinks {
+  /// Takes the answer of one owner to a request; an answer on a link that has ended has no effect.
+  ///
+  /// - Parameter octets: the value, where the answer has an empty one.
+  mutating func respond(
+    to token: RequestToken, of peer: PeerID, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
+    _ host: inout HostTurn
+  ) {
+    guard let index = table.index(of: peer) else { return }
+    withLink(index, &host) { link, services, _, turn in
+      link.respond(to: token, with: answer, octets, from: owner, &services, &turn)
+    }
+  }
+
+  /// Notifies or indicates values of one attribute to those of the links whose clients have subscribed to it. How each
+  /// client gets them is looked up once.
+  ///
+  /// - Parameters:
+  ///   - token: names the only value, or is ``UpdateToken/counted``.
+  ///   - lengths: the number of octets of each value.
+  ///   - octets: the values one after the other.
+  mutating func update(
+    _ run: UpdateRun, as token: UpdateToken, _ lengths: Span<Int>, _ octets: Span<UInt8>, _ host: inout HostTurn
+  ) {
+    let update = LinkUpdates.Entry(owner: run.owner, token: token)
+    var recipients: [UpdateRecipient] = []
+    swap(&recipients, &self.recipients)
+    if let handle = services.updatedValue(run.attribute, of: run.owner) {
+      for peer in run.peers {
+        if let recipient = recipient(peer, of: handle) {
+          recipients.append(recipient)
+        } else {
+          host.append(update.finished(run.count, on: peer), to: run.owner.recipient)
+        }
+      }
+    } else {
+      let refusal = HostError.invalidParameters("\(DatabaseError.unknownAttribute(run.attribute))")
+      host.append(.refused(refusal), to: run.owner.recipient)
+      for peer in run.peers { host.append(update.finished(run.count, on: peer), to: run.owner.recipient) }
+    }
+    var end = 0
+    for place in lengths.indices {
+      let value = octets.extracting(end..<end + lengths[place])
+      end += value.count
+      for index in recipients.indices { send(value, to: recipients[index], as: update, &host) }
+    }
+    recipients.removeFew()
+    swap(&recipients, &self.recipients)
+  }
+
+  /// How the client of a link gets the values of an attribute; nil where it does not get them.
+  private mutating func recipient(_ peer: PeerID, of attribute: AttributeHandle) -> UpdateRecipient? {
+    guard let index = table.index(of: peer), let handle = table.openHandle(index) else { return nil }
+    let security = table[unreviewed: index].device.security
+    let delivery = table[unreviewed: index].server.delivery(of: attribute, security, services)
+    if case .nothing = delivery { return nil }
+    let longest = table[unreviewed: index].server.maximumUpdateLength
+    return UpdateRecipient(
+      index: index, handle: handle, attribute: attribute, delivery: delivery, longestValue: longest)
+  }
+
+  @inline(__always)
+  private mutating func send(
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostTurn
+  ) {
+    if case .indication(let attribute) = recipient.delivery {
+      withLink(recipient.index, &host) { link, _, _, turn in
+        link.server.indicate(
+          value, of: recipient.attribute, attribute, as: update, now: turn.now, into: &turn.server)
+      }
+    } else {
+      notify(value, to: recipient, as: update, &host)
+    }
+  }
+
+  /// Sends a notification. It is no input of the link, whose deadlines do not change.
+  private mutating func notify(
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostTurn
+  ) {
+    guard table[unreviewed: recipient.index].server.beginNotification(update) else {
+      let server = table[unreviewed: recipient.index].server
+      host.append(.refused(server.updateRefusal), to: update.owner.recipient)
+      return host.append(
+        update.finished(on: table[unreviewed: recipient.index].peer), to: update.owner.recipient)
+    }
+    // A link that takes no data is ended, and what was on its way ends with it.
+    if table.openHandle(recipient.index) == nil { return }
+    let refusal = table.acl.notify(
+      GATTServer.notificationHeader(of: recipient.attribute), value.extracting(first: recipient.longestValue),
+      on: recipient.handle, into: &host.output.packets)
+    if let refusal { sendingFailed(refusal, on: recipient.index, &host) }
+  }
+}
+
+/// A link whose client gets the values of an attribute.
+struct UpdateRecipient: Sendable {
+  var index: Int
+  var handle: ConnectionHandle
+  /// The handle of the value.
+  var attribute: AttributeHandle
+  var delivery: GATTServer.UpdateDelivery
+  /// In octets.
+  var longestValue: Int
+}
+
+/// Credit-based channels: commands of owners, and what the channels of a link cause.
+extension HostLinks {
+  /// Performs a command about channels.
+  private mutating func performChannel(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
+    switch command {
+    case .listen(let id, let service):
+      let result = channels.listen(service, for: owner)
+      if case .success(let number) = result { channelServicesChanged(.listen(number, service), &host) }
+      host.append(.listening(id, result), to: owner.recipient)
+    case .stopListening(let number):
+      guard stopListening(number, of: owner, &host) else { return }
+      host.append(.stoppedListening(number), to: owner.recipient)
+    case .openChannel(let id, let peer, let request):
+      open(ChannelOpenings.Opening(id: id, owner: owner, request: request), on: peer, &host)
+    case .sendSDU(let channel, _), .didReadSDU(let channel), .closeChannel(let channel):
+      guard let peer = channels.link(of: channel) else { return }
+      withLink(of: peer, &host) { $0.signalling.perform(command, from: owner, &$3) }
+    default: break
+    }
+  }
+
+  private mutating func open(_ wanted: ChannelOpenings.Opening, on peer: PeerID, _ host: inout HostTurn) {
+    var opening = wanted
+    let number = opening.request.spsm
+    guard let index = table.index(of: peer), !table[index].isClosing else {
+      return host.append(.channelOpenFailed(opening.id, .notConnected), to: opening.owner.recipient)
+    }
+    guard ChannelServices.validNumbers.contains(number.rawValue) else {
+      let error = HostError.invalidParameters("no service has the number \(number). Use 0x0001 to 0x00FF")
+      return host.append(.channelOpenFailed(opening.id, error), to: opening.owner.recipient)
+    }
+    opening.channel = channels.name(on: peer)
+    withLink(index, &host) {
+      $0.client.addUser(opening.owner)
+      $0.signalling.open(opening, $0.channelFacts, &$3)
+    }
+  }
+
+  /// Removes a service, and closes its channels.
+  ///
+  /// - Returns: whether the owner had it.
+  private mutating func stopListening(_ number: SPSM, of owner: OwnerID, _ host: inout HostTurn) -> Bool {
+    guard channels.stopListening(number, of: owner) else { return false }
+    channelServicesChanged(.stopListening(number), &host)
+    for index in table.indices { withLink(index, &host) { $0.signalling.stopListening(number, &$3) } }
+    return true
+  }
+
+  private mutating func channelServicesChanged(_ directive: ChannelDirective, _ host: inout HostTurn) {
+    for index in table.indices { table[index].signalling.setServices(channels.numbers) }
+    if !host.session.isExclusive, host.state == .poweredOn { host.output.channelDirectives.append(directive) }
+  }
+
+  /// Withdraws the services, the channels and the requests of an owner.
+  mutating func detachChannels(of owner: OwnerID, _ host: inout HostTurn) {
+    for number in channels.numbers(of: owner) { _ = stopListening(number, of: owner, &host) }
+    for index in table.indices { withLink(index, &host) { $0.signalling.detach(owner, &$3) } }
+  }
+
+  /// Applies an effect of the channels of a link.
+  private mutating func perform(_ effect: ChannelEffect, of peer: PeerID, _ host: inout HostTurn) {
+    switch effect {
+    case .requested(let request) where request.spsm == .enhancedATT:
+      withLink(of: peer, &host) { $0.signalling.answerBearers(request, $0.channelFacts, &$3) }
+    case .requested(let request):
+      let listener = channels.listeners[request.spsm]
+      let names = (0..<request.count).map { _ in channels.name(on: peer) }
+      withLink(of: peer, &host) { $0.signalling.answer(request, by: listener, as: names, $0.channelFacts, &$3) }
+    case .securityWanted(let input):
+      withSecurity(of: peer, input, &host)
+      // If the security manager does nothing, the request fails. A peripheral waits for its central.
+      let isPossible = policy.settings != nil
+      withLink(of: peer, &host) {
+        guard !isPossible || $0.role == .central && !$0.manager.isUnderWay else { return }
+        $0.signalling.channels.openings.releaseWaiting(&$3)
+      }
+    case .ended(let channel): channels.ended(channel)
+    }
+  }
+
+  /// Sends frames of the channels of a link, until one has to wait for a buffer of the controller.
+  ///
+  /// Other frames wait in the queues of their channels, and not in that of the link. So a PDU of ATT or SMP is behind
+  /// one such frame, and behind those that the controller has.
+  private mutating func sendChannelFrames(of peer: PeerID, _ host: inout HostTurn) {
+    let tag = FrameTag.channel
+    while let index = table.index(of: peer), !table[index].isClosing,
+      table.acl.hasRoomForStream(table[index].handle, tag: tag),
+      let frame = table[index].signalling.nextFrame()
+    {
+      send(frame.payload.span, on: peer, frame.channel, tag: tag, &host)
+    }
+    guard let index = table.index(of: peer) else { return }
+    host.output.events += table[index].signalling.channels.takeSent()
+    table.setHasChannelFrames(table[index].signalling.hasFrames, peer)
+  }
+
+  /// The controller has sent frames: channels that wait go on.
+  private mutating func resumeChannels(_ host: inout HostTurn) {
+    let waiting = table.withChannelFrames.sorted { $0.rawValue < $1.rawValue }
+    for peer in waiting { sendChannelFrames(of: peer, &host) }
+  }
+}
+
+/// What an input of a link writes and causes: PDUs for the controller, and effects on the parts that they concern.
+extension HostLinks {
+  /// Sends what an input of a link wrote, and applies what it causes, in the order of ``LinkTurn``.
+  private mutating func finishInput(of index: Int, _ turn: inout LinkTurn, _ host: inout HostTurn) {
+    if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { table[index].sendBearerFrames(&turn) }
+    let peer = table[index].peer
+    let handle = table.openHandle(index)
+    let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
+    if let refusal { sendingFailed(refusal, on: index, &host) }
+    apply(turn.server.effects, of: peer, &host)
+    turn.client.gatt.pdus.forEach { send($0, on: peer, .attributeProtocol, &host) }
+    apply(turn.client.effects, of: peer, &host)
+    if turn.usesClient { table.noteCongestion(of: peer, &turn) }
+    apply(turn.effects, of: peer, &host)
+    turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
+    if turn.hasChannelFrames { sendChannelFrames(of: peer, &host) }
+  }
+
+  /// Takes the parameters of Number Of Completed Packets. Usually nothing waits for the buffers that are free
+  /// now.
+  @inline(__always)
+  mutating func packetsCompleted(_ parameters: Span<UInt8>, _ host: inout HostTurn) {
+    if let fault = table.completed(parameters, into: &host.output.packets) { host.report(.controller, fault) }
+    if table.hasTransmitted { table.finishTransmitted(into: &host.output.events) }
+    if table.isCongested {
+      for peer in table.takeRelieved() {
+        withLink(of: peer, &host) { $0.perform(.relieved, &$1, &$2, &$3) }
+      }
+    }
+    if !table.withChannelFrames.isEmpty { resumeChannels(&host) }
+  }
+
+  /// Applies an effect of a link.
+  private mutating func perform(_ effect: LinkEffect, of peer: PeerID, _ host: inout HostTurn) {
+    switch effect {
+    case .violated(let event, let recipient):
+      if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
+    case .security(let input): withSecurity(of: peer, input, &host)
+    case .securityWanted:
+      withSecurity(of: peer, .refused, &host)
+      withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
+    case .bondProven: withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+    case .bearer(let effect): withLink(of: peer, &host) { $0.perform(effect, &$1, &$3) }
+    case .channel(let effect): perform(effect, of: peer, &host)
+    case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
+    default: withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
     }
   }
 }

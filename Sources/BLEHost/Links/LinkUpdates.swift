@@ -14,8 +14,10 @@ struct LinkUpdates: Sendable {
     var token: UpdateToken
 
     /// The event when it has left.
-    func finished(on peer: PeerID) -> HostEvent {
-      token == .counted ? .updatesFinished(peer, 1) : .updateFinished(peer, token)
+    ///
+    /// - Parameter count: the number of values of a run that have left with it.
+    func finished(_ count: Int = 1, on peer: PeerID) -> HostEvent {
+      token == .counted ? .updatesFinished(peer, count) : .updateFinished(peer, token)
     }
   }
 
@@ -57,8 +59,7 @@ struct LinkUpdates: Sendable {
       let update = notifications[start]
       let first = start
       repeat { start += 1 } while start < end && update.token == .counted && notifications[start] == update
-      let event = update.token == .counted ? .updatesFinished(peer, start - first) : update.finished(on: peer)
-      events.append(AddressedEvent(event, to: update.owner.recipient))
+      events.append(AddressedEvent(update.finished(start - first, on: peer), to: update.owner.recipient))
     }
     if start == notifications.count {
       notifications.removeAll(keepingCapacity: true)

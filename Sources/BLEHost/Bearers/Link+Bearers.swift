@@ -21,36 +21,34 @@ enum BearerEffect: Sendable {
   case tick
 }
 
-/// Routes what concerns enhanced ATT bearers between the channels, the server and the client of one link.
-enum BearerRouter {
-  static func perform(
-    _ effect: BearerEffect, _ link: inout Link, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
-  ) {
+/// Enhanced ATT bearers, which are channels of the link, and which its server and its client use.
+extension Link {
+  mutating func perform(_ effect: BearerEffect, _ services: inout ServiceRegistry, _ turn: inout LinkTurn) {
     turn.usesClient = true
     switch effect {
-    case .open(let count): link.signalling.openBearers(count, &turn)
+    case .open(let count): signalling.openBearers(count, &turn)
     case .opened(let channels):
       for channel in channels {
-        guard let mtu = link.signalling.bearerMTU(channel) else { continue }
-        link.signalling.serverBearers.add(channel, mtu: mtu)
-        link.client.bearers.add(channel, mtu: mtu)
+        guard let mtu = signalling.bearerMTU(channel) else { continue }
+        signalling.serverBearers.add(channel, mtu: mtu)
+        client.bearers.add(channel, mtu: mtu)
       }
     case .resized(let channels):
       for channel in channels {
-        guard let mtu = link.signalling.bearerMTU(channel) else { continue }
-        link.signalling.serverBearers.setMTU(mtu, of: channel)
-        link.client.bearers.setMTU(mtu, of: channel)
+        guard let mtu = signalling.bearerMTU(channel) else { continue }
+        signalling.serverBearers.setMTU(mtu, of: channel)
+        client.bearers.setMTU(mtu, of: channel)
       }
     case .received(let channel, let pdu):
-      receive(pdu, on: channel, &link, &services, &turn)
-      link.signalling.channel.didRead(channel, into: &turn.signalling)
+      receive(pdu, on: channel, &services, &turn)
+      signalling.channel.didRead(channel, into: &turn.signalling)
     case .closed(let channel):
-      link.signalling.serverBearers.remove(channel)
-      link.client.bearerClosed(channel, now: turn.now, into: &turn.client)
-    case .close(let channel, let reason): close(channel, reason, &link, &turn)
+      signalling.serverBearers.remove(channel)
+      client.bearerClosed(channel, now: turn.now, into: &turn.client)
+    case .close(let channel, let reason): closeBearer(channel, reason, &turn)
     case .tick:
-      for channel in link.signalling.serverBearers.due(turn.now) {
-        use(channel, &link, &turn) { [now = turn.now] server, security, output in
+      for channel in signalling.serverBearers.due(turn.now) {
+        use(channel, &turn) { [now = turn.now] server, security, output in
           server.tick(security, &services, now: now, into: &output)
         }
       }
@@ -58,72 +56,73 @@ enum BearerRouter {
   }
 
   /// Takes one ATT PDU; its opcode says for which half it is. One that exceeds the ATT_MTU of the bearer ends the bearer.
-  private static func receive(
-    _ pdu: [UInt8], on channel: ChannelID, _ link: inout Link, _ services: inout ServiceRegistry,
-    _ turn: inout LinkTurn
+  private mutating func receive(
+    _ pdu: [UInt8], on channel: ChannelID, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
   ) {
-    guard let opcode = pdu.first, let mtu = link.signalling.bearerMTU(channel) else { return }
+    guard let opcode = pdu.first, let mtu = signalling.bearerMTU(channel) else { return }
     let now = turn.now
     if pdu.count > mtu {
-      close(channel, "a PDU of \(pdu.count) octets exceeds the ATT_MTU of \(mtu)", &link, &turn)
+      closeBearer(channel, "a PDU of \(pdu.count) octets exceeds the ATT_MTU of \(mtu)", &turn)
     } else if ATTOpcode(rawValue: opcode).isSentByServer {
-      link.client.receive(pdu.span, on: channel, now: now, into: &turn.client)
+      client.receive(pdu.span, on: channel, now: now, into: &turn.client)
     } else {
-      use(channel, &link, &turn) { $0.receive(pdu.span, $1, &services, now: now, into: &$2) }
+      use(channel, &turn) { $0.receive(pdu.span, $1, &services, now: now, into: &$2) }
     }
   }
 
-  private static func use(
-    _ channel: ChannelID, _ link: inout Link, _ turn: inout LinkTurn,
+  private mutating func use(
+    _ channel: ChannelID, _ turn: inout LinkTurn,
     _ body: (inout LinkServer, SecurityState, inout LinkServer.Output) -> Void
   ) {
-    let security = link.security
-    link.signalling.serverBearers.use(channel, &link.server, &turn) { body(&$0, security, &$1) }
+    let security = security
+    signalling.serverBearers.use(channel, &server, &turn) { body(&$0, security, &$1) }
   }
 
-  private static func close(_ channel: ChannelID, _ reason: String, _ link: inout Link, _ turn: inout LinkTurn) {
-    turn.effects.append(.report(.peer, "an enhanced ATT bearer is closed: \(reason)", peer: link.peer))
-    link.signalling.closeBearer(channel, &turn)
+  private mutating func closeBearer(_ channel: ChannelID, _ reason: String, _ turn: inout LinkTurn) {
+    turn.effects.append(.report(.peer, "an enhanced ATT bearer is closed: \(reason)", peer: peer))
+    signalling.closeBearer(channel, &turn)
   }
 
-  /// Takes the answer of one owner to a request that came on an enhanced bearer.
+  /// Takes the answer of one owner to a request, on the bearer that the request came on.
   ///
-  /// - Returns: false for a request that came on none.
-  static func respond(
-    to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID, _ link: inout Link,
+  /// - Parameter octets: the value, where the answer has an empty one.
+  mutating func respond(
+    to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
     _ services: inout ServiceRegistry, _ turn: inout LinkTurn
-  ) -> Bool {
-    guard let channel = link.signalling.serverBearers.channel(of: token) else { return false }
+  ) {
     let now = turn.now
-    use(channel, &link, &turn) {
-      $0.respond(to: token, with: answer, octets, from: owner, $1, &services, now: now, into: &$2)
+    if let channel = signalling.serverBearers.channel(of: token) {
+      return use(channel, &turn) {
+        $0.respond(to: token, with: answer, octets, from: owner, $1, &services, now: now, into: &$2)
+      }
     }
-    return true
+    server.respond(
+      to: token, with: answer, octets, from: owner, security, &services, now: now, into: &turn.server)
   }
 
   /// Answers the requests that wait for an owner that detaches.
-  static func rejectRequests(
-    of owner: OwnerID, _ link: inout Link, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
+  mutating func rejectRequests(
+    of owner: OwnerID, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
   ) {
-    let (now, security) = (turn.now, link.security)
-    link.server.rejectRequests(of: owner, security, &services, now: now, into: &turn.server)
-    for channel in link.signalling.serverBearers.channels(awaiting: owner) {
-      use(channel, &link, &turn) { $0.rejectRequests(of: owner, $1, &services, now: now, into: &$2) }
+    let (now, security) = (turn.now, security)
+    server.rejectRequests(of: owner, security, &services, now: now, into: &turn.server)
+    for channel in signalling.serverBearers.channels(awaiting: owner) {
+      use(channel, &turn) { $0.rejectRequests(of: owner, $1, &services, now: now, into: &$2) }
     }
   }
 
   /// Hands the PDUs of the bearers to their channels. A bearer whose peer takes none is closed.
-  static func send(_ link: inout Link, _ turn: inout LinkTurn) {
+  mutating func sendBearerFrames(_ turn: inout LinkTurn) {
     let frames = turn.bearerFrames + turn.client.frames
     (turn.bearerFrames, turn.client.frames) = ([], [])
     for frame in frames {
       do throws(CreditBasedChannel.SendRefusal) {
-        try link.signalling.channel.channels.send(frame.pdu, on: frame.channel)
+        try signalling.channel.channels.send(frame.pdu, on: frame.channel)
         turn.hasChannelFrames = true
       } catch .notOpen {
         continue
       } catch {
-        close(frame.channel, "\(error)", &link, &turn)
+        closeBearer(frame.channel, "\(error)", &turn)
       }
     }
   }
