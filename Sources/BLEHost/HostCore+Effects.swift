@@ -49,7 +49,7 @@ extension HostCore {
       withRadio { $0.receive(event, by: identities, &$1) }
     case let event as any LinkEvent:
       if let index = links.table.index(of: event.connectionHandle) {
-        return links.withLink(index, &turn) { $0.receive(event, &$3) }
+        return links.withLink(index, &turn) { link, context in link.receive(event, &context.turn) }
       }
       guard event is HCI.LELongTermKeyRequest else { return }
       var effects: [Effect<Never>] = []
@@ -74,7 +74,7 @@ extension HostCore {
   }
 
   private mutating func linkUp(_ new: NewLink) {
-    let address = new.addressOnRadio(&links.bonds, links.toolbox)
+    let address = new.addressOnRadio(&links.context.bonds, links.toolbox)
     if links.table.index(of: new.handle) != nil {
       turn.report(.controller, "a second link with the handle \(new.handle); the first one is taken for dead")
       links.remove(new.handle, reason: .connectionTimeout, &turn)
@@ -114,7 +114,7 @@ extension HostCore {
       withSession { $0.addressChosen(address, into: &$2) }
     case .ready:
       links.table.acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
-      links.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
+      links.context.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
       links.restore(&turn)
       withRadio { $0.restore(&$1) }
     case .lost:
@@ -125,7 +125,7 @@ extension HostCore {
     case .stop:
       withRadio { $0.stop(&$1) }
       for index in links.table.indices {
-        links.withLink(index, &turn) { $0.close(.remoteUserTerminatedConnection, &$3) }
+        links.withLink(index, &turn) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
       }
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
     // The state of the controller says the rest.
@@ -151,15 +151,17 @@ extension HostCore {
       if status == .unknownConnectionIdentifier { links.table.supersededEnded(handle, into: &turn.output.packets) }
     case .connectionUpdate(let peer, let owner) where links.table.index(of: peer) != nil:
       guard status != .success else { return }
-      links.withLink(of: peer, &turn) { link, _, _, turn in
-        link.signalling.updateFailed(status, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
+      links.withLink(of: peer, &turn) { link, context in
+        let now = context.turn.now
+        link.signalling.updateFailed(
+          status, for: owner, now: now, into: &context.turn.signalling, &context.turn.effects)
       }
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { turn.output.events.append(answer) }
     case .tuning(let peer):
-      links.withLink(of: peer, &turn) { link, _, _, turn in
-        link.signalling.tune(&turn) { $0.answered(opcode, status, into: &$1) }
+      links.withLink(of: peer, &turn) { link, context in
+        link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
       }
     case .encryption(let peer):
       if status != .success { links.withSecurity(of: peer, .encryptionFailed(status), &turn) }
@@ -183,13 +185,13 @@ extension HostCore {
   private var radioTurn: RadioTurn {
     RadioTurn(
       controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: turn.session.isShuttingDown,
-      hasLinks: !links.table.isEmpty, devices: links.bonds.devices, now: turn.now, random: turn.random)
+      hasLinks: !links.table.isEmpty, devices: links.context.bonds.devices, now: turn.now, random: turn.random)
   }
 
   /// Lets the radio look at what the input has changed, at its end.
   @inline(__always)
   mutating func reviewRadio() {
-    if radio.isReviewDue(links.bonds.revision) { withRadio { $0.review(&$1) } }
+    if radio.isReviewDue(links.context.bonds.revision) { withRadio { $0.review(&$1) } }
   }
 
   /// Connects an owner to a device: by a link that is up, else by a new one.

@@ -162,12 +162,14 @@ package struct HostCore: Sendable {
     begin(now, &output)
     turn.session.detach(owner)
     for index in links.table.indices {
-      links.withLink(index, &turn) { $0.rejectRequests(of: owner, &$1, &$3) }
+      links.withLink(index, &turn) { link, context in link.rejectRequests(of: owner, &context) }
     }
     links.withServices(&turn) { $0.removeAll(of: owner, into: &$1) }
     links.detachChannels(of: owner, &turn)
     withRadio { $0.detach(owner, &$1) }
-    for index in links.table.indices { links.withLink(index, &turn) { $0.release(by: owner, &$3) } }
+    for index in links.table.indices {
+      links.withLink(index, &turn) { link, context in link.release(by: owner, &context.turn) }
+    }
     reviewRadio()
     end(&output)
   }

@@ -12,9 +12,9 @@ import Testing
   private let owner = OwnerID(rawValue: 1)
   private let other = OwnerID(rawValue: 2)
   private let device = DeviceAddress(octets: BD_ADDR(9), kind: .public)
-  private var services = ServiceRegistry(HostConfiguration(), LibCrypto())
-  private var bonds = BondTable(HostConfiguration())
-  private var turn = LinkTurn(SecurityToolbox(LibCrypto()))
+  private var context = LinkContext(
+    services: ServiceRegistry(HostConfiguration(), LibCrypto()), bonds: BondTable(HostConfiguration()),
+    turn: LinkTurn(SecurityToolbox(LibCrypto())))
 
   private func link(_ role: Connection.Role = .peripheral, users: [OwnerID] = []) -> Link {
     Link(
@@ -27,8 +27,9 @@ import Testing
 
   /// What the turn has written and caused, in the order in which the router takes it.
   private mutating func take(_ link: inout Link) -> [String] {
-    link.finish(&bonds, &turn)
-    defer { turn.removeAll() }
+    link.finish(&context)
+    let turn = context.turn
+    defer { context.turn.removeAll() }
     func pdus(_ channel: String, _ buffer: borrowing PacketBuffer) -> [String] {
       var pdus: [String] = []
       for index in 0..<buffer.count { pdus.append("\(channel) \(Array(buffer[index]))") }
@@ -53,7 +54,7 @@ import Testing
   }
 
   private mutating func receive(_ fragment: [UInt8], boundary: UInt8 = 0b10, on link: inout Link) -> [String] {
-    link.receive(fragment.span, boundary: boundary, &services, &bonds, &turn)
+    link.receive(fragment.span, boundary: boundary, &context)
     return take(&link)
   }
 
@@ -91,16 +92,16 @@ import Testing
 
   @Test mutating func eventsAboutEncryptionAreForTheSecurityManager() {
     var link = link()
-    link.receive(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = link.handle }, &turn)
+    link.receive(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = link.handle }, &context.turn)
     let result = take(&link)
     #expect(result.count == 1 && result[0].hasPrefix("security encryptionChanged"))
-    link.receive(HCI.LELongTermKeyRequest { $0.connectionHandle = link.handle }, &turn)
+    link.receive(HCI.LELongTermKeyRequest { $0.connectionHandle = link.handle }, &context.turn)
     #expect(take(&link).first?.hasPrefix("security keyRequested") == true)
   }
 
   @Test mutating func commandsOfOwnersAreForThePartThatTheyConcern() {
     var link = link()
-    func perform(_ command: HostCommand) { link.perform(command, from: owner, ControllerCapabilities(), &turn) }
+    func perform(_ command: HostCommand) { link.perform(command, from: owner, ControllerCapabilities(), &context.turn) }
     perform(.requestSecurity(link.peer))
     #expect(take(&link).first?.hasPrefix("security requested") == true)
     perform(.readRSSI(link.peer))
@@ -114,26 +115,27 @@ import Testing
   @Test mutating func aLinkIsClosedOnce() {
     var link = link()
     #expect(!link.isClosing)
-    link.perform(.disconnect(link.peer, .remoteUserTerminatedConnection), from: owner, ControllerCapabilities(), &turn)
+    link.perform(
+      .disconnect(link.peer, .remoteUserTerminatedConnection), from: owner, ControllerCapabilities(), &context.turn)
     #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
     #expect(link.isClosing)
-    link.close(.authenticationFailure, &turn)
+    link.close(.authenticationFailure, &context.turn)
     #expect(take(&link).isEmpty)
   }
 
   @Test mutating func aLinkEndsWithTheUseOfItsLastOwner() {
     var link = link(.central, users: [owner, other])
-    link.release(by: owner, &turn)
+    link.release(by: owner, &context.turn)
     #expect(take(&link) == ["disconnected \(HCIErrorCode.terminatedByLocalHost) \(owner.recipient)"])
-    link.release(by: owner, &turn)
+    link.release(by: owner, &context.turn)
     #expect(take(&link).isEmpty)
-    link.release(by: other, &turn)
+    link.release(by: other, &context.turn)
     #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
   }
 
   @Test mutating func aCentralsLinkIsNotTheOwnersToEnd() {
     var link = link(.peripheral, users: [owner])
-    link.release(by: owner, &turn)
+    link.release(by: owner, &context.turn)
     #expect(take(&link) == ["disconnected \(HCIErrorCode.terminatedByLocalHost) \(owner.recipient)"])
     #expect(!link.isClosing)
   }
@@ -142,7 +144,7 @@ import Testing
     var link = link(.central, users: [owner])
     let request = PendingConnection(
       id: ConnectID(rawValue: 5), owner: owner, device: device, parameters: ConnectionParameters())
-    link.start([request], isShuttingDown: false, bonds, &turn)
+    link.start([request], isShuttingDown: false, &context)
     let result = take(&link)
     #expect(result.first == "connected 5 \(Recipient.everyone)")
     #expect(result.dropFirst().first?.hasPrefix("ATT [2, ") == true)
@@ -150,7 +152,7 @@ import Testing
 
   @Test mutating func aLinkThatComesUpInAShutdownIsClosed() {
     var link = link(.central)
-    link.start([], isShuttingDown: true, bonds, &turn)
+    link.start([], isShuttingDown: true, &context)
     #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "\(HCIOpcode.disconnect)"])
   }
 
@@ -158,21 +160,21 @@ import Testing
     var bond = Bond(
       identity: device, strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
     bond.centralKey = LongTermKey(value: SecretKey(1), strength: bond.strength)
-    bonds.replaceAll(with: [bond])
+    context.bonds.replaceAll(with: [bond])
     var link = link(.central)
-    link.start([], isShuttingDown: false, bonds, &turn)
+    link.start([], isShuttingDown: false, &context)
     #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "security bond"])
     #expect(link.security.isBonded && !link.security.isBondProven)
-    turn.now = link.deadline ?? .start
-    link.tickReconnection(&turn)
+    context.turn.now = link.deadline ?? .start
+    link.tickReconnection(&context.turn)
     #expect(take(&link).last == "\(HCIOpcode.disconnect)")
   }
 
   @Test mutating func theEndOfALinkIsReportedLast() {
     var link = link()
-    link.ending(.connectionTimeout, services, &bonds, &turn)
+    link.ending(&context)
     #expect(take(&link).isEmpty)
-    link.ended(.connectionTimeout, services, &turn)
+    link.ended(.connectionTimeout, &context)
     #expect(take(&link) == ["disconnected \(HCIErrorCode.connectionTimeout) \(Recipient.everyone)"])
   }
 
@@ -183,13 +185,13 @@ import Testing
     }
     let toolbox = SecurityToolbox(LibCrypto())
     // No bond resolves the private address, so nothing says that it is of this device.
-    #expect(NewLink(event).addressOnRadio(&bonds, toolbox) == device)
+    #expect(NewLink(event).addressOnRadio(&context.bonds, toolbox) == device)
     #expect(NewLink(event).resolved == nil)
     let resolved = HCI.LEEnhancedConnectionComplete {
       $0.peerAddress = DeviceAddress(octets: device.octets, kind: .publicIdentity)
       $0.peerResolvablePrivateAddress = BD_ADDR(0x4000_0000_0001)
     }
     #expect(NewLink(resolved).resolved == device)
-    #expect(NewLink(resolved).addressOnRadio(&bonds, toolbox).octets == BD_ADDR(0x4000_0000_0001))
+    #expect(NewLink(resolved).addressOnRadio(&context.bonds, toolbox).octets == BD_ADDR(0x4000_0000_0001))
   }
 }

@@ -23,10 +23,10 @@ enum BearerEffect: Sendable {
 
 /// Enhanced ATT bearers, which are channels of the link, and which its server and its client use.
 extension Link {
-  mutating func perform(_ effect: BearerEffect, _ services: inout ServiceRegistry, _ turn: inout LinkTurn) {
-    turn.usesClient = true
+  mutating func perform(_ effect: BearerEffect, _ context: inout LinkContext) {
+    context.turn.usesClient = true
     switch effect {
-    case .open(let count): signalling.openBearers(count, &turn)
+    case .open(let count): signalling.openBearers(count, &context.turn)
     case .opened(let channels):
       for channel in channels {
         guard let mtu = signalling.bearerMTU(channel) else { continue }
@@ -40,42 +40,43 @@ extension Link {
         client.bearers.setMTU(mtu, of: channel)
       }
     case .received(let channel, let pdu):
-      receive(pdu, on: channel, &services, &turn)
-      signalling.channel.didRead(channel, into: &turn.signalling)
+      receive(pdu, on: channel, &context)
+      signalling.channel.didRead(channel, into: &context.turn.signalling)
     case .closed(let channel):
       signalling.serverBearers.remove(channel)
-      client.bearerClosed(channel, now: turn.now, into: &turn.client)
-    case .close(let channel, let reason): closeBearer(channel, reason, &turn)
+      client.bearerClosed(channel, now: context.turn.now, into: &context.turn.client)
+    case .close(let channel, let reason): closeBearer(channel, reason, &context.turn)
     case .tick:
-      for channel in signalling.serverBearers.due(turn.now) {
-        use(channel, &turn) { [now = turn.now] server, security, output in
-          server.tick(security, &services, now: now, into: &output)
+      for channel in signalling.serverBearers.due(context.turn.now) {
+        use(channel, &context) { server, security, context in
+          server.tick(security, &context.services, now: context.turn.now, into: &context.turn.server)
         }
       }
     }
   }
 
   /// Takes one ATT PDU; its opcode says for which half it is. One that exceeds the ATT_MTU of the bearer ends the bearer.
-  private mutating func receive(
-    _ pdu: [UInt8], on channel: ChannelID, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
-  ) {
+  private mutating func receive(_ pdu: [UInt8], on channel: ChannelID, _ context: inout LinkContext) {
     guard let opcode = pdu.first, let mtu = signalling.bearerMTU(channel) else { return }
-    let now = turn.now
     if pdu.count > mtu {
-      closeBearer(channel, "a PDU of \(pdu.count) octets exceeds the ATT_MTU of \(mtu)", &turn)
+      closeBearer(channel, "a PDU of \(pdu.count) octets exceeds the ATT_MTU of \(mtu)", &context.turn)
     } else if ATTOpcode(rawValue: opcode).isSentByServer {
-      client.receive(pdu.span, on: channel, now: now, into: &turn.client)
+      client.receive(pdu.span, on: channel, now: context.turn.now, into: &context.turn.client)
     } else {
-      use(channel, &turn) { $0.receive(pdu.span, $1, &services, now: now, into: &$2) }
+      use(channel, &context) { server, security, context in
+        let now = context.turn.now
+        server.receive(pdu.span, security, &context.services, now: now, into: &context.turn.server)
+      }
     }
   }
 
+  /// Lets the server do something on one bearer.
   private mutating func use(
-    _ channel: ChannelID, _ turn: inout LinkTurn,
-    _ body: (inout LinkServer, SecurityState, inout LinkServer.Output) -> Void
+    _ channel: ChannelID, _ context: inout LinkContext,
+    _ body: (inout LinkServer, SecurityState, inout LinkContext) -> Void
   ) {
     let security = security
-    signalling.serverBearers.use(channel, &server, &turn) { body(&$0, security, &$1) }
+    signalling.serverBearers.use(channel, &server, &context) { body(&$0, security, &$1) }
   }
 
   private mutating func closeBearer(_ channel: ChannelID, _ reason: String, _ turn: inout LinkTurn) {
@@ -88,26 +89,27 @@ extension Link {
   /// - Parameter octets: the value, where the answer has an empty one.
   mutating func respond(
     to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
-    _ services: inout ServiceRegistry, _ turn: inout LinkTurn
+    _ context: inout LinkContext
   ) {
-    let now = turn.now
-    if let channel = signalling.serverBearers.channel(of: token) {
-      return use(channel, &turn) {
-        $0.respond(to: token, with: answer, octets, from: owner, $1, &services, now: now, into: &$2)
-      }
+    let now = context.turn.now
+    guard let channel = signalling.serverBearers.channel(of: token) else {
+      return server.respond(
+        to: token, with: answer, octets, from: owner, security, &context.services, now: now, into: &context.turn.server)
     }
-    server.respond(
-      to: token, with: answer, octets, from: owner, security, &services, now: now, into: &turn.server)
+    use(channel, &context) { server, security, context in
+      server.respond(
+        to: token, with: answer, octets, from: owner, security, &context.services, now: now, into: &context.turn.server)
+    }
   }
 
   /// Answers the requests that wait for an owner that detaches.
-  mutating func rejectRequests(
-    of owner: OwnerID, _ services: inout ServiceRegistry, _ turn: inout LinkTurn
-  ) {
-    let (now, security) = (turn.now, security)
-    server.rejectRequests(of: owner, security, &services, now: now, into: &turn.server)
+  mutating func rejectRequests(of owner: OwnerID, _ context: inout LinkContext) {
+    let (now, security) = (context.turn.now, security)
+    server.rejectRequests(of: owner, security, &context.services, now: now, into: &context.turn.server)
     for channel in signalling.serverBearers.channels(awaiting: owner) {
-      use(channel, &turn) { $0.rejectRequests(of: owner, $1, &services, now: now, into: &$2) }
+      use(channel, &context) { server, security, context in
+        server.rejectRequests(of: owner, security, &context.services, now: now, into: &context.turn.server)
+      }
     }
   }
 

@@ -44,16 +44,20 @@ struct ServerBearers: Sendable {
 
   /// Lets the server do something on one bearer; its PDUs are frames of the bearer.
   mutating func use(
-    _ channel: ChannelID, _ server: inout LinkServer, _ turn: inout LinkTurn,
-    _ body: (inout LinkServer, inout LinkServer.Output) -> Void
+    _ channel: ChannelID, _ server: inout LinkServer, _ context: inout LinkContext,
+    _ body: (inout LinkServer, inout LinkContext) -> Void
   ) {
     guard var bearer = bearers.removeValue(forKey: channel) else { return }
     var output = LinkServer.Output()
+    swap(&output, &context.turn.server)
     server.exchange(&bearer)
-    body(&server, &output)
+    body(&server, &context)
     server.exchange(&bearer)
+    swap(&output, &context.turn.server)
     bearers[channel] = bearer
-    output.gatt.pdus.forEach { turn.bearerFrames.append(BearerFrame(channel: channel, pdu: [UInt8](copying: $0))) }
-    turn.server.effects += output.effects
+    output.gatt.pdus.forEach {
+      context.turn.bearerFrames.append(BearerFrame(channel: channel, pdu: [UInt8](copying: $0)))
+    }
+    context.turn.server.effects += output.effects
   }
 }

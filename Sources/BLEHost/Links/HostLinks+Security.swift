@@ -19,7 +19,7 @@ extension HostLinks {
   }
 
   private func securityContext(of link: Link, _ host: HostTurn) -> SecurityContext {
-    SecurityContext(link, policy, bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
+    SecurityContext(link, policy, context.bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
   }
 
   private mutating func perform(_ effect: SecurityEffect, on index: Int, _ host: inout HostTurn) {
@@ -30,14 +30,14 @@ extension HostLinks {
       policy.succeeded(identity)
       table[index].device.pairings.succeeded(
         lacksAuthentication: policy.settings?.requestsMITM == true && !outcome.strength.isAuthenticated)
-      let (facts, limit, now) = (table.pairedLink(index, services.database), policy.unconfirmedBonds, host.now)
+      let (facts, limit, now) = (table.pairedLink(index, context.services.database), policy.unconfirmedBonds, host.now)
       withBonds(&host) { [toolbox] in $0.paired(outcome, on: facts, limit, toolbox, now: now, into: &$1) }
     case .failed(let failure): policy.failed(identity, failure, now: host.now)
     case .answerIgnored(let error): host.append(.diagnostic(error.diagnostic(of: peer)))
     case .released(let report): withKernel(&host) { $0?.receive(report, $1, into: &$2) }
     case .kernelKeyAccepted(let identity): policy.kernel?.keyAccepted(identity)
     case .kernelKeysRefused(let identity): withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
-    default: withLink(index, &host) { $0.perform(effect, &$2, &$3) }
+    default: withLink(index, &host) { link, context in link.perform(effect, &context) }
     }
   }
 
@@ -61,7 +61,7 @@ extension HostLinks {
     _ host: inout HostTurn, _ body: (inout KernelPairings?, KernelContext, inout [Effect<KernelEffect>]) -> Void
   ) {
     let context = KernelContext(
-      settings: policy.settings, ownIdentity: host.ownIdentity, bonds: bonds.bonds,
+      settings: policy.settings, ownIdentity: host.ownIdentity, bonds: self.context.bonds.bonds,
       isPoweredOn: host.state == .poweredOn, links: table.compactMap { $0.manager.kernelLink(of: $0.device) })
     var effects: [Effect<KernelEffect>] = []
     body(&policy.kernel, context, &effects)
@@ -81,7 +81,8 @@ extension HostLinks {
           let isKept = $0.admit(bond, hasConsent: hasConsent, inUse: inUse, limit, now: now, into: &$1)
           if !isKept { $1.append(.own(.notKept(bond.identity))) }
         }
-      case .close(let peer): links.withLink(of: peer, &host) { $0.close(.authenticationFailure, &$3) }
+      case .close(let peer):
+        links.withLink(of: peer, &host) { link, context in link.close(.authenticationFailure, &context.turn) }
       }
     }
   }
@@ -89,7 +90,7 @@ extension HostLinks {
   /// Lets the bond table do something and applies what it causes.
   mutating func withBonds(_ host: inout HostTurn, _ body: (inout BondTable, inout [Effect<BondEffect>]) -> Void) {
     var effects: [Effect<BondEffect>] = []
-    body(&bonds, &effects)
+    body(&context.bonds, &effects)
     apply(effects, &host) { links, host, effect in
       switch effect {
       case .removed(let identity):
@@ -103,8 +104,8 @@ extension HostLinks {
       case .replaced(let identity, let peer):
         links.withIdentities(of: peer, &host) { $0.bondReplaced(identity, on: peer, into: &$1) }
       case .securityChanged(let peer):
-        links.withLink(of: peer, &host) {
-          $3.effects.append(.event(.security(peer, $0.device.reportedSecurity), to: .everyone))
+        links.withLink(of: peer, &host) { link, context in
+          context.turn.effects.append(.event(.security(peer, link.device.reportedSecurity), to: .everyone))
         }
       }
     }

@@ -19,35 +19,32 @@ import BLEWire
 struct HostLinks: Sendable {
   private let configuration: HostConfiguration
   var table: LinkTable
-  var services: ServiceRegistry
+  var context: LinkContext
   var channels = ChannelServices()
-  var bonds: BondTable
   var policy: SecurityPolicy
   let toolbox: SecurityToolbox
-  /// Reused by the inputs of links, and empty between them.
-  private var turn: LinkTurn
   /// Reused by ``update(_:as:_:_:_:)``, and empty between its calls.
   var recipients: [UpdateRecipient] = []
-  /// Takes the place of ``turn`` while the output of an input is sent and applied.
+  /// Takes the place of the turn in ``context`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     self.configuration = configuration
     table = LinkTable(configuration)
-    services = ServiceRegistry(configuration, cryptography)
-    bonds = BondTable(configuration)
+    toolbox = SecurityToolbox(cryptography)
+    var bonds = BondTable(configuration)
     if let key = configuration.pairing?.identityResolvingKey { _ = bonds.setOwnKey(key) }
     policy = SecurityPolicy(
       configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
-    toolbox = SecurityToolbox(cryptography)
-    turn = LinkTurn(toolbox)
+    context = LinkContext(
+      services: ServiceRegistry(configuration, cryptography), bonds: bonds, turn: LinkTurn(toolbox))
   }
 
   /// When ``tick(_:)`` has work.
-  var deadline: Instant? { .nearer(table.deadline, bonds.deadline) }
+  var deadline: Instant? { .nearer(table.deadline, context.bonds.deadline) }
 
   /// The identity of a device by the address it uses.
-  mutating func identity(of address: DeviceAddress) -> DeviceAddress { bonds.identity(of: address, toolbox) }
+  mutating func identity(of address: DeviceAddress) -> DeviceAddress { context.bonds.identity(of: address, toolbox) }
 
   /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
   mutating func receive(_ packet: Span<UInt8>, _ host: inout HostTurn) {
@@ -56,8 +53,8 @@ struct HostLinks: Sendable {
     }
     // Data of a link that has just ended may still be on its way.
     guard let index = table.index(of: ConnectionHandle(rawValue: head)) else { return }
-    withLink(index, &host) {
-      $0.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &$1, &$2, &$3)
+    withLink(index, &host) { link, context in
+      link.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &context)
     }
   }
 
@@ -70,13 +67,16 @@ struct HostLinks: Sendable {
       policy.settings = settings
       withKernel(&host) { $0?.settingsChanged($1, into: &$2) }
       guard let key = settings?.identityResolvingKey else { return }
-      let keyless = bonds.setOwnKey(key)
+      let keyless = context.bonds.setOwnKey(key)
       if !keyless.isEmpty { bondsReplaced(without: keyless, &host) }
-    case .setBonds(let new): bondsReplaced(without: bonds.replaceAll(with: new), &host)
+    case .setBonds(let new): bondsReplaced(without: context.bonds.replaceAll(with: new), &host)
     case .bondsStored(let stored):
-      bonds.stored(stored)
+      context.bonds.stored(stored)
       for index in table.indices {
-        withLink(index, &host) { ($3.usesClient, $3.effects) = (true, $3.effects + [.own(.storageEnded)]) }
+        withLink(index, &host) { _, context in
+          context.turn.usesClient = true
+          context.turn.effects.append(.own(.storageEnded))
+        }
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
     case .listen, .stopListening, .openChannel, .sendSDU, .didReadSDU, .closeChannel:
@@ -90,7 +90,7 @@ struct HostLinks: Sendable {
   /// - Parameter keyless: the devices whose identity resolving keys are not used.
   private mutating func bondsReplaced(without keyless: [DeviceAddress], _ host: inout HostTurn) {
     for identity in keyless { host.report(.application, BondTable.keyRefusal(of: identity)) }
-    table.bondsReplaced(by: &bonds, toolbox)
+    table.bondsReplaced(by: &context.bonds, toolbox)
     withKernel(&host) { $0?.loadKeys($1, into: &$2) }
   }
 
@@ -100,19 +100,19 @@ struct HostLinks: Sendable {
       return
     }
     let controller = host.controller
-    withLink(index, &host) { link, _, _, turn in link.perform(command, from: owner, controller, &turn) }
+    withLink(index, &host) { link, context in link.perform(command, from: owner, controller, &context.turn) }
   }
 
   /// Does what is due on links.
   mutating func tick(_ host: inout HostTurn) {
     for peer in table.due(host.now) {
-      withLink(of: peer, &host) { $0.tick(&$1, &$3) }
-      withLink(of: peer, &host) { $0.tickStorage(&$2, &$3) }
-      withLink(of: peer, &host) { $0.tickReconnection(&$3) }
+      withLink(of: peer, &host) { link, context in link.tick(&context) }
+      withLink(of: peer, &host) { link, context in link.tickStorage(&context) }
+      withLink(of: peer, &host) { link, context in link.tickReconnection(&context.turn) }
     }
     for peer in table.takeStalled(host.now) {
       host.report(.peer, "the link is ended: its packets are not acknowledged, and others wait for buffers", peer: peer)
-      withLink(of: peer, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
+      withLink(of: peer, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
     }
   }
 
@@ -129,9 +129,10 @@ struct HostLinks: Sendable {
     link.signalling.asksByLinkLayer = host.controller.updatesConnectionsAsPeripheral
     host.log.linkAdded(link.peer)
     let (controller, priority) = (host.controller, configuration.priority)
-    withLink(table.append(link), &host) { [isShuttingDown = host.session.isShuttingDown] in
-      $0.start(requests, isShuttingDown: isShuttingDown, $2, &$3)
-      if let priority, !isShuttingDown { $0.signalling.prioritize(priority, for: .process, $0.role, controller, &$3) }
+    withLink(table.append(link), &host) { [isShuttingDown = host.session.isShuttingDown] link, context in
+      link.start(requests, isShuttingDown: isShuttingDown, &context)
+      guard let priority, !isShuttingDown else { return }
+      link.signalling.prioritize(priority, for: .process, link.role, controller, &context.turn)
     }
   }
 
@@ -149,33 +150,31 @@ struct HostLinks: Sendable {
   ) {
     guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
     var link = table.remove(at: index, isSuperseded: isSuperseded)
-    var turn = LinkTurn(toolbox)
-    turn.begin(policy, now: host.now)
-    link.ending(reason, services, &bonds, &turn)
+    context.turn.begin(policy, now: host.now)
+    link.ending(&context)
     host.log.linkEnded(link.peer)
-    apply(turn.effects, of: link.peer, &host)
+    apply(context.turn.takeEffects(), of: link.peer, &host)
     securityEnded(link, reason, &host)
     if !isSuperseded { table.acl.removeLink(handle, into: &host.output.packets) }
-    turn.removeAll()
-    link.ended(reason, services, &turn)
-    apply(turn.server.effects + turn.client.effects + turn.effects, of: link.peer, &host)
+    context.turn.begin(policy, now: host.now)
+    link.ended(reason, &context)
+    apply(context.turn.takeEffects(), of: link.peer, &host)
   }
 
   /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0111).
   mutating func withLink(
-    _ index: Int, _ host: inout HostTurn,
-    _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
+    _ index: Int, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
   ) {
-    turn.begin(policy, now: host.now)
+    context.turn.begin(policy, now: host.now)
     // A provider of values finds its owner as all earlier events leave it.
-    services.database.callsProviders = host.output.events.isEmpty
-    body(&table[unreviewed: index], &services, &bonds, &turn)
-    if turn.usesClient { table[unreviewed: index].finish(&bonds, &turn) }
-    if !turn.keepsDeadline { table.noteChange(index) }
-    if turn.hasServerEventsOnly { return deliverServerOutput(of: index, &host) }
+    context.services.database.callsProviders = host.output.events.isEmpty
+    body(&table[unreviewed: index], &context)
+    if context.turn.usesClient { table[unreviewed: index].finish(&context) }
+    if !context.turn.keepsDeadline { table.noteChange(index) }
+    if context.turn.hasServerEventsOnly { return deliverServerOutput(of: index, &host) }
     // An effect can give a link its next input: the output of this one is taken out before.
     var output = spareTurn.take() ?? LinkTurn(toolbox)
-    swap(&turn, &output)
+    swap(&context.turn, &output)
     finishInput(of: index, &output, &host)
     output.removeAll()
     spareTurn = consume output
@@ -186,11 +185,11 @@ struct HostLinks: Sendable {
   @inline(__always)
   private mutating func deliverServerOutput(of index: Int, _ host: inout HostTurn) {
     let handle = table.openHandle(index)
-    let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
-    turn.server.gatt.removeAll()
-    guard let refusal else { return turn.server.effects.moveEvents(into: &host.output) }
-    let effects = turn.server.effects
-    turn.server.effects = []
+    let refusal = table.acl.send(context.turn.server.gatt.pdus, on: handle, into: &host.output.packets)
+    context.turn.server.gatt.removeAll()
+    guard let refusal else { return context.turn.server.effects.moveEvents(into: &host.output) }
+    let effects = context.turn.server.effects
+    context.turn.server.effects = []
     let peer = table[unreviewed: index].peer
     sendingFailed(refusal, on: index, &host)
     apply(effects, of: peer, &host)
@@ -198,8 +197,7 @@ struct HostLinks: Sendable {
 
   /// As ``withLink(_:_:_:)``, by the name of the link, which may have ended.
   mutating func withLink(
-    of peer: PeerID, _ host: inout HostTurn,
-    _ body: (inout Link, inout ServiceRegistry, inout BondTable, inout LinkTurn) -> Void
+    of peer: PeerID, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
   ) {
     if let index = table.index(of: peer) { withLink(index, &host, body) }
   }
@@ -216,7 +214,7 @@ struct HostLinks: Sendable {
   /// A full queue ends the link: a frame lost on a reliable channel would break it silently.
   mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostTurn) {
     host.report(.peer, "the link is ended, for it takes no data: \(refusal)", peer: table[index].peer)
-    withLink(index, &host) { $0.close(.remoteUserTerminatedConnection, &$3) }
+    withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
   }
 
   /// Applies the effects of a part, in order; `perform` applies one of the part's own.
@@ -236,11 +234,13 @@ struct HostLinks: Sendable {
     _ host: inout HostTurn, _ body: (inout ServiceRegistry, inout [Effect<ServiceEffect>]) -> Void
   ) {
     var effects: [Effect<ServiceEffect>] = []
-    body(&services, &effects)
+    body(&context.services, &effects)
     apply(effects, &host) { links, host, effect in
       guard case .changed(let range) = effect else { return }
       for index in links.table.indices {
-        links.withLink(index, &host) { $0.server.serviceChanged(range, $1, now: $3.now, into: &$3.server) }
+        links.withLink(index, &host) { link, context in
+          link.server.serviceChanged(range, context.services, now: context.turn.now, into: &context.turn.server)
+        }
       }
     }
   }
@@ -256,8 +256,8 @@ extension HostLinks {
     _ host: inout HostTurn
   ) {
     guard let index = table.index(of: peer) else { return }
-    withLink(index, &host) { link, services, _, turn in
-      link.respond(to: token, with: answer, octets, from: owner, &services, &turn)
+    withLink(index, &host) { link, context in
+      link.respond(to: token, with: answer, octets, from: owner, &context)
     }
   }
 
@@ -274,7 +274,7 @@ extension HostLinks {
     let update = LinkUpdates.Entry(owner: run.owner, token: token)
     var recipients: [UpdateRecipient] = []
     swap(&recipients, &self.recipients)
-    if let handle = services.updatedValue(run.attribute, of: run.owner) {
+    if let handle = context.services.updatedValue(run.attribute, of: run.owner) {
       for peer in run.peers {
         if let recipient = recipient(peer, of: handle) {
           recipients.append(recipient)
@@ -301,7 +301,7 @@ extension HostLinks {
   private mutating func recipient(_ peer: PeerID, of attribute: AttributeHandle) -> UpdateRecipient? {
     guard let index = table.index(of: peer), let handle = table.openHandle(index) else { return nil }
     let security = table[unreviewed: index].device.security
-    let delivery = table[unreviewed: index].server.delivery(of: attribute, security, services)
+    let delivery = table[unreviewed: index].server.delivery(of: attribute, security, context.services)
     if case .nothing = delivery { return nil }
     let longest = table[unreviewed: index].server.maximumUpdateLength
     return UpdateRecipient(
@@ -313,9 +313,9 @@ extension HostLinks {
     _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostTurn
   ) {
     if case .indication(let attribute) = recipient.delivery {
-      withLink(recipient.index, &host) { link, _, _, turn in
+      withLink(recipient.index, &host) { link, context in
         link.server.indicate(
-          value, of: recipient.attribute, attribute, as: update, now: turn.now, into: &turn.server)
+          value, of: recipient.attribute, attribute, as: update, now: context.turn.now, into: &context.turn.server)
       }
     } else {
       notify(value, to: recipient, as: update, &host)
@@ -368,7 +368,7 @@ extension HostLinks {
       open(ChannelOpenings.Opening(id: id, owner: owner, request: request), on: peer, &host)
     case .sendSDU(let channel, _), .didReadSDU(let channel), .closeChannel(let channel):
       guard let peer = channels.link(of: channel) else { return }
-      withLink(of: peer, &host) { $0.signalling.perform(command, from: owner, &$3) }
+      withLink(of: peer, &host) { link, context in link.signalling.perform(command, from: owner, &context.turn) }
     default: break
     }
   }
@@ -384,9 +384,9 @@ extension HostLinks {
       return host.append(.channelOpenFailed(opening.id, error), to: opening.owner.recipient)
     }
     opening.channel = channels.name(on: peer)
-    withLink(index, &host) {
-      $0.client.addUser(opening.owner)
-      $0.signalling.open(opening, $0.channelFacts, &$3)
+    withLink(index, &host) { link, context in
+      link.client.addUser(opening.owner)
+      link.signalling.open(opening, link.channelFacts, &context.turn)
     }
   }
 
@@ -396,7 +396,9 @@ extension HostLinks {
   private mutating func stopListening(_ number: SPSM, of owner: OwnerID, _ host: inout HostTurn) -> Bool {
     guard channels.stopListening(number, of: owner) else { return false }
     channelServicesChanged(.stopListening(number), &host)
-    for index in table.indices { withLink(index, &host) { $0.signalling.stopListening(number, &$3) } }
+    for index in table.indices {
+      withLink(index, &host) { link, context in link.signalling.stopListening(number, &context.turn) }
+    }
     return true
   }
 
@@ -408,25 +410,31 @@ extension HostLinks {
   /// Withdraws the services, the channels and the requests of an owner.
   mutating func detachChannels(of owner: OwnerID, _ host: inout HostTurn) {
     for number in channels.numbers(of: owner) { _ = stopListening(number, of: owner, &host) }
-    for index in table.indices { withLink(index, &host) { $0.signalling.detach(owner, &$3) } }
+    for index in table.indices {
+      withLink(index, &host) { link, context in link.signalling.detach(owner, &context.turn) }
+    }
   }
 
   /// Applies an effect of the channels of a link.
   private mutating func perform(_ effect: ChannelEffect, of peer: PeerID, _ host: inout HostTurn) {
     switch effect {
     case .requested(let request) where request.spsm == .enhancedATT:
-      withLink(of: peer, &host) { $0.signalling.answerBearers(request, $0.channelFacts, &$3) }
+      withLink(of: peer, &host) { link, context in
+        link.signalling.answerBearers(request, link.channelFacts, &context.turn)
+      }
     case .requested(let request):
       let listener = channels.listeners[request.spsm]
       let names = (0..<request.count).map { _ in channels.name(on: peer) }
-      withLink(of: peer, &host) { $0.signalling.answer(request, by: listener, as: names, $0.channelFacts, &$3) }
+      withLink(of: peer, &host) { link, context in
+        link.signalling.answer(request, by: listener, as: names, link.channelFacts, &context.turn)
+      }
     case .securityWanted(let input):
       withSecurity(of: peer, input, &host)
       // If the security manager does nothing, the request fails. A peripheral waits for its central.
       let isPossible = policy.settings != nil
-      withLink(of: peer, &host) {
-        guard !isPossible || $0.role == .central && !$0.manager.isUnderWay else { return }
-        $0.signalling.channels.openings.releaseWaiting(&$3)
+      withLink(of: peer, &host) { link, context in
+        guard !isPossible || link.role == .central && !link.manager.isUnderWay else { return }
+        link.signalling.channels.openings.releaseWaiting(&context.turn)
       }
     case .ended(let channel): channels.ended(channel)
     }
@@ -482,7 +490,7 @@ extension HostLinks {
     if table.hasTransmitted { table.finishTransmitted(into: &host.output.events) }
     if table.isCongested {
       for peer in table.takeRelieved() {
-        withLink(of: peer, &host) { $0.perform(.relieved, &$1, &$2, &$3) }
+        withLink(of: peer, &host) { link, context in link.perform(.relieved, &context) }
       }
     }
     if !table.withChannelFrames.isEmpty { resumeChannels(&host) }
@@ -496,12 +504,12 @@ extension HostLinks {
     case .security(let input): withSecurity(of: peer, input, &host)
     case .securityWanted:
       withSecurity(of: peer, .refused, &host)
-      withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
+      withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     case .bondProven: withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
-    case .bearer(let effect): withLink(of: peer, &host) { $0.perform(effect, &$1, &$3) }
+    case .bearer(let effect): withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     case .channel(let effect): perform(effect, of: peer, &host)
     case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
-    default: withLink(of: peer, &host) { $0.perform(effect, &$1, &$2, &$3) }
+    default: withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     }
   }
 }

@@ -7,52 +7,53 @@ import BLEWire
 /// Bonds, and what the encryption of the link means for both halves.
 extension Link {
   /// Keeps what the client has configured with its bond, where the link has proven that.
-  func keepRecord<Own>(
-    _ services: ServiceRegistry, _ bonds: inout BondTable, now: Instant, into effects: inout [Effect<Own>]
-  ) {
+  func keepRecord(_ context: inout LinkContext) {
     guard security.isBondProven else { return }
-    bonds.keep(server.record(services.database), of: identity, now: now, into: &effects)
+    let record = server.record(context.services.database)
+    context.bonds.keep(record, of: identity, now: context.turn.now, into: &context.turn.effects)
   }
 
   /// Applies an effect of the security manager.
-  mutating func perform(_ effect: SecurityEffect, _ bonds: inout BondTable, _ turn: inout LinkTurn) {
+  mutating func perform(_ effect: SecurityEffect, _ context: inout LinkContext) {
     switch effect {
-    case .encrypted(let start): encrypted(start, &bonds, &turn)
+    case .encrypted(let start): encrypted(start, &context)
     case .cipher(let isOn): client.setEncrypted(isOn)
     case .levelLost:
       device.loseLevel()
-      turn.effects.append(.own(.securityChanged))
-    case .keyRevoked: keyRevoked(bonds, &turn)
-    case .bondKeyFailed(let loss): bondKeyFailed(loss, &turn)
+      context.turn.effects.append(.own(.securityChanged))
+    case .keyRevoked: keyRevoked(&context)
+    case .bondKeyFailed(let loss): bondKeyFailed(loss, &context.turn)
     case .pairingFailed, .notSecured:
-      if case .pairingFailed = effect { device.pairings.failed(now: turn.now) }
-      turn.usesClient = true
-      client.releaseParked(into: &turn.client)
-      signalling.channels.openings.releaseWaiting(&turn)
-    case .close: close(.authenticationFailure, &turn)
+      if case .pairingFailed = effect { device.pairings.failed(now: context.turn.now) }
+      context.turn.usesClient = true
+      client.releaseParked(into: &context.turn.client)
+      signalling.channels.openings.releaseWaiting(&context.turn)
+    case .close: close(.authenticationFailure, &context.turn)
     default: break
     }
   }
 
   /// The link is encrypted with a key of known strength.
-  private mutating func encrypted(_ start: KeyStart, _ bonds: inout BondTable, _ turn: inout LinkTurn) {
-    turn.usesClient = true
-    client.stopAwaitingCounters(now: turn.now, into: &turn.client)
-    let isNewProof = device.encrypted(start, hasBond: bonds[identity] != nil)
-    if isNewProof { bonds.use(identity, now: turn.now, into: &turn.effects) }
-    turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)
+  private mutating func encrypted(_ start: KeyStart, _ context: inout LinkContext) {
+    let now = context.turn.now
+    context.turn.usesClient = true
+    client.stopAwaitingCounters(now: now, into: &context.turn.client)
+    let isNewProof = device.encrypted(start, hasBond: context.bonds[identity] != nil)
+    if isNewProof { context.bonds.use(identity, now: now, into: &context.turn.effects) }
+    context.turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)
   }
 
   /// The pairing of the key in use has failed. What was opened under the key ends. Our central encrypts the link with the key of
   /// the bond, if there is one, before its client sends again.
-  private mutating func keyRevoked(_ bonds: BondTable, _ turn: inout LinkTurn) {
+  private mutating func keyRevoked(_ context: inout LinkContext) {
     device.loseLevel()
-    turn.effects.append(.own(.securityChanged))
-    signalling.keyRevoked(&turn)
-    guard role == .central, bonds[identity]?.centralKey != nil else { return }
-    turn.usesClient = true
-    client.awaitEncryption(until: turn.now + encryptionTimeout, now: turn.now, into: &turn.client)
-    turn.effects.append(.own(.security(.bond)))
+    context.turn.effects.append(.own(.securityChanged))
+    signalling.keyRevoked(&context.turn)
+    guard role == .central, context.bonds[identity]?.centralKey != nil else { return }
+    let now = context.turn.now
+    context.turn.usesClient = true
+    client.awaitEncryption(until: now + encryptionTimeout, now: now, into: &context.turn.client)
+    context.turn.effects.append(.own(.security(.bond)))
   }
 
   /// The link could not be encrypted with the key of its bond. It stays up; operations that wait end or stay.
@@ -64,44 +65,42 @@ extension Link {
   }
 
   /// Applies an effect of one half that concerns the other one, or the bond.
-  mutating func perform(
-    _ effect: LinkEffect, _ services: inout ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
-  ) {
+  mutating func perform(_ effect: LinkEffect, _ context: inout LinkContext) {
+    let now = context.turn.now
     switch effect {
     case .mtuChanged(let mtu):
       server.setMTU(mtu)
       client.setMTU(mtu)
-    case .recordChanged: keepRecord(services, &bonds, now: turn.now, into: &turn.effects)
+    case .recordChanged: keepRecord(&context)
     case .counterUsed(let counter):
-      bonds.usePeerCounter(counter, of: identity, into: &turn.server.effects)
-      deliverSigned(&services, bonds, &turn)
-    case .storageEnded: deliverSigned(&services, bonds, &turn)
-    case .failed: close(.remoteUserTerminatedConnection, &turn)
+      context.bonds.usePeerCounter(counter, of: identity, into: &context.turn.server.effects)
+      deliverSigned(&context)
+    case .storageEnded: deliverSigned(&context)
+    case .failed: close(.remoteUserTerminatedConnection, &context.turn)
     case .relieved:
-      turn.usesClient = true
-      client.setCongested(false, now: turn.now, into: &turn.client)
+      context.turn.usesClient = true
+      client.setCongested(false, now: now, into: &context.turn.client)
     case .securityWanted(let operation, let refusal):
       if manager.isUnderWay { return client.park(operation, refusal) }
-      turn.usesClient = true
-      client.report(refusal, into: &turn.client)
+      context.turn.usesClient = true
+      client.report(refusal, into: &context.turn.client)
     case .securityChanged:
-      turn.server.effects.append(.event(.security(peer, device.reportedSecurity), to: .everyone))
-      server.securityChanged(security, services, into: &turn.server)
+      context.turn.server.effects.append(.event(.security(peer, device.reportedSecurity), to: .everyone))
+      server.securityChanged(security, context.services, into: &context.turn.server)
     case .bondRestored:
-      guard let bond = bonds[identity] else { return }
+      guard let bond = context.bonds[identity] else { return }
       client.startCaching(bond.attributeCache)
-      server.restore(bond.client, security, services, now: turn.now, into: &turn.server)
+      server.restore(bond.client, security, context.services, now: now, into: &context.turn.server)
     case .clientResumed:
-      turn.usesClient = true
-      client.resume(now: turn.now, into: &turn.client)
-      signalling.resume(channelFacts, &turn)
+      context.turn.usesClient = true
+      client.resume(now: now, into: &context.turn.client)
+      signalling.resume(channelFacts, &context.turn)
     default: break
     }
   }
 
-  private mutating func deliverSigned(
-    _ services: inout ServiceRegistry, _ bonds: BondTable, _ turn: inout LinkTurn
-  ) {
-    server.deliver(bonds.store(of: identity), security, &services, now: turn.now, into: &turn.server)
+  private mutating func deliverSigned(_ context: inout LinkContext) {
+    let (store, now) = (context.bonds.store(of: identity), context.turn.now)
+    server.deliver(store, security, &context.services, now: now, into: &context.turn.server)
   }
 }

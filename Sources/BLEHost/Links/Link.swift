@@ -11,11 +11,11 @@ import BLEWire
 ///   ACL fragments ──► Reassembler ──► frame ── ATT ─────────► LinkServer or LinkClient, by the opcode
 ///                                           ── signalling ──► LinkSignalling, LinkChannels
 ///                                           ── 0x0040… ─────► LinkChannels
-///                                           ── SMP ─────────► the router, which has the facts that pairing needs
+///                                           ── SMP ─────────► HostLinks, which has the facts that pairing needs
 /// ```
 ///
-/// An input writes PDUs and causes effects (``LinkTurn``); the router sends the PDUs. It lends the link the attribute database
-/// and the bonds (Docs/Decisions/0058).
+/// An input writes PDUs and causes effects (``LinkTurn``); ``HostLinks`` sends the PDUs. It lends the link the attribute
+/// database and the bonds (``LinkContext``, Docs/Decisions/0058).
 struct Link: Sendable {
   let peer: PeerID
   let handle: ConnectionHandle
@@ -78,62 +78,56 @@ struct Link: Sendable {
   }
 
   /// Ends an input of the client: grants it the sign counters that it needs, at once where they are stored as reserved.
-  mutating func finish(_ bonds: inout BondTable, _ turn: inout LinkTurn) {
-    client.finish(identity, &bonds, until: turn.now + storageTimeout, &turn)
+  mutating func finish(_ context: inout LinkContext) {
+    client.finish(identity, &context.bonds, until: context.turn.now + storageTimeout, &context.turn)
   }
 }
 
 /// Data from the controller.
 extension Link {
   /// Takes the data of one ACL packet with its Packet_Boundary_Flag (Vol 4, Part E, 5.4.2).
-  mutating func receive(
-    _ fragment: Span<UInt8>, boundary: UInt8, _ services: inout ServiceRegistry, _ bonds: inout BondTable,
-    _ turn: inout LinkTurn
-  ) {
+  mutating func receive(_ fragment: Span<UInt8>, boundary: UInt8, _ context: inout LinkContext) {
     if let channel = reassembler.wholeFrame(in: fragment, packetBoundary: boundary) {
-      return receive(fragment.extracting(BasicFrame.headerLength...), on: channel, &services, &bonds, &turn)
+      return receive(fragment.extracting(BasicFrame.headerLength...), on: channel, &context)
     }
     let outcome = reassembler.receive(fragment, packetBoundary: boundary)
     if let dropped = outcome.dropped {
-      turn.server.effects.append(.report(.peer, "L2CAP octets thrown away: \(dropped)", peer: peer))
+      context.turn.server.effects.append(.report(.peer, "L2CAP octets thrown away: \(dropped)", peer: peer))
     }
     switch outcome.frame {
     case .inFragment(let channel, let payload):
-      receive(fragment.extracting(payload), on: channel, &services, &bonds, &turn)
+      receive(fragment.extracting(payload), on: channel, &context)
     case .assembled(let channel):
       let frame = reassembler.takeFrame()
-      receive(frame.span.extracting(BasicFrame.headerLength...), on: channel, &services, &bonds, &turn)
+      receive(frame.span.extracting(BasicFrame.headerLength...), on: channel, &context)
       reassembler.reuse(frame)
     case nil: break
     }
   }
 
-  private mutating func receive(
-    _ payload: Span<UInt8>, on channel: ChannelID, _ services: inout ServiceRegistry, _ bonds: inout BondTable,
-    _ turn: inout LinkTurn
-  ) {
+  private mutating func receive(_ payload: Span<UInt8>, on channel: ChannelID, _ context: inout LinkContext) {
     switch channel {
-    case .attributeProtocol: receiveATT(payload, &services, &bonds, &turn)
-    case .signalling: signalling.receive(payload, channelFacts, &turn)
-    case .securityManager: turn.effects.append(.own(.security(.pdu([UInt8](copying: payload)))))
-    default: signalling.receive(payload, on: channel, channelFacts, &turn)
+    case .attributeProtocol: receiveATT(payload, &context)
+    case .signalling: signalling.receive(payload, channelFacts, &context.turn)
+    case .securityManager: context.turn.effects.append(.own(.security(.pdu([UInt8](copying: payload)))))
+    default: signalling.receive(payload, on: channel, channelFacts, &context.turn)
     }
   }
 
   /// Takes one ATT PDU; its opcode says for which half of the link it is (Vol 3, Part F, 3.3).
-  private mutating func receiveATT(
-    _ pdu: Span<UInt8>, _ services: inout ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
-  ) {
+  private mutating func receiveATT(_ pdu: Span<UInt8>, _ context: inout LinkContext) {
     guard !pdu.isEmpty else { return }
+    let now = context.turn.now
     if pdu[0] == 0xD2 {  // Signed Write Command
-      server.receiveSigned(pdu, security, bond: bonds[identity], turn.toolbox, now: turn.now, into: &turn.server)
+      let (bond, toolbox) = (context.bonds[identity], context.turn.toolbox)
+      server.receiveSigned(pdu, security, bond: bond, toolbox, now: now, into: &context.turn.server)
     } else if ATTOpcode(rawValue: pdu[0]).isSentByServer {
-      turn.usesClient = true
-      client.receive(pdu, now: turn.now, into: &turn.client)
+      context.turn.usesClient = true
+      client.receive(pdu, now: now, into: &context.turn.client)
     } else {
       let changes = server.deadlineChanges
-      server.receive(pdu, security, &services, now: turn.now, into: &turn.server)
-      if let changes { turn.keepsDeadline = server.deadlineChanges == changes }
+      server.receive(pdu, security, &context.services, now: now, into: &context.turn.server)
+      if let changes { context.turn.keepsDeadline = server.deadlineChanges == changes }
     }
   }
 
@@ -206,63 +200,62 @@ extension Link {
   /// - Parameters:
   ///   - requests: the pending connections that it fulfils.
   ///   - isShuttingDown: the link came up before the controller had stopped: it is ended.
-  mutating func start(
-    _ requests: [PendingConnection], isShuttingDown: Bool, _ bonds: BondTable, _ turn: inout LinkTurn
-  ) {
-    let bond = bonds[identity]
+  mutating func start(_ requests: [PendingConnection], isShuttingDown: Bool, _ context: inout LinkContext) {
+    let (bond, now) = (context.bonds[identity], context.turn.now)
     device.setBonded(bond != nil)
-    if let key = bond?.ownCSRK { client.setSigningKey(key, turn.toolbox) }
-    turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
+    if let key = bond?.ownCSRK { client.setSigningKey(key, context.turn.toolbox) }
+    context.turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
     for request in requests.dropFirst() {
-      turn.server.effects.append(.event(.connected(connection(request: request.id)), to: request.owner.recipient))
+      let event = HostEvent.connected(connection(request: request.id))
+      context.turn.server.effects.append(.event(event, to: request.owner.recipient))
     }
-    if isShuttingDown { return close(.remoteUserTerminatedConnection, &turn) }
+    if isShuttingDown { return close(.remoteUserTerminatedConnection, &context.turn) }
     guard role == .central else { return }
-    let until = bond?.centralKey.map { _ in turn.now + encryptionTimeout }
-    turn.usesClient = true
-    client.start(encryptedUntil: until, now: turn.now, into: &turn.client)
-    if until != nil { turn.effects.append(.own(.security(.bond))) }
+    let until = bond?.centralKey.map { _ in now + encryptionTimeout }
+    context.turn.usesClient = true
+    client.start(encryptedUntil: until, now: now, into: &context.turn.client)
+    if until != nil { context.turn.effects.append(.own(.security(.bond))) }
   }
 
-  /// The link has ended: what is kept of the peer is stored. ``ended(_:_:_:)`` follows.
-  mutating func ending(
-    _ reason: HCIErrorCode, _ services: ServiceRegistry, _ bonds: inout BondTable, _ turn: inout LinkTurn
-  ) {
-    keepRecord(services, &bonds, now: turn.now, into: &turn.effects)
+  /// The link has ended: what is kept of the peer is stored. ``ended(_:_:)`` follows.
+  mutating func ending(_ context: inout LinkContext) {
+    keepRecord(&context)
     if security.isBondProven, let cache = client.attributeCache {
-      bonds.keep(cache, of: identity, now: turn.now, into: &turn.effects)
+      context.bonds.keep(cache, of: identity, now: context.turn.now, into: &context.turn.effects)
     }
-    bonds.linkEnded(identity, into: &turn.effects)
-    if let (counters, key) = client.unusedCounters { bonds.giveBack(counters, identity, key: key) }
+    context.bonds.linkEnded(identity, into: &context.turn.effects)
+    if let (counters, key) = client.unusedCounters { context.bonds.giveBack(counters, identity, key: key) }
   }
 
   /// Ends what the owners have on the link, and reports that it has ended.
-  mutating func ended(_ reason: HCIErrorCode, _ services: ServiceRegistry, _ turn: inout LinkTurn) {
-    server.linkEnded(services, into: &turn.server)
-    client.linkEnded(into: &turn.client)
-    signalling.channels.linkEnded(&turn)
-    turn.effects.append(.event(.disconnected(peer, reason), to: .everyone))
+  mutating func ended(_ reason: HCIErrorCode, _ context: inout LinkContext) {
+    server.linkEnded(context.services, into: &context.turn.server)
+    client.linkEnded(into: &context.turn.client)
+    signalling.channels.linkEnded(&context.turn)
+    context.turn.effects.append(.event(.disconnected(peer, reason), to: .everyone))
   }
 }
 
 /// Time.
 extension Link {
-  mutating func tick(_ services: inout ServiceRegistry, _ turn: inout LinkTurn) {
-    server.tick(security, &services, now: turn.now, into: &turn.server)
-    turn.usesClient = true
-    client.tick(now: turn.now, into: &turn.client)
+  mutating func tick(_ context: inout LinkContext) {
+    let now = context.turn.now
+    server.tick(security, &context.services, now: now, into: &context.turn.server)
+    context.turn.usesClient = true
+    client.tick(now: now, into: &context.turn.client)
   }
 
   /// Time for what follows the halves: if the store has not answered in time, nothing waits for it until it answers again.
-  mutating func tickStorage(_ bonds: inout BondTable, _ turn: inout LinkTurn) {
-    if client.isStorageLate(now: turn.now) || server.isStorageLate(now: turn.now) {
-      bonds.storeFailed()
-      turn.usesClient = true
-      client.counterTimedOut(now: turn.now, into: &turn.client)
-      turn.effects.append(.own(.storageEnded))
+  mutating func tickStorage(_ context: inout LinkContext) {
+    let now = context.turn.now
+    if client.isStorageLate(now: now) || server.isStorageLate(now: now) {
+      context.bonds.storeFailed()
+      context.turn.usesClient = true
+      client.counterTimedOut(now: now, into: &context.turn.client)
+      context.turn.effects.append(.own(.storageEnded))
     }
-    signalling.tick(channelFacts, &turn)
-    if let deadline = manager.deadline, deadline <= turn.now { turn.effects.append(.own(.security(.tick))) }
+    signalling.tick(channelFacts, &context.turn)
+    if let deadline = manager.deadline, deadline <= now { context.turn.effects.append(.own(.security(.tick))) }
   }
 
   /// Ends a link whose encryption neither succeeds nor fails. The controller should have ended it (Vol 6, Part B, 5.2).
