@@ -181,7 +181,6 @@ package struct HostCore: Sendable {
   }
 
   private mutating func end(_ output: inout HostOutput) {
-    links.table.review()
     links.table.noteStarvation(turn.now)
     swap(&output, &turn.output)
   }

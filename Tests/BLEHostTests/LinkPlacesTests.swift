@@ -4,7 +4,7 @@ import Testing
 
 @testable import BLEHost
 
-/// The places of links by handle and by name, and the links whose deadlines are to be reviewed.
+/// The places of links by handle and by name.
 @Suite("Places of links") struct LinkPlacesTests {
   private func places(_ links: [(handle: UInt16, peer: UInt32)]) -> LinkPlaces {
     var places = LinkPlaces()
@@ -44,19 +44,5 @@ import Testing
     let places = places([(1, .max - 1), (2, .max), (3, 0), (4, 1)])
     #expect(self.places(of: [.max - 1, .max, 0, 1] as [UInt32], in: places) == [0, 1, 2, 3])
     #expect(self.places(of: [.max - 2, 2] as [UInt32], in: places) == [nil, nil])
-  }
-
-  @Test func eachChangedLinkIsReviewed() {
-    var deadlines = LinkDeadlines([nil, nil, nil])
-    for index in [2, 2, 0, 0, 2, 1] { deadlines.noteChange(index) }
-    var reviewed: Set<Int> = []
-    while let index = deadlines.takeChange() {
-      reviewed.insert(index)
-      deadlines.set(index, .start + .seconds(index + 1))
-    }
-    #expect(reviewed == [0, 1, 2])
-    #expect(deadlines.earliest == .start + .seconds(1))
-    #expect(deadlines.due(.start + .seconds(2)) == [0, 1])
-    #expect(deadlines.takeChange() == nil)
   }
 }

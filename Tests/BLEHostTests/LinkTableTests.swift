@@ -48,19 +48,17 @@ import Testing
     #expect(first && !second)
   }
 
-  @Test func keepsTheDeadlinesOfTheLinksThatAnInputHasChanged() {
+  @Test func takesTheDeadlineOfALinkThatChanges() {
     var table = table([1, 2, 3])
     #expect(table.deadline == nil)
     let (early, late) = (Instant.start + .seconds(1), Instant.start + .seconds(2))
     var output = LinkClient.Output()
     table[2].client.start(encryptedUntil: early, now: .start, into: &output)
     table[1].client.start(encryptedUntil: late, now: .start, into: &output)
-    table.review()
     #expect(table.deadline == early)
     #expect(table.due(early) == [PeerID(rawValue: 3)])
     #expect(table.due(late) == [PeerID(rawValue: 2), PeerID(rawValue: 3)])
     table[2].client.bondLost(queuesOperations: true, now: .start, into: &output)
-    table.review()
     #expect(table.deadline == late)
     _ = table.remove(at: 1)
     #expect(table.deadline == nil)

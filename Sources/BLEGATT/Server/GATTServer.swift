@@ -105,15 +105,10 @@ public struct GATTServer: Sendable {
 
   /// The time at which ``tick(now:security:database:into:)`` must be called; nil while nothing can time out.
   ///
-  /// It is stored: a host asks for it after each PDU that has changed it.
+  /// It is stored: a host asks for it after each PDU.
   public private(set) var deadline: Instant?
-  /// How often ``deadline`` was set: to compare two of these numbers costs less than to compare two deadlines.
-  package private(set) var deadlineChanges: UInt = 0
 
-  private mutating func updateDeadline() {
-    deadline = .nearer(unanswered?.deadline, indications.deadline)
-    deadlineChanges &+= 1
-  }
+  private mutating func updateDeadline() { deadline = .nearer(unanswered?.deadline, indications.deadline) }
 
   /// Receives one PDU of the client. A PDU without octets has no effect.
   ///

@@ -168,9 +168,7 @@ struct HostLinks: Sendable {
     context.turn.begin(policy, now: host.now)
     // A provider of values finds its owner as all earlier events leave it.
     context.services.database.callsProviders = host.output.events.isEmpty
-    body(&table[unreviewed: index], &context)
-    if context.turn.usesClient { table[unreviewed: index].finish(&context) }
-    if !context.turn.keepsDeadline { table.noteChange(index) }
+    table[index].perform(body, &context)
     if context.turn.hasServerEventsOnly { return deliverServerOutput(of: index, &host) }
     // An effect can give a link its next input: the output of this one is taken out before.
     var output = spareTurn.take() ?? LinkTurn(toolbox)
@@ -190,7 +188,7 @@ struct HostLinks: Sendable {
     guard let refusal else { return context.turn.server.effects.moveEvents(into: &host.output) }
     let effects = context.turn.server.effects
     context.turn.server.effects = []
-    let peer = table[unreviewed: index].peer
+    let peer = table[index].peer
     sendingFailed(refusal, on: index, &host)
     apply(effects, of: peer, &host)
   }
@@ -300,10 +298,9 @@ extension HostLinks {
   /// How the client of a link gets the values of an attribute; nil where it does not get them.
   private mutating func recipient(_ peer: PeerID, of attribute: AttributeHandle) -> UpdateRecipient? {
     guard let index = table.index(of: peer), let handle = table.openHandle(index) else { return nil }
-    let security = table[unreviewed: index].device.security
-    let delivery = table[unreviewed: index].server.delivery(of: attribute, security, context.services)
+    let delivery = table.delivery(of: attribute, on: index, context.services)
     if case .nothing = delivery { return nil }
-    let longest = table[unreviewed: index].server.maximumUpdateLength
+    let longest = table[index].server.maximumUpdateLength
     return UpdateRecipient(
       index: index, handle: handle, attribute: attribute, delivery: delivery, longestValue: longest)
   }
@@ -322,15 +319,15 @@ extension HostLinks {
     }
   }
 
-  /// Sends a notification. It is no input of the link, whose deadlines do not change.
+  /// Sends a notification. It is no input of the link.
   private mutating func notify(
     _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostTurn
   ) {
-    guard table[unreviewed: recipient.index].server.beginNotification(update) else {
-      let server = table[unreviewed: recipient.index].server
+    guard table.beginNotification(update, on: recipient.index) else {
+      let server = table[recipient.index].server
       host.append(.refused(server.updateRefusal), to: update.owner.recipient)
       return host.append(
-        update.finished(on: table[unreviewed: recipient.index].peer), to: update.owner.recipient)
+        update.finished(on: table[recipient.index].peer), to: update.owner.recipient)
     }
     // A link that takes no data is ended, and what was on its way ends with it.
     if table.openHandle(recipient.index) == nil { return }

@@ -77,6 +77,12 @@ struct Link: Sendable {
     Connection(peer: peer, address: device.reportedAddress, role: role, timing: signalling.timing, request: request)
   }
 
+  /// Performs one input.
+  mutating func perform(_ input: (inout Link, inout LinkContext) -> Void, _ context: inout LinkContext) {
+    input(&self, &context)
+    if context.turn.usesClient { finish(&context) }
+  }
+
   /// Ends an input of the client: grants it the sign counters that it needs, at once where they are stored as reserved.
   mutating func finish(_ context: inout LinkContext) {
     client.finish(identity, &context.bonds, until: context.turn.now + storageTimeout, &context.turn)
@@ -125,9 +131,7 @@ extension Link {
       context.turn.usesClient = true
       client.receive(pdu, now: now, into: &context.turn.client)
     } else {
-      let changes = server.deadlineChanges
       server.receive(pdu, security, &context.services, now: now, into: &context.turn.server)
-      if let changes { context.turn.keepsDeadline = server.deadlineChanges == changes }
     }
   }
 

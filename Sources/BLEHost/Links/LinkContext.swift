@@ -35,8 +35,6 @@ struct LinkTurn: Sendable {
   var signalling = PacketBuffer()
   /// Channels of the link may have frames to send.
   var hasChannelFrames = false
-  /// The input has not changed when the link next has work.
-  var keepsDeadline = false
 
   /// Whether the input has caused no effects but events of the server, or none: a request that the application answers,
   /// or the server.
@@ -62,7 +60,6 @@ struct LinkTurn: Sendable {
   mutating func begin(_ policy: SecurityPolicy, now: Instant) {
     self.now = now
     (pairsOnDemand, queuesOperationsAfterBondLoss) = (policy.pairsOnDemand, policy.queuesOperationsAfterBondLoss)
-    keepsDeadline = false
   }
 
   /// Takes out the effects of an input that has written no PDUs.

@@ -44,38 +44,3 @@ struct LinkPlaces: Sendable {
     for later in index..<handles.count { indices[handles[later]] = later }
   }
 }
-
-/// The deadlines of the links in a table. An input notes the links that it changes, and a review at its end asks these alone.
-struct LinkDeadlines: Sendable {
-  private var tree: DeadlineTree
-  /// The link that was changed since the last review; nearly every input changes one at most.
-  private var changed: Int?
-  private var alsoChanged: [Int] = []
-
-  init(_ deadlines: [Instant?] = []) { tree = DeadlineTree(deadlines) }
-
-  /// The earliest deadline, as of the last review.
-  var earliest: Instant? { tree.earliest }
-
-  /// The links that have work, in order.
-  func due(_ now: Instant) -> [Int] { tree.due(now) }
-
-  var hasChanges: Bool { changed != nil }
-
-  mutating func noteChange(_ index: Int) {
-    if changed == nil { changed = index }
-    if changed != index, alsoChanged.last != index { alsoChanged.append(index) }
-  }
-
-  /// Takes out a link that was changed since the last review.
-  mutating func takeChange() -> Int? {
-    guard let first = changed else { return nil }
-    changed = alsoChanged.isEmpty ? nil : alsoChanged.removeLast()
-    return first
-  }
-
-  mutating func set(_ index: Int, _ deadline: Instant?) { tree.set(index, deadline) }
-
-  /// Adds a link behind the `count` others.
-  mutating func append(_ deadline: Instant?, count: Int) { tree.append(deadline, count: count) }
-}

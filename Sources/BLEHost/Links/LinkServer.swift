@@ -42,8 +42,6 @@ struct LinkServer: Sendable {
 
   /// When ``tick(_:_:now:into:)`` has work, or the store is late (``isStorageLate(now:)``).
   var deadline: Instant? { .nearer(gatt.deadline, signedWrites.deadline) }
-  /// A number that differs after an input which may have changed ``deadline``; nil where every input may.
-  var deadlineChanges: UInt? { signedWrites.isEmpty ? gatt.deadlineChanges : nil }
   /// Whether signed writes have waited for the store too long.
   func isStorageLate(now: Instant) -> Bool { signedWrites.deadline.map { $0 <= now } ?? false }
   /// Whether an owner is to answer a request.

@@ -6,13 +6,14 @@ import BLEWire
 /// The links that are up, in the order in which they came up, and what they share: the buffers of the
 /// controller. A link is found by its handle in constant time.
 ///
-/// The deadline of each link is kept: an input changes the deadlines of the links that it has touched, and
-/// ``review()`` at its end takes note of them.
+/// A link is changed through the subscript alone, which takes its deadline into the tree of deadlines at the end of the
+/// change.
 struct LinkTable: Sendable, RandomAccessCollection {
   private var links: [Link] = []
   /// Where each link is in ``links``.
   private var places = LinkPlaces()
-  private var deadlines = LinkDeadlines()
+  /// The deadline of each link, as of its last change.
+  private var deadlines = DeadlineTree()
   /// Frames of all links to the controller.
   var acl: ACLScheduler
   /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
@@ -47,15 +48,9 @@ struct LinkTable: Sendable, RandomAccessCollection {
   subscript(index: Int) -> Link {
     _read { yield links[index] }
     _modify {
-      deadlines.noteChange(index)
+      defer { deadlines.set(index, links[index].nextDeadline()) }
       yield &links[index]
     }
-  }
-
-  /// A link for an input that may keep its deadline; ``noteChange(_:)`` follows where the input has changed it.
-  subscript(unreviewed index: Int) -> Link {
-    _read { yield links[index] }
-    _modify { yield &links[index] }
   }
 
   /// The handle of a link, unless the link was asked to end. The properties are read in place: a function of the link
@@ -88,7 +83,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   mutating func remove(at index: Int, isSuperseded: Bool = false) -> Link {
     let link = links.remove(at: index)
     places.remove(at: index)
-    rebuildDeadlines()
+    deadlines = DeadlineTree(links.map(\.deadline))
     congested.remove(link.peer)
     withChannelFrames.remove(link.peer)
     if isSuperseded { supersededHandles.insert(link.handle) }
@@ -129,7 +124,7 @@ extension LinkTable {
       return link.role == .central || link.device.reportedAddress == link.identity && !isClaim
     }
     guard let index else { return nil }
-    links[index].client.addUser(owner)
+    self[index].client.addUser(owner)
     return links[index].connection(request: request)
   }
 
@@ -151,7 +146,36 @@ extension LinkTable {
   }
 }
 
-/// Frames that wait, and values on their way.
+/// Values on their way. They have no deadline, and are counted without an input of their links: here alone a link is
+/// changed past the subscript.
+extension LinkTable {
+  /// How the client of a link gets the values of an attribute. Mutating, because the call of another function would copy
+  /// the server of the link.
+  mutating func delivery(
+    of value: AttributeHandle, on index: Int, _ services: ServiceRegistry
+  ) -> GATTServer.UpdateDelivery {
+    links[index].server.delivery(of: value, links[index].device.security, services)
+  }
+
+  /// Notes that a value is on its way by a notification.
+  ///
+  /// - Returns: false where too many values are on their way.
+  @inline(__always)
+  mutating func beginNotification(_ update: LinkUpdates.Entry, on index: Int) -> Bool {
+    links[index].server.beginNotification(update)
+  }
+
+  /// Finishes the values that have left.
+  mutating func finishTransmitted(into events: inout [AddressedEvent<HostEvent>]) {
+    for place in transmitted.indices where transmitted[place].tag == FrameTag.notification {
+      // Not by a function of the table, which would copy it.
+      guard let index = places[transmitted[place].handle] else { continue }
+      links[index].server.notificationsSent(transmitted[place].count, into: &events)
+    }
+  }
+}
+
+/// Frames that wait.
 extension LinkTable {
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
   ///
@@ -170,21 +194,12 @@ extension LinkTable {
   /// Whether clients send no commands, because frames of their links wait.
   var isCongested: Bool { !congested.isEmpty }
 
-  /// Finishes the values that have left, without an input of their links.
-  mutating func finishTransmitted(into events: inout [AddressedEvent<HostEvent>]) {
-    for place in transmitted.indices where transmitted[place].tag == FrameTag.notification {
-      // Not by a function of the table, which would copy it.
-      guard let index = places[transmitted[place].handle] else { continue }
-      links[index].server.notificationsSent(transmitted[place].count, into: &events)
-    }
-  }
-
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.
   mutating func noteCongestion(of peer: PeerID, _ turn: inout LinkTurn) {
     guard let index = index(of: peer), !links[index].client.isCongested,
       let backlog = acl.backlog(links[index].handle), backlog.frames >= congestion(of: index).from
     else { return }
-    links[index].client.setCongested(true, now: turn.now, into: &turn.client)
+    self[index].client.setCongested(true, now: turn.now, into: &turn.client)
     congested.insert(peer)
   }
 
@@ -211,19 +226,11 @@ extension LinkTable {
 
 /// Deadlines.
 extension LinkTable {
-  /// When a link next has work, as of the last review.
+  /// When a link next has work.
   var deadline: Instant? { .nearer(deadlines.earliest, starvationDeadline) }
 
   /// The links that have work, in order.
   func due(_ now: Instant) -> [PeerID] { deadlines.due(now).map { links[$0].peer } }
-
-  /// Takes note of the deadlines of the links that were changed.
-  @inline(__always)
-  mutating func review() { if deadlines.hasChanges { reviewChanges() } }
-
-  private mutating func reviewChanges() {
-    while let index = deadlines.takeChange() { deadlines.set(index, links[index].nextDeadline()) }
-  }
 
   /// Begins to watch the links where one of them may have no buffer of the controller.
   @inline(__always)
@@ -245,9 +252,4 @@ extension LinkTable {
       index(of: handle).flatMap { links[$0].isClosing ? nil : links[$0].peer }
     }
   }
-
-  /// An input may have changed the deadline of a link.
-  mutating func noteChange(_ index: Int) { deadlines.noteChange(index) }
-
-  private mutating func rebuildDeadlines() { deadlines = LinkDeadlines(links.map(\.deadline)) }
 }
