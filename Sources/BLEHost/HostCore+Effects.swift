@@ -47,17 +47,9 @@ extension HostCore {
     case let event as any RadioEvent:
       let identities = event.addresses.map { links.identity(of: $0) }
       withRadio { $0.receive(event, by: identities, &$1) }
-    case let event as any LinkEvent:
-      if let index = links.table.index(of: event.connectionHandle) {
-        return links.withLink(index, &turn) { link, context in link.receive(event, &context.turn) }
-      }
-      guard event is HCI.LELongTermKeyRequest else { return }
-      var effects: [Effect<Never>] = []
-      links.policy.keyRequested(onUnknownLink: event.connectionHandle, into: &effects)
-      turn.apply(effects)
+    case let event as any LinkEvent: links.receive(event, &turn)
     case let event as HCI.DisconnectionComplete where event.status == .success:
-      links.table.supersededEnded(event.connectionHandle, into: &turn.output.packets)
-      links.remove(event.connectionHandle, reason: event.reason, &turn)
+      links.disconnected(event.connectionHandle, event.reason, &turn)
       withRadio { $0.linkEnded(&$1) }
     case let event as HCI.LEConnectionComplete: connectionCompleted(NewLink(event), event.status)
     case let event as HCI.LEEnhancedConnectionComplete: connectionCompleted(NewLink(event), event.status)
@@ -74,18 +66,9 @@ extension HostCore {
   }
 
   private mutating func linkUp(_ new: NewLink) {
-    let address = new.addressOnRadio(&links.context.bonds, links.toolbox)
-    if links.table.index(of: new.handle) != nil {
-      turn.report(.controller, "a second link with the handle \(new.handle); the first one is taken for dead")
-      links.remove(new.handle, reason: .connectionTimeout, &turn)
-    }
-    links.table.supersededEnded(new.handle, into: &turn.output.packets)
-    let identity = new.resolved ?? links.identity(of: address)
+    let device = links.identify(new, &turn)
     var requests: [PendingConnection] = []
-    if new.role == .central { withRadio { requests = $0.connected(to: identity, &$1) } }
-    let drawn = links.table.isReported(identity) ? DeviceAddress.drawn(&turn.random) : nil
-    let device = PeerIdentity(address: address, identity: identity, reportedAs: drawn)
-    links.removeForeign(new.handle, &turn)
+    if new.role == .central { withRadio { requests = $0.connected(to: device.identity, &$1) } }
     links.add(new, device, for: requests, &turn)
     withRadio { $0.linkAdded(asCentral: new.role == .central, &$1) }
   }
@@ -93,7 +76,7 @@ extension HostCore {
 
 /// The effects of the session and the radio.
 extension HostCore {
-  mutating func checkShutdown() { turn.session.checkShutdown(now: turn.now, hasLinks: !links.table.isEmpty) }
+  mutating func checkShutdown() { turn.session.checkShutdown(now: turn.now, hasLinks: !links.isEmpty) }
 
   mutating func withSession(
     _ body: (inout ControllerSession, inout PacketBuffer, inout [Effect<SessionEffect>]) -> Void
@@ -113,20 +96,15 @@ extension HostCore {
       let address = addressOnAir
       withSession { $0.addressChosen(address, into: &$2) }
     case .ready:
-      links.table.acl.setBuffers(length: controller.aclLength, count: controller.aclCount)
-      links.context.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
-      links.restore(&turn)
+      links.controllerReady(&turn)
       withRadio { $0.restore(&$1) }
     case .lost:
-      for link in links.table.reversed() { links.remove(link.handle, reason: .hardwareFailure, &turn) }
-      links.table.reset()
+      links.controllerLost(&turn)
       radio.suspend()
       lendAddresses()
     case .stop:
       withRadio { $0.stop(&$1) }
-      for index in links.table.indices {
-        links.withLink(index, &turn) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
-      }
+      links.closeAll(&turn)
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
     // The state of the controller says the rest.
     case .abandoned(let purpose):
@@ -142,29 +120,13 @@ extension HostCore {
     switch purpose {
     case .setup, .reply: break
     case .advertising, .scanning, .initiating, .address: withRadio { $0.answered(purpose, opcode, status, &$1) }
-    case .disconnect(let peer):
-      // The link ended before the command arrived; its Disconnection Complete is on its way or was lost.
-      guard status == .unknownConnectionIdentifier, let index = links.table.index(of: peer) else { return }
-      links.remove(links.table[index].handle, reason: .terminatedByLocalHost, &turn)
-      withRadio { $0.linkEnded(&$1) }
-    case .endingSuperseded(let handle):
-      if status == .unknownConnectionIdentifier { links.table.supersededEnded(handle, into: &turn.output.packets) }
-    case .connectionUpdate(let peer, let owner) where links.table.index(of: peer) != nil:
-      guard status != .success else { return }
-      links.withLink(of: peer, &turn) { link, context in
-        let now = context.turn.now
-        link.signalling.updateFailed(
-          status, for: owner, now: now, into: &context.turn.signalling, &context.turn.effects)
-      }
+    case .connectionUpdate(let peer, _) where links.contains(peer):
+      _ = links.answered(purpose, opcode, status, &turn)
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { turn.output.events.append(answer) }
-    case .tuning(let peer):
-      links.withLink(of: peer, &turn) { link, context in
-        link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
-      }
-    case .encryption(let peer):
-      if status != .success { links.withSecurity(of: peer, .encryptionFailed(status), &turn) }
+    case .disconnect, .endingSuperseded, .tuning, .encryption:
+      if links.answered(purpose, opcode, status, &turn) { withRadio { $0.linkEnded(&$1) } }
     }
   }
 
@@ -185,13 +147,13 @@ extension HostCore {
   private var radioTurn: RadioTurn {
     RadioTurn(
       controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: turn.session.isShuttingDown,
-      hasLinks: !links.table.isEmpty, devices: links.context.bonds.devices, now: turn.now, random: turn.random)
+      hasLinks: !links.isEmpty, devices: links.bonds.devices, now: turn.now, random: turn.random)
   }
 
   /// Lets the radio look at what the input has changed, at its end.
   @inline(__always)
   mutating func reviewRadio() {
-    if radio.isReviewDue(links.context.bonds.revision) { withRadio { $0.review(&$1) } }
+    if radio.isReviewDue(links.bonds.revision) { withRadio { $0.review(&$1) } }
   }
 
   /// Connects an owner to a device: by a link that is up, else by a new one.
@@ -199,7 +161,7 @@ extension HostCore {
     var request = wanted
     request.device = links.identity(of: wanted.device)
     let failure = radio.rejection(of: request, radioTurn).map { HostEvent.connectionFailed(request.id, $0) }
-    if let answer = failure ?? links.table.answer(to: request) {
+    if let answer = failure ?? links.answer(to: request) {
       return turn.append(answer, to: request.owner.recipient)
     }
     withRadio { $0.connect(request, &$1) }

@@ -103,7 +103,7 @@ package struct HostCore: Sendable {
     links.tick(&turn)
     withRadio { $0.tick(&$1) }
     reviewRadio()
-    links.withBonds(&turn) { $0.tick(now: now, into: &$1) }
+    links.tickBonds(&turn)
     turn.withLog { $0.tick(now: $1, into: &$2) }
     checkShutdown()
     end(&output)
@@ -131,7 +131,7 @@ package struct HostCore: Sendable {
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard !turn.session.isEnding else { return }
     begin(now, &output)
-    links.withBonds(&turn) { $0.shutdown(into: &$1) }
+    links.shutdown(&turn)
     withSession { $0.shutDown(now: now, into: &$2) }
     checkShutdown()
     end(&output)
@@ -140,7 +140,7 @@ package struct HostCore: Sendable {
   /// Takes a report of the kernel's security manager.
   package mutating func receive(_ report: SecurityReport, now: Instant, into output: inout HostOutput) {
     begin(now, &output)
-    links.withKernel(&turn) { $0?.receive(report, $1, into: &$2) }
+    links.receive(report, &turn)
     end(&output)
   }
 
@@ -150,7 +150,7 @@ package struct HostCore: Sendable {
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     if radio.identity.octets != BD_ADDR() { output.append(.address(radio.identity), to: owner.recipient) }
     if state != .unknown { output.append(.state(state, turn.session.reason), to: owner.recipient) }
-    output.events += links.table.events(for: owner)
+    output.events += links.events(for: owner)
   }
 
   /// Withdraws everything that an owner declared. No event answers: none has a recipient.
@@ -161,15 +161,9 @@ package struct HostCore: Sendable {
     guard owner != .process else { return }
     begin(now, &output)
     turn.session.detach(owner)
-    for index in links.table.indices {
-      links.withLink(index, &turn) { link, context in link.rejectRequests(of: owner, &context) }
-    }
-    links.withServices(&turn) { $0.removeAll(of: owner, into: &$1) }
-    links.detachChannels(of: owner, &turn)
+    links.detach(owner, &turn)
     withRadio { $0.detach(owner, &$1) }
-    for index in links.table.indices {
-      links.withLink(index, &turn) { link, context in link.release(by: owner, &context.turn) }
-    }
+    links.release(by: owner, &turn)
     reviewRadio()
     end(&output)
   }
@@ -181,7 +175,7 @@ package struct HostCore: Sendable {
   }
 
   private mutating func end(_ output: inout HostOutput) {
-    links.table.noteStarvation(turn.now)
+    links.noteStarvation(turn.now)
     swap(&output, &turn.output)
   }
 }

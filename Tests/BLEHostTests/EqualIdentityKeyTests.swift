@@ -45,7 +45,7 @@ import Testing
 
   private func storedKeys(_ couple: Couple, _ host: Int = 0) -> [DeviceAddress: SecretKey] {
     var keys: [DeviceAddress: SecretKey] = [:]
-    for bond in couple.world.hosts[host].links.context.bonds.bonds { keys[bond.identity] = bond.identityResolvingKey }
+    for bond in couple.world.hosts[host].links.bonds.bonds { keys[bond.identity] = bond.identityResolvingKey }
     return keys
   }
 
@@ -103,7 +103,7 @@ import Testing
     try pair(2, &couple)
     #expect(couple.failures(0) == [PairingFailure(.keyRejected, .local)])
     #expect(couple.paired(0).isEmpty)
-    let bonds = couple.world.hosts[0].links.context.bonds.bonds
+    let bonds = couple.world.hosts[0].links.bonds.bonds
     #expect(bonds.map(\.identity) == [victim.identity] && bonds[0].peripheralKey == victim.peripheralKey)
   }
 
@@ -189,7 +189,7 @@ import Testing
         #expect(!isAuthenticated[loser] && isAuthenticated[central] && chosen[central] == key)
       }
     }
-    for bond in couple.world.hosts[0].links.context.bonds.bonds {
+    for bond in couple.world.hosts[0].links.bonds.bonds {
       let central = try #require(number[bond.identity])
       couple.forget()
       try pair(central, &couple)
@@ -296,8 +296,8 @@ extension EqualIdentityKeyTests {
     pair(&bench, SharedControllerBondTests.justWorks)
     #expect(loaded(bench.takeDirectives()) == [device(1)])
     #expect(
-      bench.core.links.context.bonds[device(2)]?.identityResolvingKey == nil
-        && bench.core.links.context.bonds.bonds.count == 2)
+      bench.core.links.bonds[device(2)]?.identityResolvingKey == nil
+        && bench.core.links.bonds.bonds.count == 2)
     // The same device authenticates.
     bench.hear(.asked(device(2), .consent))
     pair(&bench, Self.strong)
@@ -314,7 +314,7 @@ extension EqualIdentityKeyTests {
     #expect(forgotten == [device(2)])
     let failures = bench.events.compactMap { if case .pairingFailed(_, let it) = $0 { it } else { nil } }
     #expect(failures == [PairingFailure(.keyRejected, .local)])
-    #expect(bench.core.links.context.bonds.bonds.map(\.identity) == [device(1)])
+    #expect(bench.core.links.bonds.bonds.map(\.identity) == [device(1)])
   }
 
   /// Without a bond the kernel has received the key nevertheless.
@@ -322,14 +322,14 @@ extension EqualIdentityKeyTests {
     var bench = bench([bond(1)], isBonding: false)
     pair(&bench, SharedControllerBondTests.justWorks)
     #expect(loaded(bench.takeDirectives()) == [device(1)])
-    #expect(bench.core.links.context.bonds.bonds.map(\.identity) == [device(1)])
+    #expect(bench.core.links.bonds.bonds.map(\.identity) == [device(1)])
   }
 
   @Test(arguments: [SecretKey(0), World.identityKey(of: 0)])
   func theKernelsReportOfZerosOrOfOurKeyGivesNoKey(_ irk: SecretKey) {
     var bench = bench([])
     pair(&bench, SharedControllerBondTests.justWorks, irk: irk)
-    #expect(bench.core.links.context.bonds.bonds.map(\.identityResolvingKey) == [nil])
+    #expect(bench.core.links.bonds.bonds.map(\.identityResolvingKey) == [nil])
     #expect(loaded(bench.takeDirectives()) == (irk.value == 0 ? nil : []))
   }
 }

@@ -282,7 +282,7 @@ import Testing
       sent += couple.world.takeHeard(1).count {
         if case .client(_, .finished(_, .success)) = $0 { true } else { false }
       }
-      #expect(couple.world.hosts[1].links.table.acl.freeBuffers == 0)
+      #expect(couple.world.hosts[1].links.table.freeBuffers == 0)
     }
     #expect(sent > 40)
     #expect(couple.world.complaints.isEmpty)

@@ -1,6 +1,7 @@
 import BLECrypto
 import BLEGATT
 import BLEHCI
+import BLEL2CAP
 import BLESMP
 import BLEWire
 import Testing
@@ -64,15 +65,16 @@ import Testing
     #expect(table.deadline == nil)
   }
 
-  @Test func aClientGoesOnWhenEnoughFramesHaveLeft() throws {
+  @Test func aClientGoesOnWhenEnoughFramesHaveLeft() {
     var configuration = HostConfiguration()
     configuration.congestion = (from: 2, below: 1)
     var table = LinkTable(configuration)
-    table.acl.setBuffers(length: 27, count: 1)
+    table.setBuffers(length: 27, count: 1)
     _ = table.append(link(table.nextPeer(), 5))
     var (packets, turn) = (PacketBuffer(), LinkTurn(SecurityToolbox(LibCrypto())))
     for _ in 0..<3 {
-      _ = try table.acl.send(ConnectionHandle(rawValue: 5), cid: 4, payload: [1, 2].span, into: &packets)
+      let refusal = table.send([1, 2].span, on: 0, .attributeProtocol, into: &packets)
+      #expect(refusal == nil)
     }
     table.noteCongestion(of: table[0].peer, &turn)
     #expect(table[0].client.isCongested)

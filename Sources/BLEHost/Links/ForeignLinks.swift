@@ -37,16 +37,3 @@ struct ForeignLinks: Sendable {
     Set(devices.values).sorted { $0.octets.value < $1.octets.value }.map { .foreignLink($0, isUp: true) }
   }
 }
-
-extension HostLinks {
-  /// Another program of this machine made the link as a central.
-  mutating func addForeign(_ new: NewLink, _ host: inout HostTurn) {
-    let device = new.resolved ?? identity(of: new.address.identity)
-    if let event = table.foreign.added(new.handle, to: device) { host.append(event) }
-  }
-
-  /// A link of another program has ended, or is ours from now on.
-  mutating func removeForeign(_ handle: ConnectionHandle, _ host: inout HostTurn) {
-    if let event = table.foreign.removed(handle) { host.append(event) }
-  }
-}

@@ -9,7 +9,8 @@ import BLEWire
 /// The links of a host and what they share: the attribute database, the bonds and the settings of pairing.
 ///
 /// It applies the effects of these parts on each other depth first: what an effect causes in another part is applied
-/// before the next one.
+/// before the next one. All of that is in this file, so that the parts are private to it: ``HostCore`` has inputs to give,
+/// and facts to read.
 ///
 /// ```
 ///   LinkTable ─ Link ──LinkEffect──► Link, LinkTable, BondTable
@@ -18,13 +19,14 @@ import BLEWire
 /// ```
 struct HostLinks: Sendable {
   private let configuration: HostConfiguration
-  var table: LinkTable
-  var context: LinkContext
-  var channels = ChannelServices()
-  var policy: SecurityPolicy
-  let toolbox: SecurityToolbox
+  private let toolbox: SecurityToolbox
+  private(set) var table: LinkTable
+  private var context: LinkContext
+  private var channels = ChannelServices()
+  private var policy: SecurityPolicy
+  private var foreign = ForeignLinks()
   /// Reused by ``update(_:as:_:_:_:)``, and empty between its calls.
-  var recipients: [UpdateRecipient] = []
+  private var recipients: [UpdateRecipient] = []
   /// Takes the place of the turn in ``context`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
 
@@ -40,12 +42,19 @@ struct HostLinks: Sendable {
       services: ServiceRegistry(configuration, cryptography), bonds: bonds, turn: LinkTurn(toolbox))
   }
 
-  /// When ``tick(_:)`` has work.
+  var bonds: BondTable { _read { yield context.bonds } }
+  var isEmpty: Bool { table.isEmpty }
+  func contains(_ peer: PeerID) -> Bool { table.index(of: peer) != nil }
+
+  /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.
   var deadline: Instant? { .nearer(table.deadline, context.bonds.deadline) }
 
   /// The identity of a device by the address it uses.
   mutating func identity(of address: DeviceAddress) -> DeviceAddress { context.bonds.identity(of: address, toolbox) }
+}
 
+/// Packets of the controller, commands of the owners, and time.
+extension HostLinks {
   /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
   mutating func receive(_ packet: Span<UInt8>, _ host: inout HostTurn) {
     guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
@@ -56,6 +65,31 @@ struct HostLinks: Sendable {
     withLink(index, &host) { link, context in
       link.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &context)
     }
+  }
+
+  /// Takes the parameters of Number Of Completed Packets. Usually nothing waits for the buffers that are free
+  /// now.
+  @inline(__always)
+  mutating func packetsCompleted(_ parameters: Span<UInt8>, _ host: inout HostTurn) {
+    if let fault = table.completed(parameters, into: &host.output.packets) { host.report(.controller, fault) }
+    if table.hasTransmitted { table.finishTransmitted(into: &host.output.events) }
+    if table.isCongested {
+      for peer in table.takeRelieved() {
+        withLink(of: peer, &host) { link, context in link.perform(.relieved, &context) }
+      }
+    }
+    if !table.withChannelFrames.isEmpty { resumeChannels(&host) }
+  }
+
+  /// Takes an event of the controller about one link.
+  mutating func receive(_ event: any LinkEvent, _ host: inout HostTurn) {
+    if let index = table.index(of: event.connectionHandle) {
+      return withLink(index, &host) { link, context in link.receive(event, &context.turn) }
+    }
+    guard event is HCI.LELongTermKeyRequest else { return }
+    var effects: [Effect<Never>] = []
+    policy.keyRequested(onUnknownLink: event.connectionHandle, into: &effects)
+    host.apply(effects)
   }
 
   /// Performs a command about services, values, bonds, pairing or one link.
@@ -103,6 +137,30 @@ struct HostLinks: Sendable {
     withLink(index, &host) { link, context in link.perform(command, from: owner, controller, &context.turn) }
   }
 
+  /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed.
+  mutating func answer(to request: PendingConnection) -> HostEvent? { table.answer(to: request) }
+
+  /// The events that report each link to an owner that attaches.
+  func events(for owner: OwnerID) -> [AddressedEvent<HostEvent>] {
+    table.events(for: owner) + foreign.events.map { AddressedEvent($0, to: owner.recipient) }
+  }
+
+  /// Withdraws what an owner that detaches has declared. ``release(by:_:)`` follows.
+  mutating func detach(_ owner: OwnerID, _ host: inout HostTurn) {
+    for index in table.indices {
+      withLink(index, &host) { link, context in link.rejectRequests(of: owner, &context) }
+    }
+    withServices(&host) { $0.removeAll(of: owner, into: &$1) }
+    detachChannels(of: owner, &host)
+  }
+
+  /// Ends the use of all links by an owner that detaches.
+  mutating func release(by owner: OwnerID, _ host: inout HostTurn) {
+    for index in table.indices {
+      withLink(index, &host) { link, context in link.release(by: owner, &context.turn) }
+    }
+  }
+
   /// Does what is due on links.
   mutating func tick(_ host: inout HostTurn) {
     for peer in table.due(host.now) {
@@ -116,14 +174,66 @@ struct HostLinks: Sendable {
     }
   }
 
+  /// Does what is due on bonds.
+  mutating func tickBonds(_ host: inout HostTurn) {
+    withBonds(&host) { [now = host.now] in $0.tick(now: now, into: &$1) }
+  }
+
+  /// An input of the host has ended: watches the buffers where a link may have none.
+  @inline(__always)
+  mutating func noteStarvation(_ now: Instant) { table.noteStarvation(now) }
+
+  /// Prepares the end: changes of bonds are reported at once.
+  mutating func shutdown(_ host: inout HostTurn) { withBonds(&host) { $0.shutdown(into: &$1) } }
+}
+
+/// The controller and its links: what comes up and what ends.
+extension HostLinks {
+  /// The controller is up. The kernel gets what it has to know, where the controller is shared with it.
+  mutating func controllerReady(_ host: inout HostTurn) {
+    let controller = host.controller
+    table.setBuffers(length: controller.aclLength, count: controller.aclCount)
+    context.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
+    withKernel(&host) { $0?.restore($1, into: &$2) }
+    if !host.session.isExclusive { host.output.channelDirectives += channels.directives }
+  }
+
+  /// The controller is lost, and all links with it.
+  mutating func controllerLost(_ host: inout HostTurn) {
+    for link in table.reversed() { remove(link.handle, reason: .hardwareFailure, &host) }
+    table.reset()
+    foreign.reset()
+  }
+
+  /// The device of a link that has come up: its address on the radio, and the identity that it is taken for.
+  ///
+  /// A link with the same handle is dead, and removed.
+  mutating func identify(
+    _ new: NewLink, _ host: inout HostTurn
+  ) -> (address: DeviceAddress, identity: DeviceAddress) {
+    let address = new.addressOnRadio(&context.bonds, toolbox)
+    if table.index(of: new.handle) != nil {
+      host.report(.controller, "a second link with the handle \(new.handle); the first one is taken for dead")
+      remove(new.handle, reason: .connectionTimeout, &host)
+    }
+    table.supersededEnded(new.handle, into: &host.output.packets)
+    return (address, new.resolved ?? identity(of: address))
+  }
+
   /// Adds a link, and lets it start.
   ///
-  /// - Parameter requests: the pending connections that it fulfils.
+  /// - Parameters:
+  ///   - device: what ``identify(_:_:)`` has found.
+  ///   - requests: the pending connections that it fulfils.
   mutating func add(
-    _ new: NewLink, _ device: PeerIdentity, for requests: [PendingConnection], _ host: inout HostTurn
+    _ new: NewLink, _ device: (address: DeviceAddress, identity: DeviceAddress), for requests: [PendingConnection],
+    _ host: inout HostTurn
   ) {
+    let drawn = table.isReported(device.identity) ? DeviceAddress.drawn(&host.random) : nil
+    let peer = PeerIdentity(address: device.address, identity: device.identity, reportedAs: drawn)
+    removeForeign(new.handle, &host)
     var link = Link(
-      peer: table.nextPeer(), handle: new.handle, device: device, ownAddress: host.ownAddress, role: new.role,
+      peer: table.nextPeer(), handle: new.handle, device: peer, ownAddress: host.ownAddress, role: new.role,
       timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
     link.signalling.setServices(channels.numbers)
     link.signalling.asksByLinkLayer = host.controller.updatesConnectionsAsPeripheral
@@ -136,16 +246,16 @@ struct HostLinks: Sendable {
     }
   }
 
-  /// The controller is up: the kernel gets what it has to know, where the controller is shared with it.
-  mutating func restore(_ host: inout HostTurn) {
-    withKernel(&host) { $0?.restore($1, into: &$2) }
-    if !host.session.isExclusive { host.output.channelDirectives += channels.directives }
+  /// The controller has ended a link (Vol 4, Part E, 7.7.5).
+  mutating func disconnected(_ handle: ConnectionHandle, _ reason: HCIErrorCode, _ host: inout HostTurn) {
+    table.supersededEnded(handle, into: &host.output.packets)
+    remove(handle, reason: reason, &host)
   }
 
-  /// The controller has ended a link.
+  /// Removes a link.
   ///
-  /// - Parameter isSuperseded: it has not yet, and still has packets of it.
-  mutating func remove(
+  /// - Parameter isSuperseded: the controller has not ended it yet, and still has packets of it.
+  private mutating func remove(
     _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostTurn
   ) {
     guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
@@ -155,14 +265,66 @@ struct HostLinks: Sendable {
     host.log.linkEnded(link.peer)
     apply(context.turn.takeEffects(), of: link.peer, &host)
     securityEnded(link, reason, &host)
-    if !isSuperseded { table.acl.removeLink(handle, into: &host.output.packets) }
+    if !isSuperseded { table.freeBuffers(of: handle, into: &host.output.packets) }
     context.turn.begin(policy, now: host.now)
     link.ended(reason, &context)
     apply(context.turn.takeEffects(), of: link.peer, &host)
   }
 
+  /// Asks the controller to end all links.
+  mutating func closeAll(_ host: inout HostTurn) {
+    for index in table.indices {
+      withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
+    }
+  }
+
+  /// Another program of this machine made the link as a central.
+  mutating func addForeign(_ new: NewLink, _ host: inout HostTurn) {
+    let device = new.resolved ?? identity(of: new.address.identity)
+    if let event = foreign.added(new.handle, to: device) { host.append(event) }
+  }
+
+  /// A link of another program has ended, or is ours from now on.
+  private mutating func removeForeign(_ handle: ConnectionHandle, _ host: inout HostTurn) {
+    if let event = foreign.removed(handle) { host.append(event) }
+  }
+
+  /// A command about a link has ended.
+  ///
+  /// - Returns: whether the link has ended: the controller did not have it any more when the command arrived. Its
+  ///   Disconnection Complete is on its way or was lost.
+  mutating func answered(
+    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ host: inout HostTurn
+  ) -> Bool {
+    switch purpose {
+    case .disconnect(let peer):
+      guard status == .unknownConnectionIdentifier, let index = table.index(of: peer) else { return false }
+      remove(table[index].handle, reason: .terminatedByLocalHost, &host)
+      return true
+    case .endingSuperseded(let handle) where status == .unknownConnectionIdentifier:
+      table.supersededEnded(handle, into: &host.output.packets)
+    case .connectionUpdate(let peer, let owner) where status != .success:
+      withLink(of: peer, &host) { link, context in
+        let now = context.turn.now
+        link.signalling.updateFailed(
+          status, for: owner, now: now, into: &context.turn.signalling, &context.turn.effects)
+      }
+    case .tuning(let peer):
+      withLink(of: peer, &host) { link, context in
+        link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
+      }
+    case .encryption(let peer) where status != .success:
+      withSecurity(of: peer, .encryptionFailed(status), &host)
+    default: break
+    }
+    return false
+  }
+}
+
+/// One input of a link, and what it writes and causes: PDUs for the controller, and effects on the parts that they concern.
+extension HostLinks {
   /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0111).
-  mutating func withLink(
+  private mutating func withLink(
     _ index: Int, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
   ) {
     context.turn.begin(policy, now: host.now)
@@ -178,12 +340,18 @@ struct HostLinks: Sendable {
     spareTurn = consume output
   }
 
+  /// As ``withLink(_:_:_:)``, by the name of the link, which may have ended.
+  private mutating func withLink(
+    of peer: PeerID, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
+  ) {
+    if let index = table.index(of: peer) { withLink(index, &host, body) }
+  }
+
   /// Sends PDUs, and reports events, of an input that has caused nothing else. They give no link an input: the output
   /// stays where it is.
   @inline(__always)
   private mutating func deliverServerOutput(of index: Int, _ host: inout HostTurn) {
-    let handle = table.openHandle(index)
-    let refusal = table.acl.send(context.turn.server.gatt.pdus, on: handle, into: &host.output.packets)
+    let refusal = table.send(context.turn.server.gatt.pdus, on: index, into: &host.output.packets)
     context.turn.server.gatt.removeAll()
     guard let refusal else { return context.turn.server.effects.moveEvents(into: &host.output) }
     let effects = context.turn.server.effects
@@ -193,30 +361,38 @@ struct HostLinks: Sendable {
     apply(effects, of: peer, &host)
   }
 
-  /// As ``withLink(_:_:_:)``, by the name of the link, which may have ended.
-  mutating func withLink(
-    of peer: PeerID, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
-  ) {
-    if let index = table.index(of: peer) { withLink(index, &host, body) }
+  /// Sends what an input of a link wrote, and applies what it causes, in the order of ``LinkTurn``.
+  private mutating func finishInput(of index: Int, _ turn: inout LinkTurn, _ host: inout HostTurn) {
+    if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { table[index].sendBearerFrames(&turn) }
+    let peer = table[index].peer
+    let refusal = table.send(turn.server.gatt.pdus, on: index, into: &host.output.packets)
+    if let refusal { sendingFailed(refusal, on: index, &host) }
+    apply(turn.server.effects, of: peer, &host)
+    turn.client.gatt.pdus.forEach { send($0, on: peer, .attributeProtocol, &host) }
+    apply(turn.client.effects, of: peer, &host)
+    if turn.usesClient { table.noteCongestion(of: peer, &turn) }
+    apply(turn.effects, of: peer, &host)
+    turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
+    if turn.hasChannelFrames { sendChannelFrames(of: peer, &host) }
   }
 
   /// Sends one frame on a link.
-  mutating func send(
+  private mutating func send(
     _ payload: Span<UInt8>, on peer: PeerID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
   ) {
-    guard let index = table.index(of: peer), let handle = table.openHandle(index) else { return }
-    let refusal = table.acl.send(payload, on: handle, channel, tag: tag, into: &host.output.packets)
+    guard let index = table.index(of: peer) else { return }
+    let refusal = table.send(payload, on: index, channel, tag: tag, into: &host.output.packets)
     if let refusal { sendingFailed(refusal, on: index, &host) }
   }
 
   /// A full queue ends the link: a frame lost on a reliable channel would break it silently.
-  mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostTurn) {
+  private mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostTurn) {
     host.report(.peer, "the link is ended, for it takes no data: \(refusal)", peer: table[index].peer)
     withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
   }
 
   /// Applies the effects of a part, in order; `perform` applies one of the part's own.
-  mutating func apply<Own>(
+  private mutating func apply<Own>(
     _ effects: [Effect<Own>], _ host: inout HostTurn, _ perform: (inout HostLinks, inout HostTurn, Own) -> Void
   ) {
     for effect in effects {
@@ -224,11 +400,29 @@ struct HostLinks: Sendable {
     }
   }
 
-  mutating func apply(_ effects: [Effect<LinkEffect>], of peer: PeerID, _ host: inout HostTurn) {
+  private mutating func apply(_ effects: [Effect<LinkEffect>], of peer: PeerID, _ host: inout HostTurn) {
     apply(effects, &host) { $0.perform($2, of: peer, &$1) }
   }
 
-  mutating func withServices(
+  /// Applies an effect of a link.
+  private mutating func perform(_ effect: LinkEffect, of peer: PeerID, _ host: inout HostTurn) {
+    switch effect {
+    case .violated(let event, let recipient):
+      if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
+    case .security(let input): withSecurity(of: peer, input, &host)
+    case .securityWanted:
+      withSecurity(of: peer, .refused, &host)
+      withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
+    case .bondProven: withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+    case .bearer(let effect): withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
+    case .channel(let effect): perform(effect, of: peer, &host)
+    case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
+    default: withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
+    }
+  }
+
+  /// Lets the database do something and applies what it causes.
+  private mutating func withServices(
     _ host: inout HostTurn, _ body: (inout ServiceRegistry, inout [Effect<ServiceEffect>]) -> Void
   ) {
     var effects: [Effect<ServiceEffect>] = []
@@ -274,7 +468,7 @@ extension HostLinks {
     swap(&recipients, &self.recipients)
     if let handle = context.services.updatedValue(run.attribute, of: run.owner) {
       for peer in run.peers {
-        if let recipient = recipient(peer, of: handle) {
+        if let recipient = table.recipient(peer, of: handle, context.services) {
           recipients.append(recipient)
         } else {
           host.append(update.finished(run.count, on: peer), to: run.owner.recipient)
@@ -293,16 +487,6 @@ extension HostLinks {
     }
     recipients.removeFew()
     swap(&recipients, &self.recipients)
-  }
-
-  /// How the client of a link gets the values of an attribute; nil where it does not get them.
-  private mutating func recipient(_ peer: PeerID, of attribute: AttributeHandle) -> UpdateRecipient? {
-    guard let index = table.index(of: peer), let handle = table.openHandle(index) else { return nil }
-    let delivery = table.delivery(of: attribute, on: index, context.services)
-    if case .nothing = delivery { return nil }
-    let longest = table[index].server.maximumUpdateLength
-    return UpdateRecipient(
-      index: index, handle: handle, attribute: attribute, delivery: delivery, longestValue: longest)
   }
 
   @inline(__always)
@@ -326,27 +510,12 @@ extension HostLinks {
     guard table.beginNotification(update, on: recipient.index) else {
       let server = table[recipient.index].server
       host.append(.refused(server.updateRefusal), to: update.owner.recipient)
-      return host.append(
-        update.finished(on: table[recipient.index].peer), to: update.owner.recipient)
+      return host.append(update.finished(on: table[recipient.index].peer), to: update.owner.recipient)
     }
     // A link that takes no data is ended, and what was on its way ends with it.
-    if table.openHandle(recipient.index) == nil { return }
-    let refusal = table.acl.notify(
-      GATTServer.notificationHeader(of: recipient.attribute), value.extracting(first: recipient.longestValue),
-      on: recipient.handle, into: &host.output.packets)
+    let refusal = table.notify(value, to: recipient, into: &host.output.packets)
     if let refusal { sendingFailed(refusal, on: recipient.index, &host) }
   }
-}
-
-/// A link whose client gets the values of an attribute.
-struct UpdateRecipient: Sendable {
-  var index: Int
-  var handle: ConnectionHandle
-  /// The handle of the value.
-  var attribute: AttributeHandle
-  var delivery: GATTServer.UpdateDelivery
-  /// In octets.
-  var longestValue: Int
 }
 
 /// Credit-based channels: commands of owners, and what the channels of a link cause.
@@ -405,7 +574,7 @@ extension HostLinks {
   }
 
   /// Withdraws the services, the channels and the requests of an owner.
-  mutating func detachChannels(of owner: OwnerID, _ host: inout HostTurn) {
+  private mutating func detachChannels(of owner: OwnerID, _ host: inout HostTurn) {
     for number in channels.numbers(of: owner) { _ = stopListening(number, of: owner, &host) }
     for index in table.indices {
       withLink(index, &host) { link, context in link.signalling.detach(owner, &context.turn) }
@@ -444,7 +613,7 @@ extension HostLinks {
   private mutating func sendChannelFrames(of peer: PeerID, _ host: inout HostTurn) {
     let tag = FrameTag.channel
     while let index = table.index(of: peer), !table[index].isClosing,
-      table.acl.hasRoomForStream(table[index].handle, tag: tag),
+      table.hasRoomForStream(index, tag: tag),
       let frame = table[index].signalling.nextFrame()
     {
       send(frame.payload.span, on: peer, frame.channel, tag: tag, &host)
@@ -461,98 +630,126 @@ extension HostLinks {
   }
 }
 
-/// What an input of a link writes and causes: PDUs for the controller, and effects on the parts that they concern.
+/// What the security managers, the bonds and the pairings of the kernel cause in other parts.
 extension HostLinks {
-  /// Sends what an input of a link wrote, and applies what it causes, in the order of ``LinkTurn``.
-  private mutating func finishInput(of index: Int, _ turn: inout LinkTurn, _ host: inout HostTurn) {
-    if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { table[index].sendBearerFrames(&turn) }
-    let peer = table[index].peer
-    let handle = table.openHandle(index)
-    let refusal = table.acl.send(turn.server.gatt.pdus, on: handle, into: &host.output.packets)
-    if let refusal { sendingFailed(refusal, on: index, &host) }
-    apply(turn.server.effects, of: peer, &host)
-    turn.client.gatt.pdus.forEach { send($0, on: peer, .attributeProtocol, &host) }
-    apply(turn.client.effects, of: peer, &host)
-    if turn.usesClient { table.noteCongestion(of: peer, &turn) }
-    apply(turn.effects, of: peer, &host)
-    turn.signalling.forEach { send($0, on: peer, .signalling, &host) }
-    if turn.hasChannelFrames { sendChannelFrames(of: peer, &host) }
-  }
-
-  /// Takes the parameters of Number Of Completed Packets. Usually nothing waits for the buffers that are free
-  /// now.
-  @inline(__always)
-  mutating func packetsCompleted(_ parameters: Span<UInt8>, _ host: inout HostTurn) {
-    if let fault = table.completed(parameters, into: &host.output.packets) { host.report(.controller, fault) }
-    if table.hasTransmitted { table.finishTransmitted(into: &host.output.events) }
-    if table.isCongested {
-      for peer in table.takeRelieved() {
-        withLink(of: peer, &host) { link, context in link.perform(.relieved, &context) }
-      }
+  /// Lets the security manager of a link do something and applies what it causes.
+  private mutating func withSecurity(of peer: PeerID, _ input: SecurityInput, _ host: inout HostTurn) {
+    guard let index = table.index(of: peer) else { return }
+    var context = securityContext(of: table[index], host)
+    var effects: [Effect<SecurityEffect>] = []
+    table[index].manager.perform(input, &context, now: host.now, into: &effects)
+    (policy.lastQuestion, host.random) = (context.lastQuestion, context.random)
+    apply(effects, &host) { links, host, effect in
+      if let index = links.table.index(of: peer) { links.perform(effect, on: index, &host) }
     }
-    if !table.withChannelFrames.isEmpty { resumeChannels(&host) }
   }
 
-  /// Applies an effect of a link.
-  private mutating func perform(_ effect: LinkEffect, of peer: PeerID, _ host: inout HostTurn) {
+  private func securityContext(of link: Link, _ host: HostTurn) -> SecurityContext {
+    SecurityContext(link, policy, context.bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
+  }
+
+  private mutating func perform(_ effect: SecurityEffect, on index: Int, _ host: inout HostTurn) {
+    let (peer, identity) = (table[index].peer, table[index].identity)
     switch effect {
-    case .violated(let event, let recipient):
-      if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
-    case .security(let input): withSecurity(of: peer, input, &host)
-    case .securityWanted:
-      withSecurity(of: peer, .refused, &host)
-      withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
-    case .bondProven: withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
-    case .bearer(let effect): withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
-    case .channel(let effect): perform(effect, of: peer, &host)
-    case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
-    default: withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
+    case .send(let pdu): send(pdu.encoded.span, on: peer, .securityManager, &host)
+    case .paired(let outcome):
+      policy.succeeded(identity)
+      table[index].device.pairings.succeeded(
+        lacksAuthentication: policy.settings?.requestsMITM == true && !outcome.strength.isAuthenticated)
+      let (facts, limit, now) = (table.pairedLink(index, context.services.database), policy.unconfirmedBonds, host.now)
+      withBonds(&host) { [toolbox] in $0.paired(outcome, on: facts, limit, toolbox, now: now, into: &$1) }
+    case .failed(let failure): policy.failed(identity, failure, now: host.now)
+    case .answerIgnored(let error): host.append(.diagnostic(error.diagnostic(of: peer)))
+    case .released(let report): withKernel(&host) { $0?.receive(report, $1, into: &$2) }
+    case .kernelKeyAccepted(let identity): policy.kernel?.keyAccepted(identity)
+    case .kernelKeysRefused(let identity): withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
+    default: withLink(index, &host) { link, context in link.perform(effect, &context) }
     }
   }
-}
 
-extension ACLScheduler {
-  /// Sends one frame.
-  ///
-  /// - Returns: the reason why it is not taken.
-  mutating func send(
-    _ payload: Span<UInt8>, on handle: ConnectionHandle, _ channel: ChannelID, tag: UInt32,
-    into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    do throws(ACLSchedulerError) {
-      _ = try send(handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
-      return nil
-    } catch { return error }
+  /// The kernel has no key for a link.
+  mutating func keyMissed(_ handle: ConnectionHandle, _ host: inout HostTurn) {
+    if let index = table.index(of: handle) { withSecurity(of: table[index].peer, .keyMissed, &host) }
   }
 
-  /// Sends a notification.
-  ///
-  /// - Returns: as for one frame.
-  mutating func notify(
-    _ header: InlineArray<3, UInt8>, _ value: Span<UInt8>, on handle: ConnectionHandle, into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    do throws(ACLSchedulerError) {
-      let channel = ChannelID.attributeProtocol.rawValue
-      try send(handle, cid: channel, header: header, body: value, tag: FrameTag.notification, into: &packets)
-      return nil
-    } catch { return error }
+  /// The link has ended, and is not in the table any more.
+  private mutating func securityEnded(_ link: Link, _ reason: HCIErrorCode, _ host: inout HostTurn) {
+    if let ended = link.manager.kernelLink(of: link.device) {
+      withKernel(&host) { $0?.linkEnded(ended, $1, into: &$2) }
+    }
+    var (manager, effects) = (link.manager, [Effect<SecurityEffect>]())
+    manager.linkEnded(reason, isRequested: link.isClosing, securityContext(of: link, host), into: &effects)
+    for effect in effects { host.apply(effect) }
   }
 
-  /// Sends the PDUs of the server of a link.
-  ///
-  /// - Parameters:
-  ///   - handle: the link; nil where it was asked to end, and nothing is sent.
-  /// - Returns: as for one frame. The PDUs behind it are not sent.
-  @inline(__always)
-  mutating func send(
-    _ pdus: borrowing PacketBuffer, on handle: ConnectionHandle?, into packets: inout PacketBuffer
-  ) -> ACLSchedulerError? {
-    guard let handle else { return nil }
-    do throws(ACLSchedulerError) {
-      try pdus.forEach { pdu throws(ACLSchedulerError) in
-        _ = try send(handle, cid: ChannelID.attributeProtocol.rawValue, payload: pdu, into: &packets)
+  /// Takes a report of the kernel's security manager.
+  mutating func receive(_ report: SecurityReport, _ host: inout HostTurn) {
+    withKernel(&host) { $0?.receive(report, $1, into: &$2) }
+  }
+
+  /// Lets the pairings of the kernel do something, where there are any, and applies what they cause.
+  private mutating func withKernel(
+    _ host: inout HostTurn, _ body: (inout KernelPairings?, KernelContext, inout [Effect<KernelEffect>]) -> Void
+  ) {
+    let context = KernelContext(
+      settings: policy.settings, ownIdentity: host.ownIdentity, bonds: self.context.bonds.bonds,
+      isPoweredOn: host.state == .poweredOn, links: table.compactMap { $0.manager.kernelLink(of: $0.device) })
+    var effects: [Effect<KernelEffect>] = []
+    body(&policy.kernel, context, &effects)
+    if !effects.isEmpty { apply(effects, &host) }
+  }
+
+  /// Not inlined: each use of ``withKernel(_:_:)`` would have its own copy of 15 kB.
+  @inline(never)
+  private mutating func apply(_ effects: [Effect<KernelEffect>], _ host: inout HostTurn) {
+    apply(effects, &host) { links, host, effect in
+      switch effect {
+      case .report(let report, let peer): links.withSecurity(of: peer, .report(report), &host)
+      case .bondChanged(let bond): links.withBonds(&host) { $0.change(bond, into: &$1) }
+      case .bondMade(let bond, let hasConsent):
+        let (inUse, limit, now) = (links.table.provenIdentities(), links.policy.unconfirmedBonds, host.now)
+        links.withBonds(&host) {
+          let isKept = $0.admit(bond, hasConsent: hasConsent, inUse: inUse, limit, now: now, into: &$1)
+          if !isKept { $1.append(.own(.notKept(bond.identity))) }
+        }
+      case .close(let peer):
+        links.withLink(of: peer, &host) { link, context in link.close(.authenticationFailure, &context.turn) }
       }
-      return nil
-    } catch { return error }
+    }
+  }
+
+  /// Lets the bond table do something and applies what it causes.
+  private mutating func withBonds(
+    _ host: inout HostTurn, _ body: (inout BondTable, inout [Effect<BondEffect>]) -> Void
+  ) {
+    var effects: [Effect<BondEffect>] = []
+    body(&context.bonds, &effects)
+    apply(effects, &host) { links, host, effect in
+      switch effect {
+      case .removed(let identity):
+        links.table.bondRemoved(identity)
+        links.withKernel(&host) { $0?.bondRemoved(identity, into: &$2) }
+      case .identityKeysChanged: links.withKernel(&host) { $0?.loadKeys($1, into: &$2) }
+      case .notKept(let identity): links.withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
+      case .made(let bond, let peer):
+        links.table.bonded(peer, bond, links.toolbox)
+        links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+      case .replaced(let identity, let peer):
+        links.withIdentities(of: peer, &host) { $0.bondReplaced(identity, on: peer, into: &$1) }
+      case .securityChanged(let peer):
+        links.withLink(of: peer, &host) { link, context in
+          context.turn.effects.append(.event(.security(peer, link.device.reportedSecurity), to: .everyone))
+        }
+      }
+    }
+  }
+
+  /// Lets the links learn that the link of `peer` has proven an identity.
+  private mutating func withIdentities(
+    of peer: PeerID, _ host: inout HostTurn, _ body: (inout LinkTable, inout [Effect<LinkEffect>]) -> Void
+  ) {
+    var effects: [Effect<LinkEffect>] = []
+    body(&table, &effects)
+    apply(effects, of: peer, &host)
   }
 }

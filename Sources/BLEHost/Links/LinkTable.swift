@@ -1,6 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEHCI
+import BLEL2CAP
 import BLEWire
 
 /// The links that are up, in the order in which they came up, and what they share: the buffers of the
@@ -15,7 +16,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// The deadline of each link, as of its last change.
   private var deadlines = DeadlineTree()
   /// Frames of all links to the controller.
-  var acl: ACLScheduler
+  private var acl: ACLScheduler
   /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
   private let congestion: (from: Int, below: Int)
   /// The links whose clients send no commands, because their frames wait.
@@ -26,8 +27,6 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private(set) var withChannelFrames: Set<PeerID> = []
   /// Handles of links that have ended for the application and not yet at the controller.
   private var supersededHandles: Set<ConnectionHandle> = []
-  /// The links of other programs of this machine.
-  var foreign = ForeignLinks()
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
   private var starvationDeadline: Instant?
   /// How long a link may keep its buffers from a link that has none, if none of its packets is completed. Few links have
@@ -52,10 +51,6 @@ struct LinkTable: Sendable, RandomAccessCollection {
       yield &links[index]
     }
   }
-
-  /// The handle of a link, unless the link was asked to end. The properties are read in place: a function of the link
-  /// would copy it.
-  func openHandle(_ index: Int) -> ConnectionHandle? { links[index].isClosing ? nil : links[index].handle }
 
   func index(of handle: ConnectionHandle) -> Int? { places[handle] }
   func index(of peer: PeerID) -> Int? { places[peer] }
@@ -104,7 +99,6 @@ struct LinkTable: Sendable, RandomAccessCollection {
   mutating func reset() {
     acl.removeAll()
     supersededHandles = []
-    foreign.reset()
   }
 }
 
@@ -142,19 +136,25 @@ extension LinkTable {
       if link.client.mtu != ATT.defaultMTU { events.append(.mtu(link.peer, link.client.mtu)) }
       if link.security != .none { events.append(.security(link.peer, link.security)) }
       return events.map { AddressedEvent($0, to: owner.recipient) }
-    } + foreign.events.map { AddressedEvent($0, to: owner.recipient) }
+    }
   }
 }
 
 /// Values on their way. They have no deadline, and are counted without an input of their links: here alone a link is
 /// changed past the subscript.
 extension LinkTable {
-  /// How the client of a link gets the values of an attribute. Mutating, because the call of another function would copy
-  /// the server of the link.
-  mutating func delivery(
-    of value: AttributeHandle, on index: Int, _ services: ServiceRegistry
-  ) -> GATTServer.UpdateDelivery {
-    links[index].server.delivery(of: value, links[index].device.security, services)
+  /// How the client of a link gets the values of an attribute; nil where it does not get them. Mutating, because the call of
+  /// another function would copy the server of the link.
+  mutating func recipient(
+    _ peer: PeerID, of attribute: AttributeHandle, _ services: ServiceRegistry
+  ) -> UpdateRecipient? {
+    guard let index = places[peer], !links[index].isClosing else { return nil }
+    let security = links[index].device.security
+    let delivery = links[index].server.delivery(of: attribute, security, services)
+    if case .nothing = delivery { return nil }
+    return UpdateRecipient(
+      index: index, handle: links[index].handle, attribute: attribute, delivery: delivery,
+      longestValue: links[index].server.maximumUpdateLength)
   }
 
   /// Notes that a value is on its way by a notification.
@@ -163,6 +163,22 @@ extension LinkTable {
   @inline(__always)
   mutating func beginNotification(_ update: LinkUpdates.Entry, on index: Int) -> Bool {
     links[index].server.beginNotification(update)
+  }
+
+  /// Sends a notification; none on a link that was asked to end.
+  ///
+  /// - Returns: the reason why it is not taken.
+  mutating func notify(
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    if links[recipient.index].isClosing { return nil }
+    let header = GATTServer.notificationHeader(of: recipient.attribute)
+    let (channel, body) = (ChannelID.attributeProtocol.rawValue, value.extracting(first: recipient.longestValue))
+    do throws(ACLSchedulerError) {
+      try acl.send(
+        recipient.handle, cid: channel, header: header, body: body, tag: FrameTag.notification, into: &packets)
+      return nil
+    } catch { return error }
   }
 
   /// Finishes the values that have left.
@@ -175,8 +191,52 @@ extension LinkTable {
   }
 }
 
-/// Frames that wait.
+/// Frames to the controller, and those that wait.
 extension LinkTable {
+  /// Sets the buffers of the controller, for packets of at most `length` octets of data.
+  mutating func setBuffers(length: Int, count: Int) { acl.setBuffers(length: length, count: count) }
+
+  /// The buffers of the controller that no packet has.
+  var freeBuffers: Int { acl.freeBuffers }
+
+  /// The controller has ended a link that is not in the table any more: its packets have left the buffers.
+  mutating func freeBuffers(of handle: ConnectionHandle, into packets: inout PacketBuffer) {
+    acl.removeLink(handle, into: &packets)
+  }
+
+  /// Sends one frame; none on a link that was asked to end.
+  ///
+  /// - Returns: the reason why it is not taken.
+  mutating func send(
+    _ payload: Span<UInt8>, on index: Int, _ channel: ChannelID, tag: UInt32 = 0, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    if links[index].isClosing { return nil }
+    do throws(ACLSchedulerError) {
+      _ = try acl.send(links[index].handle, cid: channel.rawValue, payload: payload, tag: tag, into: &packets)
+      return nil
+    } catch { return error }
+  }
+
+  /// Sends the PDUs of the server of a link; none on a link that was asked to end.
+  ///
+  /// - Returns: the reason why one is not taken. Those behind it are not sent.
+  @inline(__always)
+  mutating func send(
+    _ pdus: borrowing PacketBuffer, on index: Int, into packets: inout PacketBuffer
+  ) -> ACLSchedulerError? {
+    if links[index].isClosing { return nil }
+    let handle = links[index].handle
+    do throws(ACLSchedulerError) {
+      try pdus.forEach { pdu throws(ACLSchedulerError) in
+        _ = try acl.send(handle, cid: ChannelID.attributeProtocol.rawValue, payload: pdu, into: &packets)
+      }
+      return nil
+    } catch { return error }
+  }
+
+  /// Whether a link has room for the next frame of a stream, whose frames have this tag.
+  func hasRoomForStream(_ index: Int, tag: UInt32) -> Bool { acl.hasRoomForStream(links[index].handle, tag: tag) }
+
   /// Takes the parameters of Number Of Completed Packets (Vol 4, Part E, 7.7.19). ``finishTransmitted(into:)`` follows.
   ///
   /// - Returns: a line for the log where the controller is at fault.

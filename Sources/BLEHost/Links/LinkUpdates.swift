@@ -1,4 +1,6 @@
+import BLEATT
 import BLEGATT
+import BLEHCI
 import BLEWire
 
 /// The values on their way to the client of one link: notifications that the controller has not sent, and indications
@@ -90,4 +92,15 @@ extension UpdateToken {
 enum FrameTag {
   static let notification: UInt32 = 1
   static let channel: UInt32 = 2
+}
+
+/// A link whose client gets the values of an attribute.
+struct UpdateRecipient: Sendable {
+  var index: Int
+  var handle: ConnectionHandle
+  /// The handle of the value.
+  var attribute: AttributeHandle
+  var delivery: GATTServer.UpdateDelivery
+  /// In octets.
+  var longestValue: Int
 }
