@@ -25,30 +25,31 @@ enum BearerEffect: Sendable {
 extension Link {
   mutating func perform(_ effect: BearerEffect, _ context: inout LinkContext) {
     context.turn.usesClient = true
+    let security = security
     switch effect {
     case .open(let count): signalling.openBearers(count, &context.turn)
     case .opened(let channels):
       for channel in channels {
         guard let mtu = signalling.bearerMTU(channel) else { continue }
-        signalling.serverBearers.add(channel, mtu: mtu)
+        server.bearers.add(channel, mtu: mtu)
         client.bearers.add(channel, mtu: mtu)
       }
     case .resized(let channels):
       for channel in channels {
         guard let mtu = signalling.bearerMTU(channel) else { continue }
-        signalling.serverBearers.setMTU(mtu, of: channel)
+        server.bearers.setMTU(mtu, of: channel)
         client.bearers.setMTU(mtu, of: channel)
       }
     case .received(let channel, let pdu):
       receive(pdu, on: channel, &context)
       signalling.channel.didRead(channel, into: &context.turn.signalling)
     case .closed(let channel):
-      signalling.serverBearers.remove(channel)
+      server.bearers.remove(channel)
       client.bearerClosed(channel, now: context.turn.now, into: &context.turn.client)
     case .close(let channel, let reason): closeBearer(channel, reason, &context.turn)
     case .tick:
-      for channel in signalling.serverBearers.due(context.turn.now) {
-        use(channel, &context) { server, security, context in
+      for channel in server.bearers.due(context.turn.now) {
+        server.serve(channel, &context) { server, context in
           server.tick(security, &context.services, now: context.turn.now, into: &context.turn.server)
         }
       }
@@ -63,20 +64,12 @@ extension Link {
     } else if ATTOpcode(rawValue: opcode).isSentByServer {
       client.receive(pdu.span, on: channel, now: context.turn.now, into: &context.turn.client)
     } else {
-      use(channel, &context) { server, security, context in
+      let security = security
+      server.serve(channel, &context) { server, context in
         let now = context.turn.now
         server.receive(pdu.span, security, &context.services, now: now, into: &context.turn.server)
       }
     }
-  }
-
-  /// Lets the server do something on one bearer.
-  private mutating func use(
-    _ channel: ChannelID, _ context: inout LinkContext,
-    _ body: (inout LinkServer, SecurityState, inout LinkContext) -> Void
-  ) {
-    let security = security
-    signalling.serverBearers.use(channel, &server, &context) { body(&$0, security, &$1) }
   }
 
   private mutating func closeBearer(_ channel: ChannelID, _ reason: String, _ turn: inout LinkTurn) {
@@ -91,12 +84,12 @@ extension Link {
     to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
     _ context: inout LinkContext
   ) {
-    let now = context.turn.now
-    guard let channel = signalling.serverBearers.channel(of: token) else {
+    let (now, security) = (context.turn.now, security)
+    guard let channel = server.bearers.channel(of: token) else {
       return server.respond(
         to: token, with: answer, octets, from: owner, security, &context.services, now: now, into: &context.turn.server)
     }
-    use(channel, &context) { server, security, context in
+    server.serve(channel, &context) { server, context in
       server.respond(
         to: token, with: answer, octets, from: owner, security, &context.services, now: now, into: &context.turn.server)
     }
@@ -106,8 +99,8 @@ extension Link {
   mutating func rejectRequests(of owner: OwnerID, _ context: inout LinkContext) {
     let (now, security) = (context.turn.now, security)
     server.rejectRequests(of: owner, security, &context.services, now: now, into: &context.turn.server)
-    for channel in signalling.serverBearers.channels(awaiting: owner) {
-      use(channel, &context) { server, security, context in
+    for channel in server.bearers.channels(awaiting: owner) {
+      server.serve(channel, &context) { server, context in
         server.rejectRequests(of: owner, security, &context.services, now: now, into: &context.turn.server)
       }
     }

@@ -21,7 +21,7 @@ struct ServerBearers: Sendable {
     var request: PendingAnswer?
   }
 
-  private var bearers: [ChannelID: Bearer] = [:]
+  fileprivate var bearers: [ChannelID: Bearer] = [:]
 
   var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
 
@@ -41,20 +41,21 @@ struct ServerBearers: Sendable {
   func due(_ now: Instant) -> [ChannelID] {
     bearers.filter { $0.value.gatt.deadline.map { $0 <= now } ?? false }.keys.sorted { $0.rawValue < $1.rawValue }
   }
+}
 
-  /// Lets the server do something on one bearer; its PDUs are frames of the bearer.
-  mutating func use(
-    _ channel: ChannelID, _ server: inout LinkServer, _ context: inout LinkContext,
-    _ body: (inout LinkServer, inout LinkContext) -> Void
+extension LinkServer {
+  /// Serves one enhanced bearer; its PDUs are frames of the bearer.
+  mutating func serve(
+    _ channel: ChannelID, _ context: inout LinkContext, _ body: (inout LinkServer, inout LinkContext) -> Void
   ) {
-    guard var bearer = bearers.removeValue(forKey: channel) else { return }
-    var output = LinkServer.Output()
+    guard var bearer = bearers.bearers.removeValue(forKey: channel) else { return }
+    var output = Output()
     swap(&output, &context.turn.server)
-    server.exchange(&bearer)
-    body(&server, &context)
-    server.exchange(&bearer)
+    exchange(&bearer)
+    body(&self, &context)
+    exchange(&bearer)
     swap(&output, &context.turn.server)
-    bearers[channel] = bearer
+    bearers.bearers[channel] = bearer
     output.gatt.pdus.forEach {
       context.turn.bearerFrames.append(BearerFrame(channel: channel, pdu: [UInt8](copying: $0)))
     }

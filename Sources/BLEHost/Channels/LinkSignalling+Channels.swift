@@ -21,7 +21,6 @@ extension LinkSignalling {
   mutating func tick(_ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {
     perform(tick(now: turn.now, into: &turn.effects), facts, &turn)
     channels.openings.tick(&turn)
-    if let deadline = serverBearers.deadline, deadline <= turn.now { turn.effects.append(.own(.bearer(.tick))) }
   }
 
   private mutating func perform(

@@ -25,15 +25,18 @@ struct Link: Sendable {
   let ownAddress: DeviceAddress
   let role: Connection.Role
   /// Our own, or one for the kernel's.
-  var manager: any LinkSecurityManager
+  var manager: any LinkSecurityManager { didSet { takeDeadlines() } }
 
   var server: LinkServer
-  var client: LinkClient
+  var client: LinkClient { didSet { takeDeadlines() } }
   private var reassembler = Reassembler()
-  var signalling: LinkSignalling
+  var signalling: LinkSignalling { didSet { takeDeadlines() } }
   var phys: LinkPHYs
   private let storageTimeout: Duration
   let encryptionTimeout: Duration
+  /// The earliest deadline of the machines other than the server. It is taken when one of them changes: most inputs are
+  /// requests to the server.
+  private var otherDeadline: Instant?
   /// Nothing more is sent: the link was asked to end.
   private(set) var isClosing = false
 
@@ -64,8 +67,10 @@ struct Link: Sendable {
   var channelFacts: ChannelOpenings.Facts { ChannelOpenings.Facts(self) }
 
   /// When one of its machines next has work, if ever.
-  var deadline: Instant? {
-    .nearer(.nearer(server.deadline, client.deadline), .nearer(signalling.deadline, manager.deadline))
+  var deadline: Instant? { .nearer(server.deadline, otherDeadline) }
+
+  private mutating func takeDeadlines() {
+    otherDeadline = .nearer(client.deadline, .nearer(signalling.deadline, manager.deadline))
   }
 
   /// As above, in place: for a function that does not mutate, an element of an array is copied, with a retain for each
@@ -259,6 +264,7 @@ extension Link {
       context.turn.effects.append(.own(.storageEnded))
     }
     signalling.tick(channelFacts, &context.turn)
+    if let deadline = server.bearers.deadline, deadline <= now { context.turn.effects.append(.own(.bearer(.tick))) }
     if let deadline = manager.deadline, deadline <= now { context.turn.effects.append(.own(.security(.tick))) }
   }
 

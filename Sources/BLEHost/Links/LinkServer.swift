@@ -30,6 +30,8 @@ struct LinkServer: Sendable {
   /// The request that the owners of its attributes answer.
   private var request: PendingAnswer?
   private var signedWrites = SignedWriteQueue()
+  /// The enhanced bearers.
+  var bearers = ServerBearers()
 
   init(peer: PeerID, _ configuration: HostConfiguration) {
     self.peer = peer
@@ -40,8 +42,8 @@ struct LinkServer: Sendable {
     gatt.client = peer.rawValue
   }
 
-  /// When ``tick(_:_:now:into:)`` has work, or the store is late (``isStorageLate(now:)``).
-  var deadline: Instant? { .nearer(gatt.deadline, signedWrites.deadline) }
+  /// When ``tick(_:_:now:into:)`` or a bearer has work, or the store is late (``isStorageLate(now:)``).
+  var deadline: Instant? { .nearer(.nearer(gatt.deadline, signedWrites.deadline), bearers.deadline) }
   /// Whether signed writes have waited for the store too long.
   func isStorageLate(now: Instant) -> Bool { signedWrites.deadline.map { $0 <= now } ?? false }
   /// Whether an owner is to answer a request.

@@ -29,8 +29,6 @@ struct LinkSignalling: Sendable {
   /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
   var channel: SignallingChannel
   var channels: LinkChannels
-  /// The bearers of our server that are channels.
-  var serverBearers = ServerBearers()
   /// Whether the peer may open enhanced ATT bearers.
   var allowsBearers = false
   /// The owner that asked for other parameters last.
@@ -55,9 +53,7 @@ struct LinkSignalling: Sendable {
   }
 
   /// When ``tick(now:into:)`` has work, or the requests for channels have.
-  var deadline: Instant? {
-    .nearer(.nearer(channel.deadline, channels.openings.deadline), serverBearers.deadline)
-  }
+  var deadline: Instant? { .nearer(channel.deadline, channels.openings.deadline) }
 
   /// Takes one PDU of the signalling channel. The response follows the commands that it leads to.
   ///
