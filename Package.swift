@@ -94,12 +94,13 @@ let package = Package(
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
-    layer("BLEKernel", on: ["CBluetoothLinux", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
+    layer(
+      "BLEKernel",
+      on: ["CBluetoothLinux", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire"]),
     layer(
       "BLERuntime",
       on: [
-        "BLECrypto", "BLEGATT", "BLEHost", "BLEHCI", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual",
-        "BLEWire",
+        "BLECrypto", "BLEGATT", "BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLEVirtual", "BLEWire",
       ]),
     layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
     layer(
@@ -233,11 +234,13 @@ let package = Package(
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
     tests(
       "BLEKernelTests",
-      on: ["BLEKernel", "BLEHCI", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire", "CBluetoothLinux"]),
+      on: [
+        "BLEKernel", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire", "CBluetoothLinux",
+      ]),
     tests(
       "BLERuntimeTests",
       on: [
-        "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual",
+        "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLELinux", "BLEVirtual",
         "BLEHCI", "BLEWire",
       ]),
     tests(

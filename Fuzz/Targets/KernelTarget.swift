@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEHost
 import BLEL2CAP
 import BLESMP
 import BLEWire
@@ -239,7 +240,7 @@ private struct KernelRun {
   private mutating func perform(_ handle: ConnectionHandle, _ input: inout FuzzInput) {
     switch input.index(6) {
     case 0: translator.perform(.secure(handle: handle.rawValue, isAuthenticated: input.flag()), into: &output)
-    case 1: translator.perform(.setPolicy(input.flag() ? PairingSettings() : nil), into: &output)
+    case 1: translator.perform(.setPairing(input.flag() ? PairingSettings() : nil), into: &output)
     case 2: translator.perform(.forget(peer(&input)), into: &output)
     case 3: command(HCI.LESetAdvertisingEnable { $0.advertisingEnable = true })
     case 4: command(HCI.LESetScanEnable { $0.scanEnable = true })

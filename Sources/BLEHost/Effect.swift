@@ -1,5 +1,4 @@
 import BLEHCI
-import BLESMP
 import BLEWire
 
 /// What a part of the host causes. The router applies the effects of one input front to back; an effect that makes another part
@@ -9,8 +8,8 @@ enum Effect<Own: Sendable>: Sendable {
   /// Sends a command to the controller, or queues it until the controller takes one.
   indirect case command(any HCICommand, for: Purpose)
   case event(HostEvent, to: Recipient)
-  /// A directive for the kernel's security manager.
-  indirect case directive(SecurityDirective)
+  /// A command to the system host.
+  indirect case systemHost(SystemHostCommand)
   /// A line for the log, within the limits of ``DiagnosticLog``.
   indirect case report(Diagnostic.Origin, String, peer: PeerID?)
   /// What only this part causes.

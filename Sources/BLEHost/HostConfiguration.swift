@@ -38,7 +38,7 @@ package struct HostConfiguration: Sendable {
   /// Advertisements that may be declared at once.
   package var maximumAdvertisements = 16
   /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero:
-  /// none, and peers are not offered any. Where the kernel has the controller there are none.
+  /// none, and peers are not offered any. Where the system host has the controller there are none.
   package var enhancedBearers = 0
   /// How we pair; nil refuses every attempt. ``HostCommand/setPairing(_:)`` changes it.
   package var pairing: PairingSettings?
@@ -76,7 +76,8 @@ extension HostConfiguration {
 package enum ControllerOwnership: Sendable {
   /// This host alone: it resets the controller, and sets everything about it.
   case exclusive
-  /// The Linux kernel: the controller is neither reset nor masked, answers to other programs' commands pass by, and the
-  /// frames of its L2CAP and SMP never reach us. It pairs, too: ``SecurityDirective`` and ``SecurityReport`` are how.
-  case sharedWithKernel
+  /// A Bluetooth host of the operating system, such as the Linux kernel's: the controller is neither reset nor masked, answers
+  /// to other programs' commands pass by, and the frames of its L2CAP and SMP never reach us. It pairs, too:
+  /// ``SystemHostCommand`` and ``SystemHostReport`` are how.
+  case sharedWithSystemHost
 }

@@ -3,7 +3,7 @@ package import BLECrypto
 import BLEGATT
 import BLEHCI
 import BLEL2CAP
-package import BLESMP
+import BLESMP
 package import BLEWire
 
 /// The whole stack in user space, without I/O: packets, commands and time in; packets and events out.
@@ -137,8 +137,8 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
-  /// Takes a report of the kernel's security manager.
-  package mutating func receive(_ report: SecurityReport, now: Instant, into output: inout HostOutput) {
+  /// Takes a report of the system host.
+  package mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     links.receive(report, &turn)
     end(&output)

@@ -29,7 +29,7 @@ package enum HostEvent: Sendable {
   /// by the identity when this one came up.
   case identified(PeerID, DeviceAddress)
   case disconnected(PeerID, HCIErrorCode)
-  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the kernel
+  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the system host
   /// runs. The host does not use the link.
   case foreignLink(DeviceAddress, isUp: Bool)
   case mtu(PeerID, Int)

@@ -54,7 +54,7 @@ struct HostTurn: Sendable {
     switch effect {
     case .command(let command, let purpose): send(command, for: purpose)
     case .event(let event, let recipient): output.append(event, to: recipient)
-    case .directive(let directive): output.directives.append(directive)
+    case .systemHost(let command): output.systemHostCommands.append(command)
     case .report(let origin, let text, let peer): report(origin, text, peer: peer)
     case .own: break
     }

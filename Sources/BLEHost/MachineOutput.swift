@@ -1,18 +1,14 @@
-package import BLEL2CAP
-package import BLESMP
 package import BLEWire
 
-/// The output of a host: whole H4 packets for the controller and events for the application, each in order; and requests to the
-/// parts of the kernel, where the kernel has the controller. The memory is reused.
+/// The output of a host: whole H4 packets for the controller and events for the application, each in order; and commands
+/// to the system host, where that one has the controller. The memory is reused.
 ///
 /// It is a struct and not a protocol, so that a loop that is made for one machine uses the properties in place, without a copy.
 package struct MachineOutput<Event: Sendable>: Sendable {
   /// Whole H4 packets for the controller.
   package var packets = PacketBuffer()
-  /// Requests to the kernel's security manager.
-  package var directives: [SecurityDirective] = []
-  /// Requests to the kernel's L2CAP layer.
-  package var channelDirectives: [ChannelDirective] = []
+  /// Commands to the system host, in order.
+  package var systemHostCommands: [SystemHostCommand] = []
   /// Events, each for the owners that it is addressed to.
   package var events: [AddressedEvent<Event>] = []
 
@@ -25,8 +21,7 @@ package struct MachineOutput<Event: Sendable>: Sendable {
   /// Forgets what was drained and keeps the memory.
   package mutating func removeAll() {
     packets.removeAll()
-    directives.removeAll(keepingCapacity: true)
-    channelDirectives.removeAll(keepingCapacity: true)
+    systemHostCommands.removeAll(keepingCapacity: true)
     events.removeAll(keepingCapacity: true)
   }
 }

@@ -1,7 +1,7 @@
 internal import BLEHCI
-package import BLEL2CAP
+package import BLEHost
+internal import BLEL2CAP
 package import BLELinux
-package import BLESMP
 package import BLEWire
 internal import Glibc
 
@@ -161,25 +161,15 @@ package struct KernelAdapter: ~Copyable, Sendable {
     setTimer()
   }
 
-  /// Performs requests to the kernel's security manager.
-  package mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {
+  /// Performs commands of the host to the kernel, in order.
+  package mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {
     do throws(SystemError) {
-      for directive in directives {
-        translator.perform(directive, into: &output)
+      for command in commands {
+        translator.perform(command, into: &output)
         try performActions()
       }
     } catch { throw failure(error) }
     setTimer()
-  }
-
-  /// Performs requests to the kernel's L2CAP layer.
-  package mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {
-    do throws(SystemError) {
-      for directive in directives {
-        translator.perform(directive, into: &output)
-        try performActions()
-      }
-    } catch { throw failure(error) }
   }
 
   /// A deadline may have changed.

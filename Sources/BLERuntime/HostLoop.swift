@@ -1,7 +1,6 @@
 internal import BLEHCI
 internal import BLEHost
 internal import BLELinux
-internal import BLESMP
 internal import BLEWire
 
 /// The event loop of one host. It owns the machine and its transport and runs on a thread of its own.
@@ -12,7 +11,7 @@ internal import BLEWire
 /// 2. **Commands**: take everything from the mailbox, in order.
 /// 3. **Input**: flush the transport where it can send again, then receive; each packet is traced, then goes to the machine.
 /// 4. **Time**: open or accept again where that is due, then `tick`.
-/// 5. **Output**: directives, then all packets in one call, traced before.
+/// 5. **Output**: commands to the system host, then all packets in one call, traced before.
 /// 6. **Events**: one batch to each sink that an event is addressed to. Commands that a sink has posted meanwhile are performed, and
 ///    their output is sent, in the same round.
 ///
@@ -194,9 +193,9 @@ extension HostLoop where Transport: ~Copyable {
     } catch { transportFailed(error) }
   }
 
-  /// Directives go before packets: they can decide how the system answers what a packet causes.
+  /// Commands to the system host go before packets: they can decide how it answers what a packet causes.
   private mutating func send() {
-    if !stack.output.directives.isEmpty || !stack.output.channelDirectives.isEmpty { sendDirectives() }
+    if !stack.output.systemHostCommands.isEmpty { sendSystemHostCommands() }
     guard !stack.output.packets.isEmpty else { return }
     defer { stack.output.packets.removeAll() }
     guard transport.isOpen else { return }
@@ -209,14 +208,12 @@ extension HostLoop where Transport: ~Copyable {
     }
   }
 
-  private mutating func sendDirectives() {
-    let (directives, channelDirectives) = (stack.output.directives, stack.output.channelDirectives)
-    stack.output.directives.removeAll(keepingCapacity: true)
-    stack.output.channelDirectives.removeAll(keepingCapacity: true)
+  private mutating func sendSystemHostCommands() {
+    let commands = stack.output.systemHostCommands
+    stack.output.systemHostCommands.removeAll(keepingCapacity: true)
     guard transport.isOpen else { return }
     do throws(TransportError) {
-      try transport.perform(directives)
-      try transport.perform(channelDirectives)
+      try transport.perform(commands)
     } catch {
       stack.now = clock.now()
       transportFailed(error)

@@ -1,6 +1,5 @@
 package import BLEHost
 package import BLELinux
-package import BLESMP
 package import BLEWire
 
 /// A host stack that ``HostLoop`` runs: a machine without I/O, driven by packets, commands and time.
@@ -20,8 +19,8 @@ package protocol HostMachine: Sendable {
   mutating func start(now: Instant, into output: inout Output)
   /// Receives one whole H4 packet from the controller.
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
-  /// Receives a report of the kernel's security manager.
-  mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output)
+  /// Receives a report of the system host.
+  mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout Output)
   /// An owner attaches: it alone receives the present state of everything.
   mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output)
   /// An owner detaches: what it declared is withdrawn.

@@ -1,7 +1,6 @@
 internal import BLEHCI
 internal import BLEHost
 internal import BLELinux
-internal import BLESMP
 internal import BLEWire
 
 /// A machine with its output, and the trace of every packet that goes in or out.
@@ -24,8 +23,7 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
   mutating func transportFailed(_ error: TransportError) {
     machine.transportFailed(error, now: now, into: &output)
     output.packets.removeAll()
-    output.directives.removeAll()
-    output.channelDirectives.removeAll()
+    output.systemHostCommands.removeAll()
   }
 
   mutating func report(_ report: LoopReport, to recipient: Recipient = .everyone) {
@@ -54,7 +52,7 @@ extension TracedMachine: PacketHandler {
     machine.receive(packet, now: now, into: &output)
   }
 
-  mutating func receive(_ report: SecurityReport) { machine.receive(report, now: now, into: &output) }
+  mutating func receive(_ report: SystemHostReport) { machine.receive(report, now: now, into: &output) }
 
   mutating func record(sent command: Span<UInt8>) {
     record(command, .hostToController)

@@ -139,7 +139,7 @@ struct BringUpTests {
 struct SharedControllerTests {
   private func bench() -> Bench {
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithKernel
+    configuration.ownership = .sharedWithSystemHost
     return Bench(ScriptedController(), configuration: configuration)
   }
 

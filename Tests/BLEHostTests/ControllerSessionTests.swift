@@ -49,7 +49,7 @@ import Testing
     case .own(.answered(_, let opcode, _, _)): answered.append(opcode)
     case .own(.abandoned(let purpose)): abandoned.append(purpose)
     case .own(.lost): losses += 1
-    case .own(.ready), .own(.stop), .own(.keyMissed), .event, .report, .directive: break
+    case .own(.ready), .own(.stop), .own(.keyMissed), .event, .report, .systemHost: break
     }
   }
 
@@ -70,7 +70,7 @@ import Testing
 
   @Test mutating func theKernelsControllerIsNotReset() throws {
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithKernel
+    configuration.ownership = .sharedWithSystemHost
     use(configuration)
     session.start(into: &effects)
     try settle()

@@ -97,7 +97,9 @@ import Testing
   /// believed.
   @Test func theKernelsLinksAreLeftToTheKernel() {
     var configuration = HostConfiguration()
-    (configuration.pairing, configuration.bonds, configuration.ownership) = (.with(), [Self.bond], .sharedWithKernel)
+    (configuration.pairing, configuration.bonds, configuration.ownership) = (
+      .with(), [Self.bond], .sharedWithSystemHost
+    )
     var bench = Bench(configuration: configuration)
     bench.perform(.setPairing(.with()))
     bench.receive(ScriptedController.connected(0x40, from: Self.privateAddress))

@@ -270,7 +270,7 @@ extension EqualIdentityKeyTests {
   private func bench(_ bonds: [Bond], isPrivate: Bool = false, isBonding: Bool = true) -> Bench {
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds) = (.with { $0.isBonding = isBonding }, bonds)
-    configuration.ownership = .sharedWithKernel
+    configuration.ownership = .sharedWithSystemHost
     var bench = Bench(configuration: configuration)
     let address = isPrivate ? "40:00:00:00:00:01" : "\(device(2).octets)"
     bench.receive(ScriptedController.connected(0x40, from: address))
@@ -279,7 +279,7 @@ extension EqualIdentityKeyTests {
   }
 
   /// The devices whose identity resolving keys the kernel was given last.
-  private func loaded(_ directives: [SecurityDirective]) -> [DeviceAddress]? {
+  private func loaded(_ directives: [SystemHostCommand]) -> [DeviceAddress]? {
     for case .loadKeys(let keys) in directives.reversed() {
       return keys.filter { $0.identityResolvingKey != nil }.map(\.identity)
     }

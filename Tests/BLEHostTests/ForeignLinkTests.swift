@@ -10,7 +10,7 @@ import Testing
 
   private func bench() -> Bench {
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithKernel
+    configuration.ownership = .sharedWithSystemHost
     return Bench(configuration: configuration)
   }
 

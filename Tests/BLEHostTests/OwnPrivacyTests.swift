@@ -171,7 +171,7 @@ import Testing
       #expect(bench.core.addressOnAir == bench.core.ownAddress)
     }
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithKernel
+    configuration.ownership = .sharedWithSystemHost
     var bench = Bench(configuration: configuration)
     let before = bench.controller.commands.count
     bench.perform(.setPrivacy(Self.settings()))

@@ -93,7 +93,7 @@ import Testing
 
   private func bench(_ settings: PairingSettings) -> Bench {
     var configuration = HostConfiguration()
-    (configuration.pairing, configuration.ownership) = (settings, .sharedWithKernel)
+    (configuration.pairing, configuration.ownership) = (settings, .sharedWithSystemHost)
     var bench = Bench(configuration: configuration)
     bench.receive(ScriptedController.connected(0x40))
     return bench
@@ -137,7 +137,7 @@ import Testing
 
   @Test func aQuestionOfTheKernelIsWithdrawnWithItsPairing() throws {
     var bench = bench(.with(.displayOnly))
-    let shown = SecurityReport.asked(Self.device, .display(Passkey(lowestDigitsOf: 7)))
+    let shown = SystemHostReport.asked(Self.device, .display(Passkey(lowestDigitsOf: 7)))
     bench.hear(shown)
     bench.hear(.level(handle: 0x40, EncryptionTests.key.strength))
     #expect(withdrawn(bench).isEmpty)

@@ -163,7 +163,7 @@ struct Bench {
   /// The recipient of each event.
   private(set) var recipients: [Recipient] = []
   /// What it asked of the kernel's security manager.
-  private var directives: [SecurityDirective] = []
+  private var directives: [SystemHostCommand] = []
   /// The links that are up.
   private(set) var peers: [PeerID] = []
   /// ACL packets the host sent, whole, in order.
@@ -257,12 +257,12 @@ struct Bench {
   }
 
   /// Lets the kernel's security manager say something.
-  mutating func hear(_ report: SecurityReport) {
+  mutating func hear(_ report: SystemHostReport) {
     core.receive(report, now: now, into: &output)
     settle()
   }
 
-  mutating func takeDirectives() -> [SecurityDirective] {
+  mutating func takeDirectives() -> [SystemHostCommand] {
     defer { directives = [] }
     return directives
   }
@@ -279,17 +279,17 @@ struct Bench {
 
   /// Hands packets to and fro until nobody has anything to say.
   private mutating func settle() {
-    while !output.packets.isEmpty || !output.events.isEmpty || !output.directives.isEmpty {
+    while !output.packets.isEmpty || !output.events.isEmpty || !output.systemHostCommands.isEmpty {
       var drained = HostOutput()
       swap(&drained, &output)
       events += drained.events.map(\.event)
       recipients += drained.events.map(\.recipient)
-      directives += drained.directives
+      directives += drained.systemHostCommands
       for addressed in drained.events {
         peers.note(addressed.event)
         transcript?.reported(addressed.event, by: 0)
       }
-      for directive in drained.directives { transcript?.asked(directive, by: 0) }
+      for directive in drained.systemHostCommands { transcript?.asked(directive, by: 0) }
       for index in 0..<drained.packets.count {
         let packet = Array(drained.packets[index])
         transcript?.sent(packet, by: 0)

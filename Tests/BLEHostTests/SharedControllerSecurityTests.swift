@@ -26,7 +26,7 @@ import Testing
       _ pairing: PairingSettings? = .with(), bonds: [Bond] = [], peer: String = EncryptionTests.privateAddress
     ) {
       var configuration = HostConfiguration()
-      (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithKernel)
+      (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithSystemHost)
       bench = Bench(configuration: configuration)
       bench.perform(.addService(Couple.service))
       for event in bench.takeEvents() {
@@ -36,9 +36,9 @@ import Testing
       _ = bench.takeEvents()
     }
 
-    mutating func hear(_ reports: SecurityReport...) { for report in reports { bench.hear(report) } }
+    mutating func hear(_ reports: SystemHostReport...) { for report in reports { bench.hear(report) } }
 
-    mutating func directives() -> [SecurityDirective] { bench.takeDirectives() }
+    mutating func directives() -> [SystemHostCommand] { bench.takeDirectives() }
 
     /// Answers the newest question.
     mutating func answer(_ answer: PairingAnswer) {
@@ -76,11 +76,11 @@ import Testing
     var room = Room(bonds: [EncryptionTests.bond])
     let told = room.directives()
     try #require(told.count == 2)
-    guard case .setPolicy(.some) = told[0], case .loadKeys(let keys) = told[1] else { Issue.record("\(told)"); return }
+    guard case .setPairing(.some) = told[0], case .loadKeys(let keys) = told[1] else { Issue.record("\(told)"); return }
     #expect(keys.map(\.identity) == [Self.identity])
     #expect(keys.first?.peripheralKey == Self.key && keys.first?.identityResolvingKey == EncryptionTests.irk)
     room.bench.perform(.setPairing(nil))
-    guard case .setPolicy(nil) = room.directives().first else { Issue.record("not told"); return }
+    guard case .setPairing(nil) = room.directives().first else { Issue.record("not told"); return }
     room.bench.perform(.removeBond(Self.identity))
     guard case .forget(Self.identity) = room.directives().first else { Issue.record("not told"); return }
     // Plugged in again it knows nothing.

@@ -1,4 +1,6 @@
+import BLEGATT
 import BLEHCI
+import BLEHost
 import BLEL2CAP
 import BLESMP
 import BLEWire

@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEHost
 import BLESMP
 import BLEWire
 import Testing

@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEHost
 import BLESMP
 import BLEWire
 import Testing
@@ -70,7 +71,7 @@ import Testing
   @Test func raisesTheLevelOfALink() {
     var stage = TranslatorStage()
     stage.link()
-    let secure = SecurityDirective.secure(handle: 0x0040, isAuthenticated: true)
+    let secure = SystemHostCommand.secure(handle: 0x0040, isAuthenticated: true)
     #expect(stage.perform(secure).actions == [.raiseSecurity(Self.handle, to: .high)])
     #expect(stage.socket(.raised(Self.handle, isPending: true)).isEmpty)
     // The kernel takes no PDU meanwhile.
@@ -132,7 +133,7 @@ import Testing
 
   @Test func leavesPairingToBluetoothd() {
     var stage = TranslatorStage(isPairedByDaemon: true)
-    let result = stage.perform(.setPolicy(PairingSettings()))
+    let result = stage.perform(.setPairing(PairingSettings()))
     #expect(result.actions.isEmpty && result.notices.count == 1)
     #expect(stage.perform(.loadKeys([])).isEmpty)
     var request = Management.UserPasskeyRequest()

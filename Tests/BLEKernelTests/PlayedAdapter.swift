@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEHost
 import BLELinux
 import BLESMP
 import BLEWire
@@ -51,9 +52,9 @@ struct PlayedAdapter: ~Copyable {
   }
 
   /// What the host gets in one round: packets, and reports of the kernel's security manager.
-  private mutating func input() -> (packets: [[UInt8]], reports: [SecurityReport]) {
+  private mutating func input() -> (packets: [[UInt8]], reports: [SystemHostReport]) {
     let input = adapter.takeInput()
-    var (packets, reports, index) = ([[UInt8]](), [SecurityReport](), 0)
+    var (packets, reports, index) = ([[UInt8]](), [SystemHostReport](), 0)
     for item in input.items {
       switch item {
       case .report(let report): reports.append(report)
@@ -75,7 +76,7 @@ struct PlayedAdapter: ~Copyable {
   }
 
   /// Every report of the kernel's security manager in one round.
-  mutating func reported() throws -> [SecurityReport] {
+  mutating func reported() throws -> [SystemHostReport] {
     try adapter.receive()
     return input().reports
   }

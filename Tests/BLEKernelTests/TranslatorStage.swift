@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEHost
 import BLEL2CAP
 import BLESMP
 import BLEWire
@@ -29,7 +30,7 @@ struct TranslatorStage {
     enum Input: Equatable {
       case packet([UInt8])
       case sentCommand([UInt8])
-      case report(SecurityReport)
+      case report(SystemHostReport)
     }
 
     var input: [Input] = []
@@ -40,7 +41,7 @@ struct TranslatorStage {
     var loss: AdapterLoss?
 
     var packets: [[UInt8]] { input.compactMap { if case .packet(let octets) = $0 { octets } else { nil } } }
-    var reports: [SecurityReport] { input.compactMap { if case .report(let report) = $0 { report } else { nil } } }
+    var reports: [SystemHostReport] { input.compactMap { if case .report(let report) = $0 { report } else { nil } } }
     var isEmpty: Bool { self == Result() }
   }
 
@@ -122,13 +123,8 @@ struct TranslatorStage {
     return take()
   }
 
-  mutating func perform(_ directive: SecurityDirective) -> Result {
-    translator.perform(directive, into: &output)
-    return take()
-  }
-
-  mutating func perform(_ directive: ChannelDirective) -> Result {
-    translator.perform(directive, into: &output)
+  mutating func perform(_ command: SystemHostCommand) -> Result {
+    translator.perform(command, into: &output)
     return take()
   }
 

@@ -1,5 +1,5 @@
+import BLEHost
 import BLELinux
-import BLESMP
 import BLEWire
 import Synchronization
 
@@ -83,7 +83,7 @@ final class ScriptedController: Sendable {
 struct InMemoryTransport: ~Copyable, HCITransport {
   enum Input: Sendable {
     case packet([UInt8])
-    case report(SecurityReport)
+    case report(SystemHostReport)
     case sentCommand([UInt8])
   }
 

@@ -1,9 +1,7 @@
 import BLEGATT
 import BLEHost
-import BLEL2CAP
 import BLELinux
 import BLERuntime
-import BLESMP
 import BLEWire
 import Foundation
 import Synchronization
@@ -25,7 +23,7 @@ struct ToyMachine: HostMachine {
   enum Event: Equatable, Sendable {
     case started
     case received([UInt8])
-    case reported(SecurityReport)
+    case reported(SystemHostReport)
     case performed(Int)
     case ticked
     case failed(TransportError)
@@ -64,7 +62,7 @@ struct ToyMachine: HostMachine {
     output.packets.append { $0 += Self.hello }
   }
 
-  mutating func receive(_ report: SecurityReport, now: Instant, into output: inout Output) {
+  mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout Output) {
     output.append(.reported(report))
   }
 

@@ -14,7 +14,8 @@ enum BondEffect: Equatable, Sendable {
   case replaced(DeviceAddress, PeerID)
   /// The security of a link has changed with its bond.
   case securityChanged(PeerID)
-  /// The identity resolving key of a pairing was refused, or taken from another bond: the kernel's keys differ from the bonds'.
+  /// The identity resolving key of a pairing was refused, or taken from another bond: the keys of the system
+  /// host differ from those of the bonds.
   case identityKeysChanged
 }
 

@@ -72,22 +72,15 @@ struct ChannelServices: Sendable {
   func link(of channel: L2CAPChannelID) -> PeerID? { links[channel] }
   mutating func ended(_ channel: L2CAPChannelID) { links[channel] = nil }
 
-  /// The requests to the kernel's L2CAP layer that restore the services.
-  var directives: [ChannelDirective] {
-    listeners.sorted { $0.key.rawValue < $1.key.rawValue }.map { .listen($0.key, $0.value.service) }
+  /// The commands to the system host that restore the services.
+  var systemHostCommands: [SystemHostCommand] {
+    listeners.sorted { $0.key.rawValue < $1.key.rawValue }.map { .listen($0.key, for: $0.value.service) }
   }
 }
 
-extension ChannelDirective {
-  /// The request to the kernel for one service.
-  static func listen(_ number: SPSM, _ service: ChannelService) -> Self {
-    let level: SecurityLevel =
-      switch service.requirement.security {
-      case .none: .none
-      case .encrypted: .encrypted
-      case .authenticated: .authenticated
-      case .secureConnections: .secureConnections
-      }
-    return .listen(number, level: level, mtu: service.parameters.mtu)
+extension SystemHostCommand {
+  /// The command for one service.
+  static func listen(_ number: SPSM, for service: ChannelService) -> Self {
+    .listen(number, level: service.requirement.security, mtu: service.parameters.mtu)
   }
 }

@@ -24,7 +24,7 @@ struct Link: Sendable {
   /// Ours on this link.
   let ownAddress: DeviceAddress
   let role: Connection.Role
-  /// Our own, or one for the kernel's.
+  /// Our own, or one for the system host's.
   var manager: any LinkSecurityManager { didSet { takeDeadlines() } }
 
   var server: LinkServer

@@ -6,67 +6,22 @@ import BLEWire
 
 /// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
 ///
-/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``KernelSecurityManager`` sends directives to the
-/// kernel's security manager and receives its reports. ``SecurityPolicy/makeManager(_:)`` makes the one or the other.
+/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``SystemHostSecurityManager`` sends commands to the
+/// system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:)`` makes the one or the
+/// other.
 protocol LinkSecurityManager: Sendable {
-  /// When ``tick(_:now:into:)`` has work.
+  /// When ``SecurityInput/tick`` is due.
   var deadline: Instant? { get }
   /// Whether the link is being secured.
   var isUnderWay: Bool { get }
 
-  /// Takes one PDU of the peer.
-  mutating func receive(
-    _ pdu: Span<UInt8>, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
-
-  /// Takes what the kernel reports about this link.
-  mutating func receive(
-    _ report: KernelLinkReport, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>])
-
-  /// Secures the link because an owner has requested it; a peripheral asks its central.
-  mutating func requestSecurity(
-    for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
-
-  /// Secures the link as the central: with the key of the bond where that is enough, else by pairing.
-  ///
-  /// - Parameter isConsented: the application requested it; else the peripheral did, or our client on demand.
-  mutating func secure(
-    _ wanted: AuthenticationRequirements, isConsented: Bool, _ context: inout SecurityContext, now: Instant,
+  /// Takes one input. Each of the two managers has inputs that only the other one gets, and ignores them by name.
+  mutating func perform(
+    _ input: SecurityInput, _ context: inout SecurityContext, now: Instant,
     into effects: inout [Effect<SecurityEffect>])
-
-  /// Encrypts a link that our central has made with the key of the bond, if there is one.
-  mutating func encryptWithBond(_ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>])
-
-  /// Takes the application's answer to a question.
-  mutating func answer(
-    _ question: PairingQuestionID, _ answer: PairingAnswer, _ context: inout SecurityContext, now: Instant,
-    into effects: inout [Effect<SecurityEffect>])
-
-  /// The central encrypts and names the key (Vol 4, Part E, 7.7.65.5).
-  mutating func keyRequested(
-    ediv: UInt16, rand: UInt64, _ context: SecurityContext, into effects: inout [Effect<SecurityEffect>])
-
-  /// The kernel has no key for a central that encrypts (Vol 4, Part E, 7.8.26).
-  func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>])
-
-  /// Takes Encryption Change or Encryption Key Refresh Complete (Vol 4, Part E, 7.7.8 and 7.7.39).
-  mutating func encryptionChanged(
-    _ status: HCIErrorCode, isOn: Bool, _ context: inout SecurityContext, now: Instant,
-    into effects: inout [Effect<SecurityEffect>])
-
-  /// The controller did not take the command to encrypt, or could not encrypt.
-  mutating func encryptionFailed(
-    _ status: HCIErrorCode, _ context: inout SecurityContext, now: Instant,
-    into effects: inout [Effect<SecurityEffect>])
-
-  /// The level of ``SecurityEffect/encrypted(_:)`` is in force.
-  mutating func levelApplied(
-    _ start: KeyStart, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
 
   /// The encryption under way is given up.
   mutating func stopEncryption()
-
-  /// Does what time demands.
-  mutating func tick(_ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>])
 
   /// The link has ended, and with it its pairing. Only effects that need no link follow.
   ///
@@ -75,43 +30,8 @@ protocol LinkSecurityManager: Sendable {
     _ reason: HCIErrorCode, isRequested: Bool, _ context: SecurityContext,
     into effects: inout [Effect<SecurityEffect>])
 
-  /// The facts about the link that a report of the kernel may concern; nil where the kernel reports nothing.
-  func kernelLink(of device: PeerIdentity) -> KernelLink?
-}
-
-extension LinkSecurityManager {
-  /// Secures the link because the peer has refused an operation of our client for want of security: nothing where it is being
-  /// secured, or where no pairing makes it more secure.
-  mutating func secureOnDemand(
-    _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
-  ) {
-    guard !isUnderWay else { return }
-    if context.level == .encrypted, context.settings?.requestsMITM == true {
-      // An unauthenticated key was not enough: a better one, where the devices can make one.
-      secure(.mitm, isConsented: false, &context, now: now, into: &effects)
-    } else if context.level == .none {
-      secure([], isConsented: false, &context, now: now, into: &effects)
-    }
-  }
-}
-
-/// Inputs that only one of the two managers has: the kernel has the channel of the security manager and answers the requests
-/// for keys; our own gets no reports of the kernel.
-extension LinkSecurityManager {
-  var deadline: Instant? { nil }
-  mutating func receive(
-    _ pdu: Span<UInt8>, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
-  ) {}
-  mutating func receive(
-    _ report: KernelLinkReport, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]
-  ) {}
-  mutating func keyRequested(
-    ediv: UInt16, rand: UInt64, _ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]
-  ) {}
-  func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {}
-  mutating func stopEncryption() {}
-  mutating func tick(_ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]) {}
-  func kernelLink(of device: PeerIdentity) -> KernelLink? { nil }
+  /// The facts about the link that a report of the system host may concern; nil where the controller is ours alone.
+  func systemHostLink(of device: PeerIdentity) -> SystemHostLink?
 }
 
 /// What the security manager of a link alone causes.
@@ -140,12 +60,12 @@ enum SecurityEffect: Sendable {
   case notSecured
   /// The link is to be ended: Authentication Failure.
   case close
-  /// A report of the kernel that waited for the application counts now.
-  case released(SecurityReport)
-  /// The first key of a pairing of the kernel with this device counts.
-  case kernelKeyAccepted(DeviceAddress)
-  /// The kernel is to remove the keys of a pairing with this device.
-  case kernelKeysRefused(DeviceAddress)
+  /// A report of the system host that waited for the application counts now.
+  case released(SystemHostReport)
+  /// The first key of a pairing of the system host with this device counts.
+  case systemHostKeyAccepted(DeviceAddress)
+  /// The system host is to remove the keys of a pairing with this device.
+  case systemHostKeysRefused(DeviceAddress)
 }
 
 /// A key that the controller was given, and whose it is.
@@ -197,6 +117,17 @@ struct SecurityContext: Sendable {
   /// What may become of the bond of this device when an unauthenticated pairing on the link names it.
   func replacement(of device: DeviceAddress) -> BondRules.Replacement? {
     settings?.replacement(of: bond(of: device), isProven: isProven(device))
+  }
+
+  /// What to secure the link with because the peer has refused an operation of our client for want of security; nil where no
+  /// pairing makes it more secure.
+  var requirementsOnDemand: AuthenticationRequirements? {
+    switch level {
+    case .none: []
+    // An unauthenticated key was not enough: a better one, where the devices can make one.
+    case .encrypted: settings?.requestsMITM == true ? .mitm : nil
+    case .authenticated, .secureConnections: nil
+    }
   }
 
   /// The settings of the next pairing.

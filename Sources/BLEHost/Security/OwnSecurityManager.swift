@@ -64,6 +64,34 @@ struct OwnSecurityManager: LinkSecurityManager {
       random: random)
   }
 
+  mutating func perform(
+    _ input: SecurityInput, _ context: inout SecurityContext, now: Instant,
+    into effects: inout [Effect<SecurityEffect>]
+  ) {
+    switch input {
+    case .pdu(let pdu): receive(pdu.span, &context, now: now, into: &effects)
+    case .requested(let owner, let demand):
+      context.demand = demand
+      requestSecurity(for: owner, &context, now: now, into: &effects)
+    case .refused:
+      guard !isUnderWay, let wanted = context.requirementsOnDemand else { return }
+      secure(wanted, isConsented: false, &context, now: now, into: &effects)
+    case .bond: encryptWithBond(&context, into: &effects)
+    case .answer(let question, let answer): self.answer(question, answer, &context, now: now, into: &effects)
+    case .keyRequested(let request):
+      keyRequested(ediv: request.encryptedDiversifier, rand: request.randomNumber, context, into: &effects)
+    case .encryptionChanged(let status, let isOn):
+      encryptionChanged(status, isOn: isOn, &context, now: now, into: &effects)
+    case .encryptionFailed(let status): encryptionFailed(status, &context, now: now, into: &effects)
+    case .levelApplied(let start): levelApplied(start, &context, now: now, into: &effects)
+    case .tick: tick(&context, now: now, into: &effects)
+    // From a system host, of which there is none.
+    case .report, .keyMissed: break
+    }
+  }
+
+  func systemHostLink(of device: PeerIdentity) -> SystemHostLink? { nil }
+
   /// Takes one PDU of the peer.
   mutating func receive(
     _ pdu: Span<UInt8>, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
@@ -102,6 +130,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     run(&context, now: now, into: &effects) { $0.start(isConsented: isConsented, now: now, into: &$1) }
   }
 
+  /// Secures the link because an owner has requested it; a peripheral asks its central.
   mutating func requestSecurity(
     for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
@@ -118,6 +147,9 @@ struct OwnSecurityManager: LinkSecurityManager {
     run(&context, now: now, into: &effects) { $0.requestSecurity(into: &$1) }
   }
 
+  /// Secures the link as the central: with the key of the bond where that is enough, else by pairing.
+  ///
+  /// - Parameter isConsented: the application requested it; else the peripheral did, or our client on demand.
   mutating func secure(
     _ wanted: AuthenticationRequirements, isConsented: Bool, _ context: inout SecurityContext, now: Instant,
     into effects: inout [Effect<SecurityEffect>]
@@ -129,10 +161,12 @@ struct OwnSecurityManager: LinkSecurityManager {
     if context.level == .none, start == nil { encrypt(with: key, .bond, into: &effects) }
   }
 
+  /// Encrypts a link that our central has made with the key of the bond, if there is one.
   mutating func encryptWithBond(_ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     if let key = context.bond?.centralKey { encrypt(with: key, .bond, into: &effects) }
   }
 
+  /// Takes the application's answer to a question.
   mutating func answer(
     _ question: PairingQuestionID, _ answer: PairingAnswer, _ context: inout SecurityContext, now: Instant,
     into effects: inout [Effect<SecurityEffect>]

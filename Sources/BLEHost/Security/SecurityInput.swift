@@ -6,8 +6,8 @@ import BLEWire
 enum SecurityInput: Sendable {
   /// A PDU of the peer.
   case pdu([UInt8])
-  /// The kernel reports something about the link.
-  case report(KernelLinkReport)
+  /// The system host reports something about the link.
+  case report(SystemHostLinkReport)
   /// An owner requests security, with a demand or without.
   case requested(by: OwnerID, SecurityDemand? = nil)
   /// The peer has refused an operation of our client for want of security.
@@ -18,7 +18,7 @@ enum SecurityInput: Sendable {
   case answer(PairingQuestionID, PairingAnswer)
   /// The central encrypts and names the key.
   case keyRequested(HCI.LELongTermKeyRequest)
-  /// The kernel has no key for a central that encrypts.
+  /// The system host has no key for a central that encrypts (Vol 4, Part E, 7.8.26).
   case keyMissed
   /// The controller reports the encryption of the link.
   case encryptionChanged(HCIErrorCode, isOn: Bool)
@@ -38,31 +38,6 @@ enum SecurityInput: Sendable {
     case let event as HCI.EncryptionKeyRefreshComplete: self = .encryptionChanged(event.status, isOn: true)
     case let event as HCI.LELongTermKeyRequest: self = .keyRequested(event)
     default: return nil
-    }
-  }
-}
-
-extension LinkSecurityManager {
-  mutating func perform(
-    _ input: SecurityInput, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
-  ) {
-    switch input {
-    case .pdu(let pdu): receive(pdu.span, &context, now: now, into: &effects)
-    case .report(let report): receive(report, &context, into: &effects)
-    case .requested(let owner, let demand):
-      if let demand { context.demand = demand }
-      requestSecurity(for: owner, &context, now: now, into: &effects)
-    case .refused: secureOnDemand(&context, now: now, into: &effects)
-    case .bond: encryptWithBond(&context, into: &effects)
-    case .answer(let question, let answer): self.answer(question, answer, &context, now: now, into: &effects)
-    case .keyRequested(let request):
-      keyRequested(ediv: request.encryptedDiversifier, rand: request.randomNumber, context, into: &effects)
-    case .keyMissed: keyMissed(context, into: &effects)
-    case .encryptionChanged(let status, let isOn):
-      encryptionChanged(status, isOn: isOn, &context, now: now, into: &effects)
-    case .encryptionFailed(let status): encryptionFailed(status, &context, now: now, into: &effects)
-    case .levelApplied(let start): levelApplied(start, &context, now: now, into: &effects)
-    case .tick: tick(&context, now: now, into: &effects)
     }
   }
 }

@@ -4,7 +4,7 @@ import BLESMP
 import BLEWire
 
 /// How we pair, which devices have to wait because they failed too often, and which security manager a link has: our own, or
-/// one for the kernel's.
+/// one for the system host.
 struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
   var settings: PairingSettings? { didSet { noteSettings() } }
@@ -15,11 +15,11 @@ struct SecurityPolicy: Sendable {
   private var attempts = RepeatedAttempts()
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
-  /// The pairings of the kernel; nil where the controller is ours alone.
-  var kernel: KernelPairings?
+  /// The pairings of the system host; nil where the controller is ours alone.
+  var systemHost: SystemHostPairings?
 
-  init(_ settings: PairingSettings?, kernel: KernelPairings? = nil) {
-    (self.settings, self.kernel) = (settings, kernel)
+  init(_ settings: PairingSettings?, systemHost: SystemHostPairings? = nil) {
+    (self.settings, self.systemHost) = (settings, systemHost)
     noteSettings()
   }
 
@@ -36,13 +36,15 @@ struct SecurityPolicy: Sendable {
   func makeManager(
     peer: PeerID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress
   ) -> any LinkSecurityManager {
-    if kernel != nil { return KernelSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other) }
+    guard systemHost == nil else {
+      return SystemHostSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other)
+    }
     return OwnSecurityManager(peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity)
   }
 
-  /// The controller wants a key for a link that is not there. The kernel answers for the links of its controller.
+  /// The controller wants a key for a link that is not there. The system host answers for the links of its controller.
   func keyRequested(onUnknownLink handle: ConnectionHandle, into effects: inout [Effect<Never>]) {
-    guard kernel == nil else { return }
+    guard systemHost == nil else { return }
     effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
   }
 

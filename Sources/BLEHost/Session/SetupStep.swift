@@ -32,16 +32,16 @@ enum SetupStep: Int, CaseIterable, Sendable {
   ) -> Self? {
     var step = self
     while let next = Self(rawValue: step.rawValue + 1) {
-      let isOurs = isExclusive || next.goesBesideKernel
+      let isOurs = isExclusive || next.goesBesideSystemHost
       if isOurs, next.isWanted(controller, usesRandomAddress: usesRandomAddress) { return next }
       step = next
     }
     return nil
   }
 
-  /// Whether it takes nothing from the kernel where that runs the controller: it reads, or tells it the random address,
-  /// which the kernel tells it only when it advertises or scans itself.
-  private var goesBesideKernel: Bool {
+  /// Whether it takes nothing from the system host where that runs the controller: it reads, or tells it the random address,
+  /// which the system host tells it only when it advertises or scans itself.
+  private var goesBesideSystemHost: Bool {
     switch self {
     case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength: false
     default: true

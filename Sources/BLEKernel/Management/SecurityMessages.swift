@@ -1,13 +1,14 @@
+internal import BLEHost
 internal import BLESMP
 internal import BLEWire
 
 /// Pairing, keys and bonds in the words of the management protocol (Docs/Decisions/0051).
-extension SecurityDirective {
-  /// The commands that perform the directive; none for ``secure(handle:isAuthenticated:)``, which goes to the link's socket.
+extension SystemHostCommand {
+  /// The commands that perform it; none for what goes to the socket of a link or of a service.
   var managementRequests: [ManagementRequest] {
     switch self {
-    case .setPolicy(nil): return [ManagementRequest(Management.SetBondable(0))]
-    case .setPolicy(let settings?):
+    case .setPairing(nil): return [ManagementRequest(Management.SetBondable(0))]
+    case .setPairing(let settings?):
       let secureConnections: UInt8 = settings.allowsSecureConnections ? (settings.allowsLegacy ? 1 : 2) : 0
       return [
         ManagementRequest(Management.SetSecureConnections(secureConnections)),
@@ -26,7 +27,7 @@ extension SecurityDirective {
       return [ManagementRequest(unpair)]
     case .answer(let device, let question, let answer):
       return [Self.request(device, question, answer)].compactMap(\.self)
-    case .secure: return []
+    case .secure, .listen, .stopListening: return []
     }
   }
 
@@ -51,7 +52,7 @@ extension SecurityDirective {
   }
 }
 
-extension KernelKeys {
+extension SystemHostKeys {
   fileprivate var managementLongTermKeys: [ManagementLongTermKey] {
     var keys: [ManagementLongTermKey] = []
     if let peripheralKey { keys.append(ManagementLongTermKey(identity, peripheralKey, isCentrals: false)) }
@@ -101,13 +102,15 @@ extension ManagementLongTermKey {
     return LongTermKey(value: SecretKey(value), ediv: ediv, rand: rand, strength: strength)
   }
 
-  fileprivate var use: SecurityReport.KeyUse { isSecureConnections ? .both : isCentrals == 1 ? .central : .peripheral }
+  fileprivate var use: SystemHostReport.KeyUse {
+    isSecureConnections ? .both : isCentrals == 1 ? .central : .peripheral
+  }
 
   /// Whether the key was made with the debug key that the specification publishes, or in a later way.
   fileprivate var isDebugKey: Bool { kind.rawValue >= Kind.secureConnectionsDebug.rawValue }
 }
 
-extension SecurityReport {
+extension SystemHostReport {
   /// The report that an event makes; nil for events that concern no pairing, and for BR/EDR devices.
   init?(_ event: any ManagementEvent) {
     switch event {

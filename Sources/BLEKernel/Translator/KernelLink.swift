@@ -1,4 +1,5 @@
 internal import BLEHCI
+internal import BLEHost
 internal import BLESMP
 internal import BLEWire
 

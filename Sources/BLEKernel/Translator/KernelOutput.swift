@@ -1,6 +1,8 @@
+internal import BLEGATT
 internal import BLEHCI
+package import BLEHost
 internal import BLEL2CAP
-package import BLESMP
+internal import BLESMP
 package import BLEWire
 
 /// The output of ``KernelTranslator``: input for the host, and actions on the sockets, each in order.
@@ -70,14 +72,14 @@ struct KernelOutput: Sendable {
 /// Why the adapter cannot be used any more.
 enum AdapterLoss: Sendable { case removed, switchedOff }
 
-/// What the host receives: packets, reports of the kernel's security manager, and commands for its trace, in order.
+/// What the host receives: packets, reports about pairings, and commands for its trace, in order.
 package struct HostInput: Sendable {
   package enum Item: Equatable, Sendable {
     /// A whole H4 packet from the controller: the next one of ``octets``.
     case packet
     /// A whole H4 command that the adapter sent itself: the next one of ``octets``.
     case sentCommand
-    case report(SecurityReport)
+    case report(SystemHostReport)
   }
 
   package private(set) var items: [Item] = []
@@ -92,7 +94,7 @@ package struct HostInput: Sendable {
     octets.append(write)
   }
 
-  mutating func append(_ report: SecurityReport) { items.append(.report(report)) }
+  mutating func append(_ report: SystemHostReport) { items.append(.report(report)) }
 
   mutating func append(completedPackets count: UInt16, on handle: ConnectionHandle) {
     items.append(.packet)
@@ -187,6 +189,15 @@ struct SocketSecurity: Equatable, Sendable {
 
     /// The level of the number that the kernel gives; 0 counts as low, and later ones as ``fips``.
     init(kernel number: UInt8) { self = Self(rawValue: max(1, min(4, number))) ?? .low }
+
+    init(_ level: SecurityLevel) {
+      switch level {
+      case .none: self = .low
+      case .encrypted: self = .medium
+      case .authenticated: self = .high
+      case .secureConnections: self = .fips
+      }
+    }
 
     static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
   }

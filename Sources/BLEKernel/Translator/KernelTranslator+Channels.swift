@@ -6,15 +6,6 @@ internal import Glibc
 
 /// Credit-based channels: frames of the host, events of their sockets (Docs/Decisions/0071).
 extension KernelTranslator {
-  /// Performs a request to the kernel's L2CAP layer.
-  mutating func perform(_ directive: ChannelDirective, into output: inout KernelOutput) {
-    switch directive {
-    case .listen(let spsm, let level, let mtu):
-      output.append(.listen(spsm, SocketSecurity.Level(kernel: level.rawValue), mtu: mtu))
-    case .stopListening(let spsm): output.append(.stopListening(spsm))
-    }
-  }
-
   /// Receives a frame of the host on any channel but that of ATT. The kernel has the channel of the Security Manager, and the
   /// host nothing to send on it.
   mutating func receiveFrame(

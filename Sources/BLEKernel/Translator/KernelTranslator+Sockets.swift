@@ -1,6 +1,6 @@
 internal import BLEHCI
+internal import BLEHost
 internal import BLEL2CAP
-internal import BLESMP
 internal import BLEWire
 
 /// From the management socket.
@@ -29,7 +29,7 @@ extension KernelTranslator {
       if event.isDiscovering == 1 { discovery.reported(addressTypes: event.addressTypes, into: &output) }
     default:
       // Where bluetoothd pairs, its agent answers; two answers break a pairing.
-      if !isPairedByDaemon, let report = SecurityReport(event) { output.input.append(report) }
+      if !isPairedByDaemon, let report = SystemHostReport(event) { output.input.append(report) }
     }
   }
 

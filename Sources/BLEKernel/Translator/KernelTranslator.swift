@@ -1,6 +1,6 @@
 internal import BLEHCI
+internal import BLEHost
 internal import BLEL2CAP
-internal import BLESMP
 internal import BLEWire
 
 /// Translates between a host and an adapter that the kernel runs (Docs/Decisions/0046).
@@ -11,8 +11,8 @@ internal import BLEWire
 /// socket carry pairing.
 ///
 /// ```
-///                           host (H4 packets, directives, reports)
-///            events, commands │           │ ACL packets         │ directives, reports
+///                           host (H4 packets, commands, reports)
+///            events, commands │           │ ACL packets         │ commands, reports
 ///                      raw HCI socket   L2CAP socket of     management
 ///                                       each link             socket
 /// ```
@@ -198,14 +198,19 @@ extension KernelTranslator {
     complete(links[handle]?.send(pdu, into: &output) ?? 0, on: handle)
   }
 
-  /// Performs a request to the kernel's security manager.
-  mutating func perform(_ directive: SecurityDirective, into output: inout KernelOutput) {
-    if case .secure(let handle, let isAuthenticated) = directive {
+  /// Performs a command of the host.
+  mutating func perform(_ command: SystemHostCommand, into output: inout KernelOutput) {
+    switch command {
+    case .secure(let handle, let isAuthenticated):
       links[ConnectionHandle(rawValue: handle)]?.secure(to: isAuthenticated ? .high : .medium, into: &output)
-    } else if !isPairedByDaemon {
-      for request in directive.managementRequests { output.send(request, to: index) }
-    } else if case .setPolicy(_?) = directive {
+    case .listen(let spsm, let level, let mtu):
+      output.append(.listen(spsm, SocketSecurity.Level(level), mtu: mtu))
+    case .stopListening(let spsm): output.append(.stopListening(spsm))
+    case .setPairing(_?) where isPairedByDaemon:
       output.log("\(name): bluetoothd is running and pairs with its own agent and bonds (bluetoothctl: agent on)")
+    case .setPairing, .loadKeys, .forget, .answer:
+      if isPairedByDaemon { return }
+      for request in command.managementRequests { output.send(request, to: index) }
     }
   }
 }

@@ -1,7 +1,6 @@
+internal import BLEHost
 internal import BLEKernel
-internal import BLEL2CAP
 internal import BLELinux
-internal import BLESMP
 internal import BLEWire
 
 /// An adapter that the kernel runs, beside other programs (`linux`, `linux:hci0`, `linux:ADDRESS`).
@@ -76,12 +75,8 @@ struct AdapterTransport<Connection: PacketConnection & ~Copyable>: ~Copyable, HC
 
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) { try port?.connection?.send(packets) }
 
-  mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {
-    try port?.connection?.perform(directives)
-  }
-
-  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {
-    try port?.connection?.perform(directives)
+  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {
+    try port?.connection?.perform(commands)
   }
 
   var hasBacklog: Bool {
@@ -126,8 +121,7 @@ protocol PacketConnection: AdapterConnection, ~Copyable {
   mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError)
   var hasPendingInput: Bool { get }
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError)
-  mutating func perform(_ directives: [SecurityDirective]) throws(TransportError)
-  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError)
+  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError)
   var hasBacklog: Bool { get }
   mutating func flush() throws(TransportError)
   mutating func takeNotices() -> [String]
@@ -171,7 +165,6 @@ extension UserChannel: PacketConnection {
   }
 
   var hasPendingInput: Bool { false }
-  mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {}
-  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {}
+  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {}
   mutating func takeNotices() -> [String] { [] }
 }

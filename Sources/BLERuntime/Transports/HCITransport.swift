@@ -1,6 +1,5 @@
-internal import BLEL2CAP
+internal import BLEHost
 internal import BLELinux
-internal import BLESMP
 internal import BLEWire
 
 /// The connection between a host and its controller: whole HCI packets in both directions.
@@ -68,11 +67,8 @@ protocol HCITransport: ~Copyable, Sendable {
   /// - Throws: ``TransportError`` where the connection failed or the queue is full.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError)
 
-  /// Performs requests to the kernel's security manager; transports without one ignore them.
-  mutating func perform(_ directives: [SecurityDirective]) throws(TransportError)
-
-  /// Performs requests to the kernel's L2CAP layer; transports without one ignore them.
-  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError)
+  /// Performs commands to the system host; transports without one ignore them.
+  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError)
 
   /// Whether packets wait for ``flush()``.
   var hasBacklog: Bool { get }
@@ -105,8 +101,7 @@ extension HCITransport where Self: ~Copyable {
   var listeningPort: UInt16? { nil }
   mutating func takeUnavailability() -> TransportError? { nil }
   mutating func takeNotices() -> [String] { [] }
-  mutating func perform(_ directives: [SecurityDirective]) throws(TransportError) {}
-  mutating func perform(_ directives: [ChannelDirective]) throws(TransportError) {}
+  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {}
 }
 
 /// Takes the input of a transport, in order.
@@ -114,8 +109,8 @@ protocol PacketHandler: ~Copyable {
   /// One whole H4 packet from the controller, valid during the call.
   mutating func receive(_ packet: Span<UInt8>)
 
-  /// A report of the kernel's security manager, where the kernel runs the controller.
-  mutating func receive(_ report: SecurityReport)
+  /// A report of the system host, where that one runs the controller.
+  mutating func receive(_ report: SystemHostReport)
 
   /// A command that the transport sent itself, for the trace.
   mutating func record(sent command: Span<UInt8>)

@@ -47,7 +47,7 @@ struct Transcript {
     lines.append("\(host) < \(text(of: event))")
   }
 
-  mutating func asked(_ directive: SecurityDirective, by host: Int) {
+  mutating func asked(_ directive: SystemHostCommand, by host: Int) {
     lines.append("\(host) ! \(Self.text(of: directive))")
   }
 
@@ -224,14 +224,16 @@ extension Transcript {
     return parts.joined(separator: " ")
   }
 
-  static func text(of directive: SecurityDirective) -> String {
+  static func text(of directive: SystemHostCommand) -> String {
     switch directive {
-    case .setPolicy(let settings): "policy \(settings == nil ? "none" : "some")"
+    case .setPairing(let settings): "policy \(settings == nil ? "none" : "some")"
     case .loadKeys(let keys): "load " + keys.map { "\($0.identity)" }.joined(separator: " ")
     case .forget(let address): "forget \(address)"
     case .answer(let address, let question, let answer):
       "answer \(address) \(text(of: question)): \(text(of: answer))"
     case .secure(let handle, let isAuthenticated): "secure \(handle) \(isAuthenticated)"
+    case .listen(let number, let level, let mtu): "listen \(number) \(level) \(mtu)"
+    case .stopListening(let number): "stop listening \(number)"
     }
   }
 

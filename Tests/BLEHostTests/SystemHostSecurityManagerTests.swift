@@ -8,15 +8,15 @@ import Testing
 @testable import BLEHost
 
 /// The security manager of a link on an adapter that the kernel runs, without a link: the test is the kernel.
-@Suite("Kernel security manager") struct KernelSecurityManagerTests {
+@Suite("Kernel security manager") struct SystemHostSecurityManagerTests {
   private typealias Effects = [Effect<SecurityEffect>]
 
   private let device = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
   private let weak = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: false)
   private let now = Instant.start
 
-  private func manager(isCentral: Bool = false) -> KernelSecurityManager {
-    KernelSecurityManager(
+  private func manager(isCentral: Bool = false) -> SystemHostSecurityManager {
+    SystemHostSecurityManager(
       peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), isCentral: isCentral, address: device)
   }
 
@@ -35,15 +35,15 @@ import Testing
     return bond
   }
 
-  private var key: SecurityReport {
+  private var key: SystemHostReport {
     .longTermKey(device, LongTermKey(value: SecretKey(5), strength: weak), .both, isToBeKept: true)
   }
 
   private func words(_ effects: Effects) -> [String] {
     effects.map { effect in
       switch effect {
-      case .directive(.answer(_, let question, let answer)): "answer \(question) \(answer)"
-      case .directive(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
+      case .systemHost(.answer(_, let question, let answer)): "answer \(question) \(answer)"
+      case .systemHost(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
       case .event(.pairing(_, let id, let question), _): "ask \(id.rawValue) \(question)"
       case .event(.pairingQuestionWithdrawn(_, let id), _): "withdraw \(id.rawValue)"
       case .event(.pairingFailed(_, let failure), _):
@@ -60,8 +60,8 @@ import Testing
       case .own(.close): "close"
       case .own(.released(.level)): "released level"
       case .own(.released): "released key"
-      case .own(.kernelKeyAccepted): "key accepted"
-      case .own(.kernelKeysRefused): "keys refused"
+      case .own(.systemHostKeyAccepted): "key accepted"
+      case .own(.systemHostKeysRefused): "keys refused"
       case .own(.answerIgnored): "ignored"
       default: "other"
       }
@@ -70,7 +70,7 @@ import Testing
 
   /// What each report causes, one after the other.
   private func outcome(
-    of reports: [KernelLinkReport], _ manager: inout KernelSecurityManager, _ context: inout SecurityContext
+    of reports: [SystemHostLinkReport], _ manager: inout SystemHostSecurityManager, _ context: inout SecurityContext
   ) -> [String] {
     reports.flatMap { report in
       var effects = Effects()
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  private func made(_ identity: DeviceAddress? = nil) -> KernelLinkReport {
+  private func made(_ identity: DeviceAddress? = nil) -> SystemHostLinkReport {
     .keyMade(PairingOutcome(isBonded: true, strength: weak), of: identity ?? device, key)
   }
 
@@ -181,14 +181,14 @@ import Testing
 
   @Test func securesOnDemandWhatIsNotSecured() {
     var (manager, context, effects) = (manager(isCentral: true), context { $0.level = .encrypted }, Effects())
-    manager.secureOnDemand(&context, now: now, into: &effects)
+    manager.perform(.refused, &context, now: now, into: &effects)
     #expect(effects.isEmpty && !manager.isUnderWay)
     context.settings?.requestsMITM = true
-    manager.secureOnDemand(&context, now: now, into: &effects)
-    manager.secureOnDemand(&context, now: now, into: &effects)
+    manager.perform(.refused, &context, now: now, into: &effects)
+    manager.perform(.refused, &context, now: now, into: &effects)
     #expect(words(effects) == ["secure 64 true"] && manager.isUnderWay)
     (manager, context, effects) = (self.manager(isCentral: true), self.context { $0.reconnection = .bondLost }, [])
-    manager.secureOnDemand(&context, now: now, into: &effects)
+    manager.perform(.refused, &context, now: now, into: &effects)
     #expect(words(effects) == ["other"] && !manager.isUnderWay)
   }
 
@@ -231,15 +231,15 @@ import Testing
     #expect(outcome(of: [.level(weak)], &manager, &context) == ["cipher true", "encrypted bond"])
     context.level = .encrypted
     #expect(outcome(of: [made()], &manager, &context) == ["level lost", "ask 1 consent"])
-    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys == [device])
+    #expect(manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys == [device])
   }
 
   @Test func withheldReportsAreLimited() {
     var (manager, context) = (manager(), context(consenting))
-    for _ in 0...KernelPairing.withheldLimit { _ = outcome(of: [made()], &manager, &context) }
+    for _ in 0...SystemHostPairing.withheldLimit { _ = outcome(of: [made()], &manager, &context) }
     #expect(
-      manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys.count
-        == KernelPairing.withheldLimit)
+      manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys.count
+        == SystemHostPairing.withheldLimit)
   }
 
   @Test func thePairingEndsWithTheLink() {
@@ -254,15 +254,18 @@ import Testing
   @Test func theKernelsNameOfADeviceIsTheIdentityThatItReports() {
     var (manager, context) = (manager(), context())
     let identity = DeviceAddress(octets: BD_ADDR(7), kind: .public)
-    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: identity))?.kernelAddress == device.identity)
+    #expect(
+      manager.systemHostLink(of: PeerIdentity(address: device, identity: identity))?.systemHostAddress
+        == device.identity)
     _ = outcome(of: [.identified(identity)], &manager, &context)
-    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.kernelAddress == identity)
+    #expect(manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.systemHostAddress == identity)
   }
 
   @Test func ignoresPDUsAndKeyRequests() {
     var (manager, context, effects) = (manager(), context(), Effects())
-    manager.receive([1, 3, 0, 1, 16, 7, 7].span, &context, now: now, into: &effects)
-    manager.keyRequested(ediv: 0, rand: 0, context, into: &effects)
+    manager.perform(.pdu([1, 3, 0, 1, 16, 7, 7]), &context, now: now, into: &effects)
+    manager.perform(.keyRequested(HCI.LELongTermKeyRequest()), &context, now: now, into: &effects)
+    manager.perform(.tick, &context, now: now, into: &effects)
     manager.encryptionChanged(.success, isOn: true, &context, now: now, into: &effects)
     #expect(effects.isEmpty && manager.deadline == nil)
     manager.keyMissed(context, into: &effects)
