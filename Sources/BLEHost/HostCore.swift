@@ -77,7 +77,7 @@ package struct HostCore: Sendable {
       let length: InlineArray<1, Int> = [octets.count]
       links.update(run, as: token, length.span, octets, &turn)
     case .respond(let peer, let token, let answer):
-      links.respond(to: token, of: peer, with: answer, octets, from: owner, &turn)
+      links.respond(OwnerAnswer(owner, answer, to: token), octets, of: peer, &turn)
     case .reportCapabilities: withSession { $0.reportCapabilities(to: owner, into: &$2) }
     default: links.perform(command, from: owner, &turn)
     }

@@ -18,11 +18,8 @@ import Testing
 
   private func link(_ role: Connection.Role = .peripheral, users: [OwnerID] = []) -> Link {
     Link(
-      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40),
-      device: PeerIdentity(address: device, identity: device),
-      ownAddress: DeviceAddress(octets: BD_ADDR(1), kind: .public), role: role,
-      timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), users: users, policy: SecurityPolicy(nil),
-      HostConfiguration())
+      peer: PeerID(rawValue: 1), handle: 0x40, device: PeerIdentity(address: device, identity: device), role: role,
+      users: users)
   }
 
   /// What the turn has written and caused, in the order in which the router takes it.
@@ -193,5 +190,20 @@ import Testing
     }
     #expect(NewLink(resolved).resolved == device)
     #expect(NewLink(resolved).addressOnRadio(&context.bonds, toolbox).octets == BD_ADDR(0x4000_0000_0001))
+  }
+}
+
+extension Link {
+  /// A link that a test makes alone: with 30 ms, and without pairing.
+  init(
+    peer: PeerID, handle: UInt16, device: PeerIdentity, role: Connection.Role = .peripheral, users: [OwnerID] = []
+  ) {
+    let new = NewLink(
+      handle: ConnectionHandle(rawValue: handle), role: role,
+      timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), address: device.address)
+    let own = DeviceAddress(octets: BD_ADDR(1), kind: .public)
+    let manager = SecurityPolicy(nil).makeManager(
+      peer: peer, handle: new.handle, isCentral: role == .central, own: own, other: device.address)
+    self.init(new, peer: peer, device: device, manager: manager, users: users, HostConfiguration())
   }
 }

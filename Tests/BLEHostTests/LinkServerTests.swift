@@ -70,9 +70,9 @@ import Testing
     #expect(takeEffects() == ["read 12 true"])
     let token = try token()
     #expect(server.awaits(other) == nil)
-    server.respond(to: token, with: .success([9]), from: other, .none, &services, now: now, into: &output)
+    server.respond(OwnerAnswer(other, .success([9]), to: token), Span(), .none, &services, now: now, into: &output)
     #expect(takePDUs().isEmpty && takeEffects() == ["diagnostic true"])
-    server.respond(to: token, with: .success([9]), from: owner, .none, &services, now: now, into: &output)
+    server.respond(OwnerAnswer(owner, .success([9]), to: token), Span(), .none, &services, now: now, into: &output)
     #expect(takePDUs() == [[0x0B, 9]])
     #expect(server.awaits(owner) == nil)
   }

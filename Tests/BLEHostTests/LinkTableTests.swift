@@ -12,11 +12,7 @@ import Testing
 @Suite("Link table") struct LinkTableTests {
   private func link(_ peer: PeerID, _ handle: UInt16) -> Link {
     let address = DeviceAddress(octets: BD_ADDR(UInt64(handle)), kind: .public)
-    return Link(
-      peer: peer, handle: ConnectionHandle(rawValue: handle),
-      device: PeerIdentity(address: address, identity: address), ownAddress: address,
-      role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500),
-      policy: SecurityPolicy(nil), HostConfiguration())
+    return Link(peer: peer, handle: handle, device: PeerIdentity(address: address, identity: address))
   }
 
   private func table(_ handles: [UInt16]) -> LinkTable {

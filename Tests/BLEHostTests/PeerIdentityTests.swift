@@ -21,11 +21,8 @@ import Testing
     var table = LinkTable()
     for (number, device) in devices.enumerated() {
       let link = Link(
-        peer: table.nextPeer(), handle: ConnectionHandle(rawValue: UInt16(number + 1)), device: device,
-        ownAddress: other,
-        role: number < roles.count ? roles[number] : .peripheral,
-        timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), policy: SecurityPolicy(nil),
-        HostConfiguration())
+        peer: table.nextPeer(), handle: UInt16(number + 1), device: device,
+        role: number < roles.count ? roles[number] : .peripheral)
       _ = table.append(link)
     }
     return table

@@ -80,18 +80,14 @@ extension Link {
   /// Takes the answer of one owner to a request, on the bearer that the request came on.
   ///
   /// - Parameter octets: the value, where the answer has an empty one.
-  mutating func respond(
-    to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
-    _ context: inout LinkContext
-  ) {
+  mutating func respond(_ answer: OwnerAnswer, _ octets: Span<UInt8>, _ context: inout LinkContext) {
     let (now, security) = (context.turn.now, security)
-    guard let channel = server.bearers.channel(of: token) else {
+    guard let channel = server.bearers.channel(of: answer.token) else {
       return server.respond(
-        to: token, with: answer, octets, from: owner, security, &context.services, now: now, into: &context.turn.server)
+        answer, octets, security, &context.services, now: now, into: &context.turn.server)
     }
     server.serve(channel, &context) { server, context in
-      server.respond(
-        to: token, with: answer, octets, from: owner, security, &context.services, now: now, into: &context.turn.server)
+      server.respond(answer, octets, security, &context.services, now: now, into: &context.turn.server)
     }
   }
 

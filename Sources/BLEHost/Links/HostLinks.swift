@@ -230,11 +230,13 @@ extension HostLinks {
     _ host: inout HostTurn
   ) {
     let drawn = table.isReported(device.identity) ? DeviceAddress.drawn(&host.random) : nil
-    let peer = PeerIdentity(address: device.address, identity: device.identity, reportedAs: drawn)
+    let identity = PeerIdentity(address: device.address, identity: device.identity, reportedAs: drawn)
     removeForeign(new.handle, &host)
+    let peer = table.nextPeer()
+    let manager = policy.makeManager(
+      peer: peer, handle: new.handle, isCentral: new.role == .central, own: host.ownAddress, other: device.address)
     var link = Link(
-      peer: table.nextPeer(), handle: new.handle, device: peer, ownAddress: host.ownAddress, role: new.role,
-      timing: new.timing, users: requests.map(\.owner), policy: policy, configuration)
+      new, peer: peer, device: identity, manager: manager, users: requests.map(\.owner), configuration)
     link.signalling.setServices(channels.numbers)
     link.signalling.asksByLinkLayer = host.controller.updatesConnectionsAsPeripheral
     host.log.linkAdded(link.peer)
@@ -443,14 +445,9 @@ extension HostLinks {
   /// Takes the answer of one owner to a request; an answer on a link that has ended has no effect.
   ///
   /// - Parameter octets: the value, where the answer has an empty one.
-  mutating func respond(
-    to token: RequestToken, of peer: PeerID, with answer: RequestAnswer, _ octets: Span<UInt8>, from owner: OwnerID,
-    _ host: inout HostTurn
-  ) {
+  mutating func respond(_ answer: OwnerAnswer, _ octets: Span<UInt8>, of peer: PeerID, _ host: inout HostTurn) {
     guard let index = table.index(of: peer) else { return }
-    withLink(index, &host) { link, context in
-      link.respond(to: token, with: answer, octets, from: owner, &context)
-    }
+    withLink(index, &host) { link, context in link.respond(answer, octets, &context) }
   }
 
   /// Notifies or indicates values of one attribute to those of the links whose clients have subscribed to it. How each

@@ -21,10 +21,8 @@ struct Link: Sendable {
   let handle: ConnectionHandle
   /// The device that the peer is taken for, and the security of the link.
   var device: PeerIdentity
-  /// Ours on this link.
-  let ownAddress: DeviceAddress
   let role: Connection.Role
-  /// Our own, or one for the system host's.
+  /// Our own, or the one for a system host.
   var manager: any LinkSecurityManager { didSet { takeDeadlines() } }
 
   var server: LinkServer
@@ -41,19 +39,16 @@ struct Link: Sendable {
   private(set) var isClosing = false
 
   init(
-    peer: PeerID, handle: ConnectionHandle, device: PeerIdentity, ownAddress: DeviceAddress, role: Connection.Role,
-    timing: LinkTiming, users: [OwnerID] = [], policy: SecurityPolicy, _ configuration: HostConfiguration
+    _ new: NewLink, peer: PeerID, device: PeerIdentity, manager: any LinkSecurityManager, users: [OwnerID] = [],
+    _ configuration: HostConfiguration
   ) {
     self.peer = peer
-    self.handle = handle
+    (handle, role) = (new.handle, new.role)
     self.device = device
-    self.ownAddress = ownAddress
-    self.role = role
-    signalling = LinkSignalling(peer: peer, handle: handle, role: role, timing: timing, configuration.ownership)
+    self.manager = manager
+    signalling = LinkSignalling(peer: peer, handle: handle, role: role, timing: new.timing, configuration.ownership)
     phys = LinkPHYs(peer: peer, handle: handle)
     server = LinkServer(peer: peer, configuration)
-    manager = policy.makeManager(
-      peer: peer, handle: handle, isCentral: role == .central, own: ownAddress, other: device.address)
     client = LinkClient(peer: peer, users: users, maximumMTU: configuration.serverLimits.maximumMTU)
     client.bearers.isEnabled = configuration.usesEnhancedBearers
     client.bearers.wanted = role == .central ? configuration.wantedBearers : 0

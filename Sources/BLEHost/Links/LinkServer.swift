@@ -82,16 +82,17 @@ struct LinkServer: Sendable {
   ///
   /// - Parameter octets: the value that was read, where the answer has an empty one.
   mutating func respond(
-    to token: RequestToken, with answer: RequestAnswer, _ octets: Span<UInt8> = Span(), from owner: OwnerID,
-    _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant, into output: inout Output
+    _ answer: OwnerAnswer, _ octets: Span<UInt8>, _ security: SecurityState,
+    _ services: inout ServiceRegistry, now: Instant, into output: inout Output
   ) {
     let late = "a request was answered twice or too late"
-    switch request?.take(answer, to: token, from: owner) {
+    let token = answer.token
+    switch request?.take(answer) {
     case .incomplete: return
-    case .complete(let answer):
+    case .complete(let whole):
       request = nil
       let isKnown =
-        switch answer {
+        switch whole {
         case .success(let value):
           gatt.respond(
             to: token, withValue: value.isEmpty ? octets : value.span, security: security, database: &services.database,
@@ -104,7 +105,7 @@ struct LinkServer: Sendable {
       if !isKnown { output.effects.append(.report(.application, late, peer: peer)) }
       translate(services, into: &output)
     case .unknown, nil:
-      output.effects.append(.event(.diagnostic(Diagnostic(.application, late, peer: peer)), to: owner.recipient))
+      output.effects.append(.event(.diagnostic(Diagnostic(.application, late, peer: peer)), to: answer.owner.recipient))
     }
   }
 
@@ -114,7 +115,8 @@ struct LinkServer: Sendable {
     into output: inout Output
   ) {
     while let token = awaits(owner) {
-      respond(to: token, with: .failure(.unlikelyError), from: owner, security, &services, now: now, into: &output)
+      let rejection = OwnerAnswer(owner, .failure(.unlikelyError), to: token)
+      respond(rejection, Span(), security, &services, now: now, into: &output)
     }
   }
 

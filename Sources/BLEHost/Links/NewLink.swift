@@ -14,7 +14,9 @@ struct NewLink: Equatable, Sendable {
   let address: DeviceAddress
   /// The address on the radio that the controller reports to have resolved.
   var privateAddress: BD_ADDR?
+}
 
+extension NewLink {
   init(_ event: HCI.LEConnectionComplete) {
     handle = event.connectionHandle
     role = event.role == .central ? .central : .peripheral

@@ -55,6 +55,17 @@ struct ServiceOwners: Sendable {
   }
 }
 
+/// The answer of one owner to a request of a client.
+struct OwnerAnswer: Equatable, Sendable {
+  let owner: OwnerID
+  let answer: RequestAnswer
+  let token: RequestToken
+
+  init(_ owner: OwnerID, _ answer: RequestAnswer, to token: RequestToken) {
+    (self.owner, self.answer, self.token) = (owner, answer, token)
+  }
+}
+
 /// A request of a client that waits for the answers of the owners of its attributes: one, or several for a queued write whose
 /// parts belong to several owners.
 struct PendingAnswer: Equatable, Sendable {
@@ -85,15 +96,15 @@ struct PendingAnswer: Equatable, Sendable {
 
   func awaits(_ owner: OwnerID) -> Bool { only == owner || several.contains(owner) }
 
-  mutating func take(_ answer: RequestAnswer, to token: RequestToken, from owner: OwnerID) -> Outcome {
-    guard token == self.token else { return .unknown }
-    if only == owner {
+  mutating func take(_ answer: OwnerAnswer) -> Outcome {
+    guard answer.token == token else { return .unknown }
+    if only == answer.owner {
       only = nil
-      return .complete(answer)
+      return .complete(answer.answer)
     }
-    guard let index = several.firstIndex(of: owner) else { return .unknown }
+    guard let index = several.firstIndex(of: answer.owner) else { return .unknown }
     several.remove(at: index)
-    if case .failure = answer { rejection = rejection ?? answer }
-    return several.isEmpty ? .complete(rejection ?? answer) : .incomplete
+    if case .failure = answer.answer { rejection = rejection ?? answer.answer }
+    return several.isEmpty ? .complete(rejection ?? answer.answer) : .incomplete
   }
 }
