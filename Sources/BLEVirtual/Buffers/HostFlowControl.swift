@@ -48,7 +48,7 @@ extension VirtualController {
   /// Performs Host Number Of Completed Packets. Only an error is answered.
   private mutating func receiveCompletedPackets(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
-      return refuse(packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
+      return host.refuse(packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
     }
     for entry in command.links {
       guard let index = linkIndex(entry.connectionHandle) else { continue }

@@ -41,7 +41,7 @@ extension VirtualController {
       guard filterAcceptList.contains(identity.identity) else { return nil }
     }
     if set.parameters.scanRequestNotificationEnable, let handle = set.handle {
-      send(
+      host.send(
         HCI.LEScanRequestReceived {
           $0.advertisingHandle = handle
           $0.scannerAddress = identity
@@ -104,7 +104,7 @@ extension VirtualController {
     _ context: inout RadioContext
   ) {
     guard let handle = set.handle else { return }
-    send(
+    host.send(
       HCI.LEAdvertisingSetTerminated {
         $0.status = status
         $0.advertisingHandle = handle

@@ -18,13 +18,13 @@ extension VirtualController {
         let count = Int.random(in: 1...16, using: &random)
         var garbage = random.octets(count)
         garbage[0] |= 0x80
-        context.output.append(to: id) { $0 += garbage }
+        host.send(octets: garbage, &context)
         return
       case .answers(let commands, let octets) where commands.contains(command.opcode):
-        context.output.append(to: id) { $0 += octets }
+        host.send(octets: octets, &context)
         return
       case .refuses(let commands, let status) where commands.contains(command.opcode):
-        refuse(command.opcode, status, &context)
+        host.refuse(command.opcode, status, &context)
         return
       case .answersTwice(let commands) where commands.contains(command.opcode): answers = 2
       default: break
@@ -34,13 +34,13 @@ extension VirtualController {
     perform(command, &context)
     if answers == 2, first < context.output.count {
       let answer = context.output[first]
-      context.output.append(to: id) { $0 += answer }
+      host.send(octets: answer, &context)
     }
   }
 
   /// Performs a command; one that the controller does not support gets Unknown HCI Command.
   private mutating func perform(_ command: HCICommandPacket, _ context: inout RadioContext) {
-    guard isSupported(command.opcode) else { return refuse(command.opcode, .unknownCommand, &context) }
+    guard isSupported(command.opcode) else { return host.refuse(command.opcode, .unknownCommand, &context) }
     switch command.opcode.rawValue {
     case 0x2005...0x200E, 0x2035...0x2043, 0x207F: performRadioCommand(command, &context)
     case 0x200F...0x2012, 0x2027...0x202E, 0x204E: performListCommand(command, &context)
@@ -60,53 +60,16 @@ extension VirtualController {
     then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
   ) {
     guard let command = try? Command(decoding: packet.parameters) else {
-      return refuse(packet.opcode, .invalidCommandParameters, &context)
+      return host.refuse(packet.opcode, .invalidCommandParameters, &context)
     }
     let response = perform(&self, command, &context)
     if Command.isAnsweredByStatus {
-      sendStatus(packet.opcode, response.status, &context)
+      host.sendStatus(packet.opcode, response.status, &context)
     } else {
-      complete(packet.opcode, response, &context)
+      host.complete(packet.opcode, response, &context)
     }
     if response.status.isSuccess { then?(&self, command, &context) }
   }
-
-  /// Sends a Command Complete event.
-  mutating func complete(_ opcode: HCIOpcode, _ response: some ReturnParameters, _ context: inout RadioContext) {
-    let credits = configuration.commandCredits
-    send(
-      HCI.CommandComplete {
-        $0.numHCICommandPackets = credits
-        $0.opcode = opcode
-        $0.returnParameters = response.encoded[...]
-      }, &context)
-  }
-
-  private mutating func sendStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
-    let credits = configuration.commandCredits
-    send(
-      HCI.CommandStatus {
-        $0.status = status
-        $0.numHCICommandPackets = credits
-        $0.opcode = opcode
-      }, &context)
-  }
-
-  /// Rejects a command with the event that answers it: Command Status or Command Complete.
-  mutating func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
-    if Self.answeredByStatus.contains(opcode) {
-      sendStatus(opcode, status, &context)
-    } else {
-      complete(opcode, HCI.StatusResponse { $0.status = status }, &context)
-    }
-  }
-
-  /// The commands that are answered by Command Status. An unknown command is answered by Command Complete.
-  private static let answeredByStatus: Set<HCIOpcode> = [
-    .disconnect, .readRemoteVersionInformation, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate,
-    .leReadRemoteFeatures, .leEnableEncryption, .leReadLocalP256PublicKey, .leGenerateDHKey, .leSetPHY,
-    .leRequestPeerSCA,
-  ]
 
   /// Whether the controller supports the command, as in Read Local Supported Commands.
   func isSupported(_ opcode: HCIOpcode) -> Bool {

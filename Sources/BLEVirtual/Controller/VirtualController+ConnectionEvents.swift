@@ -60,7 +60,7 @@ extension VirtualController {
       let completed = links[index].waiting.removeFirst()
       links[index].sentOctets = 0
       freeBuffers.append(completed.buffer)
-      reportCompleted(links[index].handle, &context)
+      host.sendCompleted(on: links[index].handle, &context)
     default: break
     }
   }

@@ -162,7 +162,7 @@ extension VirtualController {
       reportTermination(of: set, status: .success, link: handle, eventsDone: set.running?.eventsDone ?? 0, &context)
     }
     if configuration.features.contains(.channelSelectionAlgorithm2) {
-      send(
+      host.send(
         HCI.LEChannelSelectionAlgorithm {
           $0.connectionHandle = handle
           $0.channelSelectionAlgorithm = 1
@@ -176,8 +176,8 @@ extension VirtualController {
   /// Sends the connection complete event that the host has unmasked. The enhanced event has precedence; the other one has no address
   /// types for identities that the controller has resolved (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
   mutating func reportConnection(_ report: ConnectionReport, _ context: inout RadioContext) {
-    if allows(.enhancedConnectionComplete) {
-      send(
+    if host.allows(.enhancedConnectionComplete) {
+      host.send(
         HCI.LEEnhancedConnectionComplete {
           $0.status = report.status
           $0.connectionHandle = report.handle
@@ -190,7 +190,7 @@ extension VirtualController {
           $0.supervisionTimeout = report.timing.timeout
         }, &context)
     } else {
-      send(
+      host.send(
         HCI.LEConnectionComplete {
           $0.status = report.status
           $0.connectionHandle = report.handle
@@ -210,7 +210,7 @@ extension VirtualController {
     let handle = links[index].handle
     removeLink(index, &context)
     sendReadyForData(&context)
-    send(
+    host.send(
       HCI.DisconnectionComplete {
         $0.connectionHandle = handle
         $0.reason = reason

@@ -40,7 +40,7 @@ extension VirtualController {
   ) -> Bool {
     if commandSet == .undecided { commandSet = wanted }
     guard commandSet != wanted else { return true }
-    refuse(packet.opcode, .commandDisallowed, &context)
+    host.refuse(packet.opcode, .commandDisallowed, &context)
     return false
   }
 

@@ -100,7 +100,7 @@ extension VirtualController {
     switch pdu {
     case .featureRequest: send(.featureResponse(configuration.features.union(hostFeatures)), on: index, &context)
     case .featureResponse(let features):
-      send(
+      host.send(
         HCI.LEReadRemoteFeaturesComplete {
           $0.connectionHandle = handle
           $0.features = features
@@ -111,7 +111,7 @@ extension VirtualController {
           version: configuration.version, companyIdentifier: configuration.companyIdentifier,
           subversion: configuration.subversion), on: index, &context)
     case .versionResponse(let version, let companyIdentifier, let subversion):
-      send(
+      host.send(
         HCI.ReadRemoteVersionInformationComplete {
           $0.connectionHandle = handle
           $0.version = version
@@ -132,7 +132,7 @@ extension VirtualController {
     case .channelMap(let map): links[index].channelMap = map
     case .clockAccuracyRequest: send(.clockAccuracyResponse, on: index, &context)
     case .clockAccuracyResponse:
-      send(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }, &context)
+      host.send(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }, &context)
     default: break
     }
   }

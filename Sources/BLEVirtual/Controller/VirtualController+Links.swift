@@ -136,7 +136,7 @@ extension VirtualController {
 
   mutating func reportUpdate(_ index: Int, _ status: HCIErrorCode, _ context: inout RadioContext) {
     let link = links[index]
-    send(
+    host.send(
       HCI.LEConnectionUpdateComplete {
         $0.status = status
         $0.connectionHandle = link.handle
@@ -153,12 +153,12 @@ extension VirtualController {
   ) {
     let handle = links[index].handle
     guard configuration.features.contains(.connectionParametersRequest),
-      allows(LESubeventCode.remoteConnectionParameterRequest)
+      host.allows(LESubeventCode.remoteConnectionParameterRequest)
     else {
       return send(.connectionParameterReject(.unsupportedRemoteFeature), on: index, &context)
     }
     links[index].isAwaitingParameterReply = true
-    send(
+    host.send(
       HCI.LERemoteConnectionParameterRequest {
         $0.connectionHandle = handle
         $0.intervalMin = wanted.connectionIntervalMin

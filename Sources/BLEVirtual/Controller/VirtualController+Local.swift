@@ -7,7 +7,7 @@ extension VirtualController {
     switch packet.opcode {
     case .setEventMask:
       answer(packet, as: HCI.SetEventMask.self, &context) { me, command, _ in
-        me.eventMask = command.eventMask
+        me.host.setEventMask(command.eventMask)
         return .init()
       }
     case .reset:
@@ -17,7 +17,7 @@ extension VirtualController {
       }
     case .setEventMaskPage2:
       answer(packet, as: HCI.SetEventMaskPage2.self, &context) { me, command, _ in
-        me.eventMaskPage2 = command.eventMask
+        me.host.setEventMaskPage2(command.eventMask)
         return .init()
       }
     case .readLEHostSupport:
@@ -31,7 +31,7 @@ extension VirtualController {
       }
     case .leSetEventMask:
       answer(packet, as: HCI.LESetEventMask.self, &context) { me, command, _ in
-        me.leEventMask = command.eventMask
+        me.host.setLEEventMask(command.eventMask)
         return .init()
       }
     case .leSetHostFeature:
@@ -124,7 +124,7 @@ extension VirtualController {
       }
     default:
       // Every opcode of `commands` has its case.
-      complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &context)
+      host.complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &context)
     }
   }
 

@@ -66,7 +66,7 @@ extension VirtualController {
     links[index].transmitLength = transmit
     links[index].receiveLength = receive
     let handle = links[index].handle
-    send(
+    host.send(
       HCI.LEDataLengthChange {
         $0.connectionHandle = handle
         $0.maxTXOctets = transmit.octets
@@ -166,7 +166,7 @@ extension VirtualController {
     links[index].receivePHY = receive
     links[index].isPHYRequested = false
     let handle = links[index].handle
-    send(
+    host.send(
       HCI.LEPHYUpdateComplete {
         $0.connectionHandle = handle
         $0.txPHY = transmit

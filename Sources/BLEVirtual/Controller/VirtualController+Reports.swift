@@ -63,7 +63,7 @@ extension VirtualController {
     if scanner.isExtended {
       reportExtended(advertisement, from: address, &context)
     } else if isUnresolvedTarget {
-      send(
+      host.send(
         HCI.LEDirectedAdvertisingReport {
           $0.reports = [
             .init {
@@ -74,7 +74,7 @@ extension VirtualController {
           ]
         }, &context)
     } else if let address {
-      send(
+      host.send(
         HCI.LEAdvertisingReport {
           $0.reports = [
             .init {
@@ -109,7 +109,7 @@ extension VirtualController {
       report.rssi = advertisement.rssi
       if advertisement.properties.contains(.directed) { report.directAddress = advertisement.target }
       report.data = piece
-      send(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }, &context)
+      host.send(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }, &context)
     } while !rest.isEmpty
   }
 }

@@ -112,7 +112,7 @@ extension VirtualController {
       scanner.endsAt = nil
       if scanner.period == .zero {
         scanner.isOn = false
-        send(HCI.LEScanTimeout(), &context)
+        host.send(HCI.LEScanTimeout(), &context)
       } else {
         scanner.beginsAt = end + (scanner.period - scanner.duration)
       }

@@ -22,7 +22,7 @@ extension VirtualController {
       } then: { me, _, context in
         me.keyPair = try? context.cryptography.keyPair(from: &me.random)
         let key = me.keyPair?.publicKey
-        me.send(
+        me.host.send(
           HCI.LEReadLocalP256PublicKeyComplete {
             $0.status = key == nil ? .hardwareFailure : .success
             $0.keyXCoordinate = key?.x.littleEndianOctets[...] ?? []
@@ -51,7 +51,7 @@ extension VirtualController {
     } catch {
       status = error == .notOnCurve ? .invalidCommandParameters : .hardwareFailure
     }
-    send(
+    host.send(
       HCI.LEGenerateDHKeyComplete {
         $0.status = status
         $0.dhKey = result
@@ -102,7 +102,7 @@ extension VirtualController {
     if context.pacing == .airtime { send(.encryptionResponse, on: index, &context) }
     links[index].encryption = .awaitingKey(sessionKeyDiversifier: sessionKeyDiversifier)
     let handle = links[index].handle
-    let isAsked = send(
+    let isAsked = host.send(
       HCI.LELongTermKeyRequest {
         $0.connectionHandle = handle
         $0.randomNumber = randomNumber
@@ -179,13 +179,13 @@ extension VirtualController {
     links[index].encryption = .none
     if status.isSuccess { links[index].isEncrypted = true }
     if wasEncrypted {
-      send(
+      host.send(
         HCI.EncryptionKeyRefreshComplete {
           $0.status = status
           $0.connectionHandle = handle
         }, &context)
-    } else if allows(.encryptionChangeV2) {
-      send(
+    } else if host.allows(.encryptionChangeV2) {
+      host.send(
         HCI.EncryptionChangeV2 {
           $0.status = status
           $0.connectionHandle = handle
@@ -193,7 +193,7 @@ extension VirtualController {
           $0.encryptionKeySize = status.isSuccess ? 16 : 0
         }, &context)
     } else {
-      send(
+      host.send(
         HCI.EncryptionChange {
           $0.status = status
           $0.connectionHandle = handle

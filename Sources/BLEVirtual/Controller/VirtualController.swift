@@ -21,9 +21,7 @@ struct VirtualController: Sendable {
   /// The faults of packets between this controller and its host; nil without one.
   var packetFaults: PacketFaults?
 
-  var eventMask = HCI.EventMask.standard
-  var eventMaskPage2: HCI.EventMaskPage2 = []
-  var leEventMask = HCI.LEEventMask.standard
+  var host: HostInterface
   var hostFeatures: HCI.LEFeatures = []
   var leSupportedHost = false
   var rfPathCompensation = HCI.LEWriteRFPathCompensation()
@@ -54,6 +52,7 @@ struct VirtualController: Sendable {
   init(id: ControllerID, configuration: VirtualControllerConfiguration, random: RandomSource, attachedAt now: Instant) {
     var random = random
     self.id = id
+    host = HostInterface(of: id, commandCredits: configuration.commandCredits)
     self.configuration = configuration
     publicAddress = configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000)
     self.random = random
@@ -70,9 +69,7 @@ struct VirtualController: Sendable {
   mutating func resetState(_ context: inout RadioContext) {
     for index in links.indices { send(.silence, on: index, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
-    eventMask = .standard
-    eventMaskPage2 = []
-    leEventMask = .standard
+    host.reset()
     hostFeatures = []
     leSupportedHost = false
     rfPathCompensation = HCI.LEWriteRFPathCompensation()
@@ -140,44 +137,13 @@ struct VirtualController: Sendable {
       switch fault {
       case .dropsLinks(let time) where time <= context.now && done.map({ time > $0 }) ?? true: cutAllLinks(&context)
       case .sends(let octets, let time) where time <= context.now && done.map({ time > $0 }) ?? true:
-        context.output.append(to: id) { $0 += octets }
+        host.send(octets: octets, &context)
       case .restarts(let time, let code) where time <= context.now && done.map({ time > $0 }) ?? true:
         resetState(&context)
-        if let code { send(HCI.HardwareError { $0.hardwareCode = code }, &context) }
+        if let code { host.send(HCI.HardwareError { $0.hardwareCode = code }, &context) }
       default: break
       }
     }
     if !configuration.faults.isEmpty { faultsDoneUpTo = context.now }
   }
-
-  // MARK: Events
-
-  /// Sends an event that the masks allow.
-  @discardableResult
-  mutating func send<Event: HCIEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
-    guard allows(Event.eventCode) else { return false }
-    context.output.append(to: id) { $0.append(hci: event) }
-    return true
-  }
-
-  /// Sends an LE meta event that both masks allow.
-  @discardableResult
-  mutating func send<Event: LEEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
-    guard allows(Event.subeventCode) else { return false }
-    context.output.append(to: id) { $0.append(hci: event) }
-    return true
-  }
-
-  /// Whether the masks allow the event. Command Complete, Command Status and Number Of Completed Packets have no bit.
-  func allows(_ code: HCIEventCode) -> Bool {
-    switch code {
-    case .commandComplete, .commandStatus, .numberOfCompletedPackets: true
-    case .authenticatedPayloadTimeoutExpired: eventMaskPage2.contains(.authenticatedPayloadTimeoutExpired)
-    case .encryptionChangeV2: eventMaskPage2.contains(.encryptionChangeV2)
-    default:
-      code.rawValue > 0 && code.rawValue <= 64 && eventMask.rawValue >> UInt64(code.rawValue - 1) & 1 == 1
-    }
-  }
-
-  func allows(_ code: LESubeventCode) -> Bool { eventMask.contains(.leMeta) && leEventMask.contains(code) }
 }

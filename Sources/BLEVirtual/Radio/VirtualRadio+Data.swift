@@ -22,7 +22,7 @@ extension VirtualRadio {
       controllers[receiver].hostHasRoom(for: data.count)
     {
       controllers[receiver].passToHost(data, isStart: isStart, on: peer, &context)
-      controllers[slot].reportCompleted(handle, &context)
+      controllers[slot].host.sendCompleted(on: handle, &context)
     } else {
       invalidateDeadline()
       controllers[slot].keep(data, isStart: isStart, on: index, &context)
@@ -48,7 +48,7 @@ extension VirtualRadio {
     if let peer { controllers[receiver].passToHost(octets.span, isStart: isStart, on: peer, &context) }
     swap(&octets, &controllers[sender].buffers[buffer])
     controllers[sender].freeBuffers.append(buffer)
-    if let own { controllers[sender].reportCompleted(controllers[sender].links[own].handle, &context) }
+    if let own { controllers[sender].host.sendCompleted(on: controllers[sender].links[own].handle, &context) }
   }
 }
 
@@ -62,7 +62,7 @@ extension VirtualController {
     }
     guard !freeBuffers.isEmpty else {
       complain(.dataBeyondCredits(handle))
-      send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &context)
+      host.send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &context)
       return false
     }
     guard isStart || links[index].hasStartedFrame else {
@@ -84,36 +84,11 @@ extension VirtualController {
 
   /// Passes received data to the host, in fragments of the size of its buffers.
   mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
-    let handle = links[index].handle.rawValue
-    let size = hostDataPacketLength
-    var offset = 0
-    repeat {
-      let count = min(size, data.count - offset)
-      let piece = data.extracting(offset..<(offset + count))
-      let flag: UInt16 = isStart && offset == 0 ? 0b10 : 0b01
-      context.output.append(to: id) {
-        $0.append(0x02)
-        $0.append(littleEndian: handle | flag << 12)
-        $0.append(littleEndian: UInt16(truncatingIfNeeded: count))
-        $0.append(copying: piece)
-      }
-      offset += count
-      if flowControl.isOn {
-        links[index].heldByHost += 1
-        flowControl.usedBuffers += 1
-      }
-    } while offset < data.count
-  }
-
-  /// Sends Number Of Completed Packets for one packet of the link (Vol 4, Part E, 7.7.19).
-  mutating func reportCompleted(_ handle: ConnectionHandle, _ context: inout RadioContext) {
-    context.output.append(to: id) {
-      $0.append(0x04)
-      $0.append(HCIEventCode.numberOfCompletedPackets.rawValue)
-      $0.append(5)
-      $0.append(1)
-      $0.append(littleEndian: handle.rawValue)
-      $0.append(littleEndian: UInt16(1))
+    let handle = links[index].handle
+    let fragments = host.send(data, isStart: isStart, on: handle, size: hostDataPacketLength, &context)
+    if flowControl.isOn {
+      links[index].heldByHost += fragments
+      flowControl.usedBuffers += fragments
     }
   }
 }
