@@ -26,7 +26,7 @@ extension VirtualController {
       properties: set.properties, target: set.parameters.peerAddress,
       data: carriesData ? set.data.octets : [], dataIdentifier: set.data.identifier,
       parameters: set.parameters,
-      txPower: set.properties.contains(.includeTxPower) ? configuration.txPower : 127, rssi: configuration.rssi)
+      txPower: set.properties.contains(.includeTxPower) ? power.level : 127, rssi: configuration.rssi)
   }
 
   /// The answer of the set to a scan request from `scanner`; nil if the filter policy rejects the request.

@@ -40,7 +40,13 @@ extension VirtualController {
 
   /// Performs a command; one that the controller does not support gets Unknown HCI Command.
   private mutating func perform(_ command: HCICommandPacket, _ context: inout RadioContext) {
-    guard isSupported(command.opcode) else { return host.refuse(command.opcode, .unknownCommand, &context) }
+    guard let supported = SupportedCommand.all[command.opcode], features.supports(supported) else {
+      return host.refuse(command.opcode, .unknownCommand, &context)
+    }
+    if let wanted = supported.commandSet {
+      guard commandSet ?? wanted == wanted else { return host.refuse(command.opcode, .commandDisallowed, &context) }
+      commandSet = wanted
+    }
     switch command.opcode.rawValue {
     case 0x2005...0x200E, 0x2035...0x2043, 0x207F: performRadioCommand(command, &context)
     case 0x200F...0x2012, 0x2027...0x202E, 0x204E: performListCommand(command, &context)
@@ -70,58 +76,4 @@ extension VirtualController {
     }
     if response.status.isSuccess { then?(&self, command, &context) }
   }
-
-  /// Whether the controller supports the command, as in Read Local Supported Commands.
-  func isSupported(_ opcode: HCIOpcode) -> Bool {
-    guard let needed = Self.commands[opcode] else { return false }
-    return configuration.features.isSuperset(of: needed)
-  }
-
-  /// The commands that a controller can support, with the features that they need.
-  static let commands: [HCIOpcode: HCI.LEFeatures] = {
-    let plain: [HCIOpcode] = [
-      .disconnect, .readRemoteVersionInformation,
-      .setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets,
-      .setEventMask, .reset, .readTransmitPowerLevel, .setEventMaskPage2, .readLEHostSupport, .writeLEHostSupport,
-      .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBufferSize,
-      .readBDADDR, .readRSSI,
-      .leSetEventMask, .leReadBufferSize, .leReadLocalSupportedFeatures, .leSetRandomAddress,
-      .leSetAdvertisingParameters, .leReadAdvertisingPhysicalChannelTxPower, .leSetAdvertisingData,
-      .leSetScanResponseData, .leSetAdvertisingEnable, .leSetScanParameters, .leSetScanEnable, .leCreateConnection,
-      .leCreateConnectionCancel, .leReadFilterAcceptListSize, .leClearFilterAcceptList,
-      .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList, .leConnectionUpdate,
-      .leSetHostChannelClassification, .leReadChannelMap, .leReadRemoteFeatures, .leEncrypt, .leRand,
-      .leReadSupportedStates, .leReadLocalP256PublicKey, .leGenerateDHKey, .leReadBufferSizeV2, .leSetHostFeature,
-      .leReadTransmitPower, .leReadRFPathCompensation, .leWriteRFPathCompensation, .leRequestPeerSCA,
-    ]
-    var commands = Dictionary(uniqueKeysWithValues: plain.map { ($0, HCI.LEFeatures()) })
-    func add(_ opcodes: [HCIOpcode], for feature: HCI.LEFeatures) {
-      for opcode in opcodes { commands[opcode] = feature }
-    }
-    add([.leEnableEncryption, .leLongTermKeyRequestReply, .leLongTermKeyRequestNegativeReply], for: .encryption)
-    add([.readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout], for: .ping)
-    add(
-      [.leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply],
-      for: .connectionParametersRequest)
-    add(
-      [
-        .leSetDataLength, .leReadSuggestedDefaultDataLength, .leWriteSuggestedDefaultDataLength,
-        .leReadMaximumDataLength,
-      ], for: .dataPacketLengthExtension)
-    add(
-      [
-        .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leClearResolvingList, .leReadResolvingListSize,
-        .leReadPeerResolvableAddress, .leReadLocalResolvableAddress, .leSetAddressResolutionEnable,
-        .leSetResolvablePrivateAddressTimeout, .leSetPrivacyMode,
-      ], for: .llPrivacy)
-    add([.leReadPHY, .leSetDefaultPHY, .leSetPHY], for: .le2MPHY)
-    add(
-      [
-        .leSetAdvertisingSetRandomAddress, .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData,
-        .leSetExtendedScanResponseData, .leSetExtendedAdvertisingEnable, .leReadMaximumAdvertisingDataLength,
-        .leReadNumberOfSupportedAdvertisingSets, .leRemoveAdvertisingSet, .leClearAdvertisingSets,
-        .leSetExtendedScanParameters, .leSetExtendedScanEnable, .leExtendedCreateConnection,
-      ], for: .extendedAdvertising)
-    return commands
-  }()
 }

@@ -161,7 +161,7 @@ extension VirtualController {
       advertisingSets[index].running = nil
       reportTermination(of: set, status: .success, link: handle, eventsDone: set.running?.eventsDone ?? 0, &context)
     }
-    if configuration.features.contains(.channelSelectionAlgorithm2) {
+    if features.contains(.channelSelectionAlgorithm2) {
       host.send(
         HCI.LEChannelSelectionAlgorithm {
           $0.connectionHandle = handle

@@ -14,7 +14,7 @@ extension VirtualController {
         let status = me.setParameters(command)
         return .init {
           $0.status = status
-          $0.selectedTXPower = me.selectedPower(command.advertisingTXPower)
+          $0.selectedTXPower = me.power.selected(for: command.advertisingTXPower)
         }
       }
     case .leSetExtendedAdvertisingData:
@@ -79,10 +79,6 @@ extension VirtualController {
       max(LinkLayerLimits.legacyAdvertisingData, Int(configuration.maxAdvertisingDataLength)))
   }
 
-  private func selectedPower(_ wanted: Int8) -> Int8 {
-    wanted == 127 ? configuration.txPower : max(-20, min(20, wanted))
-  }
-
   private mutating func setRandomAddress(_ command: HCI.LESetAdvertisingSetRandomAddress) -> HCIErrorCode {
     guard let index = setIndex(command.advertisingHandle) else { return .unknownAdvertisingIdentifier }
     let set = advertisingSets[index]
@@ -117,7 +113,7 @@ extension VirtualController {
     let isCoded =
       command.primaryAdvertisingPHY == .leCoded
       || (!properties.contains(.legacy) && command.secondaryAdvertisingPHY == .leCoded)
-    guard !isCoded || configuration.features.contains(.leCodedPHY) else { return .unsupportedFeatureOrParameterValue }
+    guard !isCoded || features.contains(.leCodedPHY) else { return .unsupportedFeatureOrParameterValue }
 
     if let index = setIndex(command.advertisingHandle) {
       guard advertisingSets[index].running == nil else { return .commandDisallowed }

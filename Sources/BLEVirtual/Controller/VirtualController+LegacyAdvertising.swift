@@ -15,33 +15,19 @@ extension VirtualController {
       }
     case .leReadAdvertisingPhysicalChannelTxPower:
       answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &context) { me, _, _ in
-        .init { $0.txPowerLevel = me.configuration.txPower }
+        .init { $0.txPowerLevel = me.power.level }
       }
     case .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
       .leSetScanParameters, .leSetScanEnable, .leCreateConnection:
-      guard selectCommandSet(.legacy, packet, &context) else { return }
       performLegacyCommand(packet, &context)
     case .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData,
       .leSetExtendedAdvertisingEnable, .leRemoveAdvertisingSet, .leClearAdvertisingSets,
       .leSetAdvertisingSetRandomAddress, .leSetExtendedScanParameters, .leSetExtendedScanEnable,
       .leExtendedCreateConnection:
-      guard selectCommandSet(.extended, packet, &context) else { return }
       performExtendedCommand(packet, &context)
     case .leCreateConnectionCancel: cancelConnection(packet, &context)
     default: readAdvertisingLimits(packet, &context)
     }
-  }
-
-  /// Selects the set of commands with the first command. A command of the other set is rejected (Vol 4, Part E, 3.1.1).
-  ///
-  /// - Returns: whether the command is allowed.
-  private mutating func selectCommandSet(
-    _ wanted: CommandSet, _ packet: HCICommandPacket, _ context: inout RadioContext
-  ) -> Bool {
-    if commandSet == .undecided { commandSet = wanted }
-    guard commandSet != wanted else { return true }
-    host.refuse(packet.opcode, .commandDisallowed, &context)
-    return false
   }
 
   private mutating func performLegacyCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {

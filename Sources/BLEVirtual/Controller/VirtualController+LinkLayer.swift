@@ -98,7 +98,7 @@ extension VirtualController {
   private mutating func exchange(_ pdu: LinkLayerPDU, on index: Int, _ context: inout RadioContext) {
     let handle = links[index].handle
     switch pdu {
-    case .featureRequest: send(.featureResponse(configuration.features.union(hostFeatures)), on: index, &context)
+    case .featureRequest: send(.featureResponse(features.all), on: index, &context)
     case .featureResponse(let features):
       host.send(
         HCI.LEReadRemoteFeaturesComplete {
@@ -119,7 +119,7 @@ extension VirtualController {
           $0.subversion = subversion
         }, &context)
     case .lengthRequest(let length):
-      guard configuration.features.contains(.dataPacketLengthExtension) else { return }
+      guard features.contains(.dataPacketLengthExtension) else { return }
       links[index].localDataLength =
         links[index].localDataLength == .initial ? suggestedDataLength : links[index].localDataLength
       send(.lengthResponse(links[index].localDataLength), on: index, &context)

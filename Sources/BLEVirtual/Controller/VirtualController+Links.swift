@@ -29,7 +29,7 @@ extension VirtualController {
           return .init { $0.status = .unknownConnectionIdentifier }
         }
         let mayAsk =
-          me.links[index].role == .central || me.configuration.features.contains(.peripheralInitiatedFeaturesExchange)
+          me.links[index].role == .central || me.features.contains(.peripheralInitiatedFeaturesExchange)
         return .init { $0.status = mayAsk ? .success : .commandDisallowed }
       } then: { me, command, context in
         if let index = me.linkIndex(command.connectionHandle) { me.send(.featureRequest, on: index, &context) }
@@ -79,7 +79,7 @@ extension VirtualController {
           $0.status =
             !isKnown ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
           $0.connectionHandle = command.connectionHandle
-          $0.txPowerLevel = command.kind == 1 ? max(20, me.configuration.txPower) : me.configuration.txPower
+          $0.txPowerLevel = command.kind == 1 ? me.power.range.upperBound : me.power.level
         }
       }
     case .readAuthenticatedPayloadTimeout:
@@ -110,7 +110,7 @@ extension VirtualController {
     guard let index = linkIndex(command.connectionHandle) else { return .unknownConnectionIdentifier }
     guard command.parameters.isValid else { return .invalidCommandParameters }
     if links[index].role == .peripheral {
-      guard configuration.features.contains(.connectionParametersRequest) else { return .commandDisallowed }
+      guard features.contains(.connectionParametersRequest) else { return .commandDisallowed }
       guard !links[index].isAwaitingParameterReply else { return .commandDisallowed }
     }
     return nil
@@ -152,7 +152,7 @@ extension VirtualController {
     _ wanted: HCI.ConnectionParameters, on index: Int, _ context: inout RadioContext
   ) {
     let handle = links[index].handle
-    guard configuration.features.contains(.connectionParametersRequest),
+    guard features.contains(.connectionParametersRequest),
       host.allows(LESubeventCode.remoteConnectionParameterRequest)
     else {
       return send(.connectionParameterReject(.unsupportedRemoteFeature), on: index, &context)

@@ -22,11 +22,11 @@ extension VirtualController {
       }
     case .readLEHostSupport:
       answer(packet, as: HCI.ReadLEHostSupport.self, &context) { me, _, _ in
-        .init { $0.leSupportedHost = me.leSupportedHost }
+        .init { $0.leSupportedHost = me.features.isLESupportedByHost }
       }
     case .writeLEHostSupport:
       answer(packet, as: HCI.WriteLEHostSupport.self, &context) { me, command, _ in
-        me.leSupportedHost = command.leSupportedHost
+        me.features.setLESupportedByHost(command.leSupportedHost)
         return .init()
       }
     case .leSetEventMask:
@@ -35,21 +35,14 @@ extension VirtualController {
         return .init()
       }
     case .leSetHostFeature:
-      answer(packet, as: HCI.LESetHostFeature.self, &context) { me, command, _ in me.setHostFeature(command) }
-    case .leReadRFPathCompensation:
-      answer(packet, as: HCI.LEReadRFPathCompensation.self, &context) { me, _, _ in
-        .init {
-          $0.rfTXPathCompensation = me.rfPathCompensation.rfTXPathCompensation
-          $0.rfRXPathCompensation = me.rfPathCompensation.rfRXPathCompensation
-        }
+      answer(packet, as: HCI.LESetHostFeature.self, &context) { me, command, _ in
+        .init { $0.status = me.features.setHostFeature(command, hasLinks: !me.links.isEmpty) }
       }
+    case .leReadRFPathCompensation:
+      answer(packet, as: HCI.LEReadRFPathCompensation.self, &context) { me, _, _ in me.power.pathCompensationResponse }
     case .leWriteRFPathCompensation:
       answer(packet, as: HCI.LEWriteRFPathCompensation.self, &context) { me, command, _ in
-        let limits = -1280...1280
-        guard limits.contains(Int(command.rfTXPathCompensation)), limits.contains(Int(command.rfRXPathCompensation))
-        else { return .init { $0.status = .invalidCommandParameters } }
-        me.rfPathCompensation = command
-        return .init()
+        .init { $0.status = me.power.setPathCompensation(command) }
       }
     case .setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets:
       performFlowControlCommand(packet, &context)
@@ -76,9 +69,7 @@ extension VirtualController {
       }
     case .readLocalSupportedCommands:
       answer(packet, as: HCI.ReadLocalSupportedCommands.self, &context) { me, _, _ in
-        .init {
-          for opcode in Self.commands.keys where me.isSupported(opcode) { $0.supportedCommands.insert(opcode) }
-        }
+        .init { $0.supportedCommands = me.features.supportedCommands }
       }
     case .readLocalSupportedFeatures:
       answer(packet, as: HCI.ReadLocalSupportedFeatures.self, &context) { _, _, _ in
@@ -111,35 +102,20 @@ extension VirtualController {
       }
     case .leReadLocalSupportedFeatures:
       answer(packet, as: HCI.LEReadLocalSupportedFeatures.self, &context) { me, _, _ in
-        .init { $0.features = me.configuration.features.union(me.hostFeatures) }
+        .init { $0.features = me.features.all }
       }
     case .leReadSupportedStates:
       answer(packet, as: HCI.LEReadSupportedStates.self, &context) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } }
     case .leReadTransmitPower:
       answer(packet, as: HCI.LEReadTransmitPower.self, &context) { me, _, _ in
         .init {
-          $0.minTXPower = min(-20, me.configuration.txPower)
-          $0.maxTXPower = max(20, me.configuration.txPower)
+          $0.minTXPower = me.power.range.lowerBound
+          $0.maxTXPower = me.power.range.upperBound
         }
       }
     default:
-      // Every opcode of `commands` has its case.
+      // Every command of `SupportedCommand.all` has its case.
       host.complete(packet.opcode, HCI.StatusResponse { $0.status = .unknownCommand }, &context)
     }
-  }
-
-  /// Performs LE Set Host Feature: only for bits that the host controls, and only without a link (Vol 4, Part E,
-  /// 7.8.115).
-  private mutating func setHostFeature(_ command: HCI.LESetHostFeature) -> HCI.StatusResponse {
-    let hostBits: HCI.LEFeatures = [
-      .connectedIsochronousStreamHostSupport, .connectionSubratingHostSupport, .advertisingCodingSelectionHostSupport,
-    ]
-    let bit = command.bitNumber < 64 ? HCI.LEFeatures(rawValue: 1 << UInt64(command.bitNumber)) : []
-    guard links.isEmpty else { return .init { $0.status = .commandDisallowed } }
-    guard !bit.isEmpty, hostBits.contains(bit) else {
-      return .init { $0.status = .unsupportedFeatureOrParameterValue }
-    }
-    if command.bitValue { hostFeatures.formUnion(bit) } else { hostFeatures.subtract(bit) }
-    return .init()
   }
 }

@@ -48,11 +48,11 @@ extension VirtualController {
 
   /// The greatest data length of the controller. With airtime it includes the time of LE Coded.
   private func greatestDataLength(_ context: RadioContext) -> DataLength {
-    context.pacing == .airtime && configuration.features.contains(.leCodedPHY) ? .greatestCoded : .greatest
+    context.pacing == .airtime && features.contains(.leCodedPHY) ? .greatestCoded : .greatest
   }
 
   mutating func requestDataLength(_ length: DataLength, on index: Int, _ context: inout RadioContext) {
-    guard configuration.features.contains(.dataPacketLengthExtension) else { return }
+    guard features.contains(.dataPacketLengthExtension) else { return }
     links[index].localDataLength = length.limited(to: greatestDataLength(context))
     send(.lengthRequest(links[index].localDataLength), on: index, &context)
   }
@@ -120,13 +120,13 @@ extension VirtualController {
 
   /// The PHYs of a direction that the host allows; nil if it names none, or one that the controller does not support.
   private func choice(_ wanted: HCI.PHYs, isFree: Bool) -> HCI.PHYs? {
-    if isFree { return availablePHYs }
-    guard !wanted.isEmpty, wanted.isSubset(of: availablePHYs) else { return nil }
+    if isFree { return features.linkLayer.phys }
+    guard !wanted.isEmpty, wanted.isSubset(of: features.linkLayer.phys) else { return nil }
     return wanted
   }
 
   /// Whether the controller has a PHY.
-  func supports(_ phy: HCI.PHY) -> Bool { availablePHYs.isSuperset(of: HCI.PHYs(of: [phy])) }
+  func supports(_ phy: HCI.PHY) -> Bool { features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [phy])) }
 
   /// Whether windows in which the controller scans or initiates let it receive an advertisement: they are on the PHY of its
   /// primary channels, and the controller has the PHY of the auxiliary packet.
@@ -135,17 +135,10 @@ extension VirtualController {
       && (!advertisement.hasAuxiliaryPacket || supports(advertisement.linkPHY))
   }
 
-  private var availablePHYs: HCI.PHYs {
-    var available: HCI.PHYs = .le1M
-    if configuration.features.contains(.le2MPHY) { available.insert(.le2M) }
-    if configuration.features.contains(.leCodedPHY) { available.insert(.leCoded) }
-    return available
-  }
-
   /// Receives a PHY request: each direction gets the fastest PHY that both ends support, or keeps its PHY.
   mutating func selectPHYs(transmit: HCI.PHYs, receive: HCI.PHYs, on index: Int, _ context: inout RadioContext) {
-    let mine = receive.intersection(availablePHYs).intersection(preferredTransmitPHYs)
-    let theirs = transmit.intersection(availablePHYs).intersection(preferredReceivePHYs)
+    let mine = receive.intersection(features.linkLayer.phys).intersection(preferredTransmitPHYs)
+    let theirs = transmit.intersection(features.linkLayer.phys).intersection(preferredReceivePHYs)
     let own = Self.fastest(mine) ?? links[index].transmitPHY
     let peers = Self.fastest(theirs) ?? links[index].receivePHY
     guard context.pacing == .airtime else {

@@ -54,7 +54,7 @@ extension VirtualController {
       command.scanningFilterPolicy.rawValue <= 3, let first = command.scans.first
     else { return .invalidCommandParameters }
     guard command.scanningPHYs.isSubset(of: [.le1M, .leCoded]),
-      !command.scanningPHYs.contains(.leCoded) || configuration.features.contains(.leCodedPHY)
+      !command.scanningPHYs.contains(.leCoded) || features.contains(.leCodedPHY)
     else { return .unsupportedFeatureOrParameterValue }
     for scan in command.scans {
       guard scan.scanType.rawValue <= 1, scan.scanInterval >= 4, scan.scanWindow >= 4,

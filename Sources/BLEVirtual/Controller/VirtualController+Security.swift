@@ -20,42 +20,17 @@ extension VirtualController {
       answer(packet, as: HCI.LEReadLocalP256PublicKey.self, &context) { _, _, _ in
         .init()
       } then: { me, _, context in
-        me.keyPair = try? context.cryptography.keyPair(from: &me.random)
-        let key = me.keyPair?.publicKey
-        me.host.send(
-          HCI.LEReadLocalP256PublicKeyComplete {
-            $0.status = key == nil ? .hardwareFailure : .success
-            $0.keyXCoordinate = key?.x.littleEndianOctets[...] ?? []
-            $0.keyYCoordinate = key?.y.littleEndianOctets[...] ?? []
-          }, &context)
+        me.host.send(me.keyAgreement.generateKeyPair(from: &me.random, context.cryptography), &context)
       }
     case .leGenerateDHKey:
       answer(packet, as: HCI.LEGenerateDHKey.self, &context) { me, _, _ in
-        .init { $0.status = me.keyPair == nil ? .commandDisallowed : .success }
+        .init { $0.status = me.keyAgreement.hasKeyPair ? .success : .commandDisallowed }
       } then: { me, command, context in
-        me.generateDHKey(command, &context)
+        me.host.send(me.keyAgreement.generateDHKey(command, context.cryptography), &context)
       }
     case .leEnableEncryption: enableEncryption(packet, &context)
     default: replyToKeyRequest(packet, &context)
     }
-  }
-
-  /// Performs LE Generate DHKey. A public key that is not on the curve gives 0x12 (Vol 4, Part E, 7.8.37).
-  private mutating func generateDHKey(_ command: HCI.LEGenerateDHKey, _ context: inout RadioContext) {
-    var status = HCIErrorCode.success
-    var result: Bytes = Bytes(repeating: 0xFF, count: 32)
-    do throws(CryptographyError) {
-      guard let pair = keyPair, let peer = P256PublicKey(littleEndian: command.keyXCoordinate + command.keyYCoordinate)
-      else { throw .notOnCurve }
-      result = try context.cryptography.sharedSecret(pair.privateKey, with: peer).littleEndianOctets[...]
-    } catch {
-      status = error == .notOnCurve ? .invalidCommandParameters : .hardwareFailure
-    }
-    host.send(
-      HCI.LEGenerateDHKeyComplete {
-        $0.status = status
-        $0.dhKey = result
-      }, &context)
   }
 
   /// Performs LE Enable Encryption: only for the central, one procedure at a time (Vol 4, Part E, 7.8.24).
@@ -96,7 +71,7 @@ extension VirtualController {
     randomNumber: UInt64, encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128, on index: Int,
     _ context: inout RadioContext
   ) {
-    guard configuration.features.contains(.encryption) else {
+    guard features.contains(.encryption) else {
       return send(.encryptionReject(.unsupportedRemoteFeature), on: index, &context)
     }
     if context.pacing == .airtime { send(.encryptionResponse, on: index, &context) }

@@ -7,10 +7,6 @@ internal import BLEWire
 /// It performs the commands that the specification allows in its state, and rejects all others with the error of the
 /// specification. The commands are grouped by file in the order of Vol 4, Part E, 7.
 struct VirtualController: Sendable {
-  /// The set of advertising commands that the host uses. After the first command of one set the other set is
-  /// disallowed until a reset (Vol 4, Part E, 3.1.1).
-  enum CommandSet: Sendable { case undecided, legacy, extended }
-
   let id: ControllerID
   let publicAddress: BD_ADDR
   var isAttached = true
@@ -22,14 +18,15 @@ struct VirtualController: Sendable {
   var packetFaults: PacketFaults?
 
   var host: HostInterface
-  var hostFeatures: HCI.LEFeatures = []
-  var leSupportedHost = false
-  var rfPathCompensation = HCI.LEWriteRFPathCompensation()
+  var features: LocalFeatures
+  var power: TransmitPower
+  var keyAgreement = KeyAgreement()
   var suggestedDataLength = DataLength.initial
   var preferredTransmitPHYs: HCI.PHYs = [.le1M, .le2M, .leCoded]
   var preferredReceivePHYs: HCI.PHYs = [.le1M, .le2M, .leCoded]
   var channelClassification = VirtualLink.allChannels
-  var commandSet = CommandSet.undecided
+  /// The set of advertising commands that the host uses; nil before the first of its commands.
+  var commandSet: AdvertisingCommandSet?
 
   var randomAddress: BD_ADDR?
   var advertisingSets: [AdvertisingSet] = []
@@ -47,12 +44,13 @@ struct VirtualController: Sendable {
   /// The buffers for the host's ACL packets; ``freeBuffers`` lists the free ones.
   var buffers: [[UInt8]] = []
   var freeBuffers: [Int] = []
-  var keyPair: P256KeyPair?
 
   init(id: ControllerID, configuration: VirtualControllerConfiguration, random: RandomSource, attachedAt now: Instant) {
     var random = random
     self.id = id
     host = HostInterface(of: id, commandCredits: configuration.commandCredits)
+    features = LocalFeatures(configuration.features)
+    power = TransmitPower(level: configuration.txPower)
     self.configuration = configuration
     publicAddress = configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000)
     self.random = random
@@ -70,14 +68,14 @@ struct VirtualController: Sendable {
     for index in links.indices { send(.silence, on: index, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
     host.reset()
-    hostFeatures = []
-    leSupportedHost = false
-    rfPathCompensation = HCI.LEWriteRFPathCompensation()
+    features = LocalFeatures(configuration.features)
+    power = TransmitPower(level: configuration.txPower)
+    keyAgreement = KeyAgreement()
     suggestedDataLength = .initial
     preferredTransmitPHYs = [.le1M, .le2M, .leCoded]
     preferredReceivePHYs = [.le1M, .le2M, .leCoded]
     channelClassification = VirtualLink.allChannels
-    commandSet = .undecided
+    commandSet = nil
     randomAddress = nil
     advertisingSets = []
     scanner = Scanner()
@@ -86,7 +84,6 @@ struct VirtualController: Sendable {
     resolvingList = []
     isAddressResolutionEnabled = false
     resolvablePrivateAddressTimeout = 900
-    keyPair = nil
     flowControl = HostFlowControl()
   }
 

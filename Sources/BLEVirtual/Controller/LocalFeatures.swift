@@ -1,0 +1,52 @@
+internal import BLEHCI
+
+/// The features of a controller: those of its Link Layer, and those that its host adds (Vol 4, Part E, 7.3.78, 7.3.79, 7.8.3 and
+/// 7.8.115).
+struct LocalFeatures: Sendable {
+  /// The features of the Link Layer. A command whose feature is missing is unknown.
+  let linkLayer: HCI.LEFeatures
+  private var host: HCI.LEFeatures = []
+  /// Whether the host supports LE, as it last said.
+  private(set) var isLESupportedByHost = false
+
+  init(_ linkLayer: HCI.LEFeatures) { self.linkLayer = linkLayer }
+
+  /// The features that the controller reports to its host and to the peers.
+  var all: HCI.LEFeatures { linkLayer.union(host) }
+
+  func contains(_ feature: HCI.LEFeatures) -> Bool { linkLayer.contains(feature) }
+
+  /// Whether the controller has the command, as in Read Local Supported Commands.
+  func supports(_ command: SupportedCommand) -> Bool { linkLayer.isSuperset(of: command.feature) }
+
+  var supportedCommands: HCI.SupportedCommands {
+    var commands = HCI.SupportedCommands()
+    for (opcode, command) in SupportedCommand.all where supports(command) { commands.insert(opcode) }
+    return commands
+  }
+
+  mutating func setLESupportedByHost(_ isSupported: Bool) { isLESupportedByHost = isSupported }
+
+  /// Performs LE Set Host Feature: only for bits that the host controls, and only without a link (Vol 4, Part E,
+  /// 7.8.115).
+  mutating func setHostFeature(_ command: HCI.LESetHostFeature, hasLinks: Bool) -> HCIErrorCode {
+    let hostBits: HCI.LEFeatures = [
+      .connectedIsochronousStreamHostSupport, .connectionSubratingHostSupport, .advertisingCodingSelectionHostSupport,
+    ]
+    let bit = command.bitNumber < 64 ? HCI.LEFeatures(rawValue: 1 << UInt64(command.bitNumber)) : []
+    guard !hasLinks else { return .commandDisallowed }
+    guard !bit.isEmpty, hostBits.contains(bit) else { return .unsupportedFeatureOrParameterValue }
+    if command.bitValue { host.formUnion(bit) } else { host.subtract(bit) }
+    return .success
+  }
+}
+
+extension HCI.LEFeatures {
+  /// The PHYs of a Link Layer with these features.
+  var phys: HCI.PHYs {
+    var phys: HCI.PHYs = .le1M
+    if contains(.le2MPHY) { phys.insert(.le2M) }
+    if contains(.leCodedPHY) { phys.insert(.leCoded) }
+    return phys
+  }
+}
