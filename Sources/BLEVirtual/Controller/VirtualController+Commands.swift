@@ -7,34 +7,18 @@ extension VirtualController {
   /// Receives an H4 packet from the host, except ACL data.
   mutating func receive(_ octets: Bytes, _ context: inout RadioContext) {
     guard let packet = try? HCIPacket(decoding: octets), case .command(let command) = packet else {
-      complain(.malformedPacket(firstOctet: octets.first))
+      complaints.append(.malformedPacket(firstOctet: octets.first))
       return
     }
-    var answers = 1
-    for fault in configuration.faults {
-      switch fault {
-      case .neverAnswers(let commands) where commands.contains(command.opcode): return
-      case .answersGarbage(let commands) where commands.contains(command.opcode):
-        let count = Int.random(in: 1...16, using: &random)
-        var garbage = random.octets(count)
-        garbage[0] |= 0x80
-        host.send(octets: garbage, &context)
-        return
-      case .answers(let commands, let octets) where commands.contains(command.opcode):
-        host.send(octets: octets, &context)
-        return
-      case .refuses(let commands, let status) where commands.contains(command.opcode):
-        host.refuse(command.opcode, status, &context)
-        return
-      case .answersTwice(let commands) where commands.contains(command.opcode): answers = 2
-      default: break
-      }
-    }
-    let first = context.output.count
-    perform(command, &context)
-    if answers == 2, first < context.output.count {
-      let answer = context.output[first]
-      host.send(octets: answer, &context)
+    switch faults.answer(to: command.opcode, &random) {
+    case nil: perform(command, &context)
+    case .silence: break
+    case .octets(let octets): host.send(octets: octets, &context)
+    case .refusal(let status): host.refuse(command.opcode, status, &context)
+    case .twice:
+      let first = context.output.count
+      perform(command, &context)
+      if first < context.output.count { host.send(octets: context.output[first], &context) }
     }
   }
 

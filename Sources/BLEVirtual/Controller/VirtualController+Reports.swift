@@ -10,7 +10,9 @@ extension VirtualController {
   ///
   /// - Returns: the own address of a scan request; nil if the scanner sends none.
   mutating func receiveAdvertisement(_ advertisement: Advertisement, _ context: inout RadioContext) -> DeviceAddress? {
-    guard scanner.isListening, advertisement.isLegacyPDU || scanner.isExtended, !isLost() else { return nil }
+    guard scanner.isListening, advertisement.isLegacyPDU || scanner.isExtended, !faults.losesReport(&random) else {
+      return nil
+    }
     let resolved = advertisement.address.flatMap { resolve($0, context)?.identity }
     let address = resolved ?? advertisement.address
     if let address {
@@ -41,19 +43,6 @@ extension VirtualController {
     }
     let peer = address?.identity
     return ownAddress(scanner.ownAddressType, random: randomAddress, for: peer, &context)
-  }
-
-  private mutating func isLost() -> Bool {
-    for case .losesReports(let percent) in configuration.faults where Int.random(in: 0..<100, using: &random) < percent
-    {
-      return true
-    }
-    return false
-  }
-
-  /// The number of octets of an extended advertisement after which the rest is lost; nil if nothing is lost.
-  private var lengthOfChains: Int? {
-    configuration.faults.compactMap { if case .losesChains(let length) = $0 { max(0, length) } else { nil } }.min()
   }
 
   private mutating func report(
@@ -93,7 +82,7 @@ extension VirtualController {
     _ advertisement: Advertisement, from address: DeviceAddress?, _ context: inout RadioContext
   ) {
     var rest = advertisement.data
-    if !advertisement.isLegacyPDU, let length = lengthOfChains { rest = rest.prefix(length) }
+    if !advertisement.isLegacyPDU, let length = faults.lengthOfChains { rest = rest.prefix(length) }
     let isTruncated = rest.count < advertisement.data.count
     repeat {
       let piece = rest.prefix(Self.dataPerReport)

@@ -10,12 +10,10 @@ struct VirtualController: Sendable {
   let id: ControllerID
   let publicAddress: BD_ADDR
   var isAttached = true
-  var configuration: VirtualControllerConfiguration
+  let configuration: VirtualControllerConfiguration
   var random: RandomSource
-  var complaints: [Complaint] = []
-  var faultsDoneUpTo: Instant?
-  /// The faults of packets between this controller and its host; nil without one.
-  var packetFaults: PacketFaults?
+  var complaints = ComplaintList()
+  var faults: ControllerFaults
 
   var host: HostInterface
   var features: LocalFeatures
@@ -57,7 +55,7 @@ struct VirtualController: Sendable {
     let count = Int(max(1, configuration.totalNumACLDataPackets))
     buffers = Array(repeating: [], count: count)
     freeBuffers = Array((0..<count).reversed())
-    packetFaults = PacketFaults(configuration.faults, random: random)
+    faults = ControllerFaults(configuration.faults, random: random)
   }
 
   /// The greatest length of an ACL packet in octets, without the header.
@@ -99,24 +97,15 @@ struct VirtualController: Sendable {
     return nil
   }
 
-  mutating func complain(_ complaint: Complaint) {
-    if complaints.count < Complaint.limit { complaints.append(complaint) }
-  }
+  mutating func setFaults(_ faults: [VirtualFault]) { self.faults.replace(with: faults, random: random) }
 
   // MARK: Time
 
   /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
   var deadline: Instant? {
-    var nearest = Instant?.nearer(scanner.deadline, packetFaults?.deadline)
+    var nearest = Instant?.nearer(scanner.deadline, faults.deadline)
     for set in advertisingSets { nearest = .nearer(nearest, set.deadline) }
     for link in links { nearest = .nearer(nearest, link.deadline) }
-    for fault in configuration.faults {
-      switch fault {
-      case .dropsLinks(let time), .sends(_, let time), .restarts(let time, _):
-        if faultsDoneUpTo.map({ time > $0 }) ?? true { nearest = .nearer(nearest, time) }
-      default: break
-      }
-    }
     return nearest
   }
 
@@ -129,18 +118,15 @@ struct VirtualController: Sendable {
   }
 
   private mutating func performTimedFaults(_ context: inout RadioContext) {
-    let done = faultsDoneUpTo
-    for fault in configuration.faults {
+    for fault in faults.takeDue(at: context.now) {
       switch fault {
-      case .dropsLinks(let time) where time <= context.now && done.map({ time > $0 }) ?? true: cutAllLinks(&context)
-      case .sends(let octets, let time) where time <= context.now && done.map({ time > $0 }) ?? true:
-        host.send(octets: octets, &context)
-      case .restarts(let time, let code) where time <= context.now && done.map({ time > $0 }) ?? true:
+      case .dropsLinks: cutAllLinks(&context)
+      case .sends(let octets, _): host.send(octets: octets, &context)
+      case .restarts(_, let code):
         resetState(&context)
         if let code { host.send(HCI.HardwareError { $0.hardwareCode = code }, &context) }
       default: break
       }
     }
-    if !configuration.faults.isEmpty { faultsDoneUpTo = context.now }
   }
 }

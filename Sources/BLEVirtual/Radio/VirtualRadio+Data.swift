@@ -7,7 +7,7 @@ extension VirtualRadio {
   /// Receives an ACL packet (without the type octet) from the host of the controller in `slot`.
   mutating func receiveData(_ packet: Span<UInt8>, slot: Int) {
     guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
-      return controllers[slot].complain(.malformedPacket(firstOctet: 0x02))
+      return controllers[slot].complaints.append(.malformedPacket(firstOctet: 0x02))
     }
     let handle = ConnectionHandle(rawValue: head)
     // The link has just ended, and the host has not received the event yet.
@@ -57,16 +57,16 @@ extension VirtualController {
   mutating func admit(_ count: Int, isStart: Bool, on index: Int, _ context: inout RadioContext) -> Bool {
     let handle = links[index].handle
     guard count <= aclDataPacketLength else {
-      complain(.dataTooLong(handle, count: count))
+      complaints.append(.dataTooLong(handle, count: count))
       return false
     }
     guard !freeBuffers.isEmpty else {
-      complain(.dataBeyondCredits(handle))
+      complaints.append(.dataBeyondCredits(handle))
       host.send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &context)
       return false
     }
     guard isStart || links[index].hasStartedFrame else {
-      complain(.continuationWithoutStart(handle))
+      complaints.append(.continuationWithoutStart(handle))
       return false
     }
     links[index].hasStartedFrame = true

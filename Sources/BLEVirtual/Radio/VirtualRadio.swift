@@ -62,7 +62,7 @@ public struct VirtualRadio: Sendable {
     let controller = VirtualController(
       id: id, configuration: configuration, random: .seeded(random.next()), attachedAt: now)
     if slot == controllers.count { controllers.append(controller) } else { controllers[slot] = controller }
-    context.hasPacketFaults = controllers.contains { $0.packetFaults != nil }
+    context.hasPacketFaults = controllers.contains { $0.faults.concernPackets }
     return id
   }
 
@@ -153,11 +153,8 @@ public struct VirtualRadio: Sendable {
   public mutating func setFaults(_ faults: [VirtualFault], of id: ControllerID) {
     guard let slot = slot(of: id) else { return }
     cachedDeadline = nil
-    controllers[slot].configuration.faults = faults
-    controllers[slot].faultsDoneUpTo = nil
-    let random = controllers[slot].random
-    controllers[slot].packetFaults = PacketFaults(faults, random: random, holding: controllers[slot].packetFaults)
-    context.hasPacketFaults = controllers.contains { $0.packetFaults != nil }
+    controllers[slot].setFaults(faults)
+    context.hasPacketFaults = controllers.contains { $0.faults.concernPackets }
   }
 
   /// Takes a controller out of range of its peers: each of its links ends by supervision timeout on both sides.
@@ -171,7 +168,7 @@ public struct VirtualRadio: Sendable {
 
   /// The HCI violations of a controller's host, the oldest first, at most ``Complaint/limit``.
   public func complaints(about id: ControllerID) -> [Complaint] {
-    slot(of: id).map { controllers[$0].complaints } ?? []
+    slot(of: id).map { controllers[$0].complaints.all } ?? []
   }
 
   /// The public address of a controller; nil if it is powered off.

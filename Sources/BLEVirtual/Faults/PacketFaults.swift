@@ -1,0 +1,118 @@
+internal import BLECrypto
+internal import BLEHCI
+internal import BLEWire
+
+/// The packets between one controller and its host, with the faults of the configuration.
+struct PacketFaults: Sendable {
+  /// The packets of one direction that are held back; at the limit the oldest is passed on early.
+  static let heldLimit = 1000
+  /// The time after which an exchanged packet is passed on without a successor.
+  static let exchangeTime = Duration.milliseconds(100)
+
+  /// One direction.
+  private struct Lane: Sendable {
+    var faults: [PacketFault]
+    var delayed: [(due: Instant, packet: [UInt8])] = []
+    var exchanged: (due: Instant, packet: [UInt8])?
+
+    init(faults: [PacketFault], holding earlier: Self?) {
+      self.faults = faults
+      delayed = earlier?.delayed ?? []
+      exchanged = earlier?.exchanged
+    }
+
+    var deadline: Instant? { .nearer(delayed.first?.due, exchanged?.due) }
+  }
+
+  private var toController: Lane
+  private var toHost: Lane
+  private var random: RandomSource
+  /// The packets of both directions since the faults were set.
+  private var count = 0
+  /// The numbers of packets after which links end, the lowest first.
+  private var disconnections: [(packets: Int, reason: HCIErrorCode)]
+
+  /// The faults of packets in a configuration; nil if it has none, so that packets are passed on without a copy.
+  ///
+  /// - Parameter earlier: the faults before; the packets that they hold stay held until they are due.
+  init?(_ faults: [VirtualFault], random: RandomSource, holding earlier: Self? = nil) {
+    var lanes: [PacketFault.Direction: [PacketFault]] = [:]
+    disconnections = []
+    for fault in faults {
+      switch fault {
+      case .packets(let fault): lanes[fault.direction, default: []].append(fault)
+      case .disconnects(let packets, let reason): disconnections.append((packets, reason))
+      default: break
+      }
+    }
+    guard !lanes.isEmpty || !disconnections.isEmpty || earlier?.deadline != nil else { return nil }
+    disconnections.sort { $0.packets < $1.packets }
+    toController = Lane(faults: lanes[.toController] ?? [], holding: earlier?.toController)
+    toHost = Lane(faults: lanes[.toHost] ?? [], holding: earlier?.toHost)
+    self.random = random
+  }
+
+  /// The time at which ``release(_:at:)`` has a packet.
+  var deadline: Instant? { .nearer(toController.deadline, toHost.deadline) }
+
+  /// The packets that go on now in place of `packet`, in order.
+  mutating func pass(_ packet: Bytes, _ direction: PacketFault.Direction, now: Instant) -> [[UInt8]] {
+    count += 1
+    return direction == .toHost
+      ? Self.pass(packet, on: &toHost, now: now, &random) : Self.pass(packet, on: &toController, now: now, &random)
+  }
+
+  /// The held packets of a direction that are due.
+  mutating func release(_ direction: PacketFault.Direction, at now: Instant) -> [[UInt8]] {
+    direction == .toHost ? Self.release(&toHost, at: now) : Self.release(&toController, at: now)
+  }
+
+  /// The reason for which the links end now; nil if they do not.
+  mutating func takeDisconnection() -> HCIErrorCode? {
+    guard let first = disconnections.first, first.packets <= count else { return nil }
+    disconnections.removeFirst()
+    return first.reason
+  }
+
+  private static func pass(
+    _ packet: Bytes, on lane: inout Lane, now: Instant, _ random: inout RandomSource
+  ) -> [[UInt8]] {
+    let fault = lane.faults.first {
+      $0.packets.contains(packet) && Int.random(in: 0..<100, using: &random) < $0.percent
+    }
+    var passed = [Array(packet)]
+    var due = lane.delayed.last?.due
+    switch fault?.effect {
+    case nil: break
+    case .drop: return []
+    case .delay(let time): due = max(due ?? now, now + time)
+    case .duplicate: passed.append(passed[0])
+    case .corrupt:
+      guard packet.count > 1 else { break }
+      passed[0][Int.random(in: 1..<packet.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    case .reorder where lane.exchanged == nil:
+      lane.exchanged = (now + exchangeTime, passed[0])
+      return []
+    case .reorder: break
+    }
+    if let exchanged = lane.exchanged {
+      passed.append(exchanged.packet)
+      lane.exchanged = nil
+    }
+    guard let due else { return passed }
+    lane.delayed += passed.map { (due, $0) }
+    let early = lane.delayed.prefix(max(0, lane.delayed.count - heldLimit)).map(\.packet)
+    lane.delayed.removeFirst(early.count)
+    return early
+  }
+
+  private static func release(_ lane: inout Lane, at now: Instant) -> [[UInt8]] {
+    var due = lane.delayed.prefix { $0.due <= now }.map(\.packet)
+    lane.delayed.removeFirst(due.count)
+    if let exchanged = lane.exchanged, exchanged.due <= now {
+      due.append(exchanged.packet)
+      lane.exchanged = nil
+    }
+    return due
+  }
+}
