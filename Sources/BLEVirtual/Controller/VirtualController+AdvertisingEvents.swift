@@ -35,10 +35,10 @@ extension VirtualController {
   ) -> Advertisement? {
     guard let index = setIndex(advertisement.handle), let running = advertisingSets[index].running else { return nil }
     let set = advertisingSets[index]
-    let identity = resolve(scanner, context)?.identity ?? scanner
+    let identity = resolvingList.resolve(scanner, context.cryptography) ?? scanner
     let policy = set.parameters.advertisingFilterPolicy
     if policy == .scanRequestsFromAcceptList || policy == .acceptListOnly {
-      guard filterAcceptList.contains(identity.identity) else { return nil }
+      guard acceptList.contains(identity.identity) else { return nil }
     }
     if set.parameters.scanRequestNotificationEnable, let handle = set.handle {
       host.send(
@@ -63,13 +63,13 @@ extension VirtualController {
       advertisingSets[index].isConnectable, links.count < maximumLinks
     else { return false }
     let set = advertisingSets[index]
-    let resolved = resolve(initiator, context)
-    let identity = (resolved?.identity ?? initiator).identity
-    if resolved == nil, isRejectedByPrivacyMode(initiator) { return false }
+    let resolved = resolvingList.resolve(initiator, context.cryptography)
+    let identity = (resolved ?? initiator).identity
+    if resolved == nil, resolvingList.rejects(initiator) { return false }
     if links.contains(where: { $0.role == .peripheral && $0.peerAddress.identity == identity }) { return false }
     if set.isDirected { return set.parameters.peerAddress == identity }
     let policy = set.parameters.advertisingFilterPolicy
-    if policy == .connectionsFromAcceptList || policy == .acceptListOnly { return filterAcceptList.contains(identity) }
+    if policy == .connectionsFromAcceptList || policy == .acceptListOnly { return acceptList.contains(identity) }
     return true
   }
 
@@ -120,9 +120,8 @@ extension VirtualController {
   ) {
     let parameters = advertisingSets[index].parameters
     guard parameters.ownAddressType.rawValue >= 2 else { return }
-    let random = advertisingSets[index].handle == nil ? randomAddress : advertisingSets[index].randomAddress
-    if let address = ownAddress(parameters.ownAddressType, random: random, for: parameters.peerAddress, &context) {
-      running.address = address
-    }
+    let random = advertisingSets[index].handle == nil ? addresses.random : advertisingSets[index].randomAddress
+    let request = OwnAddressRequest(type: parameters.ownAddressType, random: random, peer: parameters.peerAddress)
+    if let address = ownAddress(for: request, context) { running.address = address }
   }
 }

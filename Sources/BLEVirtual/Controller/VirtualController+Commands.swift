@@ -60,4 +60,19 @@ extension VirtualController {
     }
     if response.status.isSuccess { then?(&self, command, &context) }
   }
+
+  /// Performs a command whose answer depends on its status alone.
+  mutating func answerStatus<Command: HCICommand>(
+    _ packet: HCICommandPacket, of type: Command.Type, _ context: inout RadioContext,
+    _ perform: (inout Self, Command, inout RadioContext) -> HCIErrorCode,
+    then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
+  ) {
+    answer(packet, as: type, &context) { me, command, context in
+      var response = Command.Response()
+      response.status = perform(&me, command, &context)
+      return response
+    } then: {
+      then?(&$0, $1, &$2)
+    }
+  }
 }

@@ -14,6 +14,10 @@ struct Initiator: Sendable {
   /// The scan windows, with airtime.
   var schedule: ScanSchedule
 
+  func addressRequest(_ random: BD_ADDR?, for peer: DeviceAddress) -> OwnAddressRequest {
+    OwnAddressRequest(type: ownAddressType, random: random, peer: peer)
+  }
+
   /// The connection parameters for a link that begins on `phy`; nil if `phy` is no initiating PHY.
   func parameters(on phy: HCI.PHY) -> HCI.ConnectionParameters? { parametersByPHY[phy] }
 }
@@ -84,7 +88,7 @@ extension VirtualController {
     }
     guard wanted.parameters.isValid, wanted.filterPolicy.rawValue <= 1, wanted.ownAddressType.rawValue <= 3,
       wanted.filterPolicy == .acceptList || wanted.peerAddress.kind.rawValue <= 3,
-      ownAddress(wanted.ownAddressType, random: randomAddress, for: wanted.peerAddress, &context) != nil
+      ownAddress(for: wanted.addressRequest(addresses.random, for: wanted.peerAddress), context) != nil
     else { return .invalidCommandParameters }
     guard links.count < maximumLinks else { return .connectionLimitExceeded }
     if wanted.filterPolicy == .peerAddress,
@@ -118,17 +122,17 @@ extension VirtualController {
       initiator.isExtended || advertisement.isLegacyPDU, links.count < maximumLinks,
       let parameters = initiator.parameters(on: advertisement.linkPHY)
     else { return nil }
-    let resolved = resolve(address, context)
-    if resolved == nil, isRejectedByPrivacyMode(address) { return nil }
-    let identity = (resolved?.identity ?? address).identity
+    let resolved = resolvingList.resolve(address, context.cryptography)
+    if resolved == nil, resolvingList.rejects(address) { return nil }
+    let identity = (resolved ?? address).identity
     if initiator.filterPolicy == .acceptList {
-      guard filterAcceptList.contains(identity) else { return nil }
+      guard acceptList.contains(identity) else { return nil }
     } else {
       guard identity == initiator.peerAddress.identity || address == initiator.peerAddress else { return nil }
     }
     if links.contains(where: { $0.peerAddress.identity == identity }) { return nil }
     if advertisement.properties.contains(.directed), !isOwnAddress(advertisement.target, context) { return nil }
-    guard let own = ownAddress(initiator.ownAddressType, random: randomAddress, for: identity, &context) else {
+    guard let own = ownAddress(for: initiator.addressRequest(addresses.random, for: identity), context) else {
       return nil
     }
     return (own, parameters)
@@ -142,16 +146,16 @@ extension VirtualController {
     rssi: Int8, timing: LinkTiming, from advertisement: Advertisement, _ context: inout RadioContext
   ) {
     guard let handle = newHandle() else { return }
-    let resolved = resolve(peerAddress, context)
-    if let resolved { recordResolvableAddress(peerAddress.octets, of: resolved.entry) }
-    let known = resolved?.identity ?? peerAddress
+    let resolved = resolvingList.resolve(peerAddress, context.cryptography)
+    if let resolved { resolvingList.record(peerAddress.octets, of: resolved) }
+    let known = resolved ?? peerAddress
     links.append(
       VirtualLink(
         id: id, handle: handle, role: role, peer: peer, peerAddress: known, rssi: rssi, anchor: context.now,
         timing: timing))
     if role == .central { initiator = nil }
 
-    let isPrivate = ownAddress.randomKind == .resolvablePrivate && ownAddress.octets != randomAddress
+    let isPrivate = ownAddress.randomKind == .resolvablePrivate && ownAddress.octets != addresses.random
     reportConnection(
       ConnectionReport(
         handle: handle, role: role, peerAddress: known, localResolvableAddress: isPrivate ? ownAddress.octets : nil,

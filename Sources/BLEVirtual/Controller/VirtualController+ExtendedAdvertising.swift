@@ -214,11 +214,9 @@ extension VirtualController {
       let isHighDuty = set.properties.contains(.highDutyCycle)
       guard !isHighDuty || (1...128).contains(wanted.duration) else { return .invalidCommandParameters }
       if set.isConnectable, links.count >= maximumLinks { return .connectionLimitExceeded }
-      let parameters = set.parameters
-      guard
-        let address = ownAddress(
-          parameters.ownAddressType, random: set.randomAddress, for: parameters.peerAddress, &context)
-      else { return .invalidCommandParameters }
+      let request = OwnAddressRequest(
+        type: set.parameters.ownAddressType, random: set.randomAddress, peer: set.parameters.peerAddress)
+      guard let address = ownAddress(for: request, context) else { return .invalidCommandParameters }
       let end = wanted.duration > 0 ? context.now + .milliseconds(10 * Int64(wanted.duration)) : nil
       started.append(
         (

@@ -6,12 +6,9 @@ extension VirtualController {
   mutating func performRadioCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
     case .leSetRandomAddress:
-      answer(packet, as: HCI.LESetRandomAddress.self, &context) { me, command, _ in
-        guard !me.isLegacyAdvertising, !me.scanner.isOn, me.initiator == nil else {
-          return .init { $0.status = .commandDisallowed }
-        }
-        me.randomAddress = command.randomAddress
-        return .init()
+      answerStatus(packet, of: HCI.LESetRandomAddress.self, &context) { me, command, _ in
+        let isInUse = me.isLegacyAdvertising || me.scanner.isOn || me.initiator != nil
+        return me.addresses.setRandom(command.randomAddress, isInUse: isInUse)
       }
     case .leReadAdvertisingPhysicalChannelTxPower:
       answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &context) { me, _, _ in
@@ -106,7 +103,8 @@ extension VirtualController {
     }
     let set = withLegacySet { $0 }
     let peer = set.parameters.peerAddress
-    guard let address = ownAddress(set.parameters.ownAddressType, random: randomAddress, for: peer, &context) else {
+    let request = OwnAddressRequest(type: set.parameters.ownAddressType, random: addresses.random, peer: peer)
+    guard let address = ownAddress(for: request, context) else {
       return .invalidCommandParameters
     }
     if set.isConnectable, links.count >= maximumLinks { return .connectionLimitExceeded }

@@ -83,7 +83,8 @@ extension VirtualController {
         }
       }
     case .readBDADDR:
-      answer(packet, as: HCI.ReadBDADDR.self, &context) { me, _, _ in .init { $0.address = me.publicAddress } }
+      answer(packet, as: HCI.ReadBDADDR.self, &context) { me, _, _ in .init { $0.address = me.addresses.publicAddress }
+      }
     case .leReadBufferSize:
       answer(packet, as: HCI.LEReadBufferSize.self, &context) { me, _, _ in
         .init {

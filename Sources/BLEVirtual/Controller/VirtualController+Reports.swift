@@ -13,11 +13,11 @@ extension VirtualController {
     guard scanner.isListening, advertisement.isLegacyPDU || scanner.isExtended, !faults.losesReport(&random) else {
       return nil
     }
-    let resolved = advertisement.address.flatMap { resolve($0, context)?.identity }
+    let resolved = advertisement.address.flatMap { resolvingList.resolve($0, context.cryptography) }
     let address = resolved ?? advertisement.address
     if let address {
-      if resolved == nil, isRejectedByPrivacyMode(address) { return nil }
-      if scanner.filterPolicy.rawValue & 1 == 1, !filterAcceptList.contains(address.identity) { return nil }
+      if resolved == nil, resolvingList.rejects(address) { return nil }
+      if scanner.filterPolicy.rawValue & 1 == 1, !acceptList.contains(address.identity) { return nil }
     } else if scanner.filterPolicy.rawValue & 1 == 1 {
       return nil
     }
@@ -41,8 +41,8 @@ extension VirtualController {
       pdu.isScanResponse = true
       if scanner.isDuplicate(pdu) { return nil }
     }
-    let peer = address?.identity
-    return ownAddress(scanner.ownAddressType, random: randomAddress, for: peer, &context)
+    let request = OwnAddressRequest(type: scanner.ownAddressType, random: addresses.random, peer: address?.identity)
+    return ownAddress(for: request, context)
   }
 
   private mutating func report(

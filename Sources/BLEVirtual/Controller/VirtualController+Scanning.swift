@@ -102,7 +102,7 @@ extension VirtualController {
   }
 
   private var hasAddressForScanning: Bool {
-    scanner.ownAddressType == .public || scanner.ownAddressType == .resolvableElsePublic || randomAddress != nil
+    scanner.ownAddressType == .public || scanner.ownAddressType == .resolvableElsePublic || addresses.random != nil
   }
 
   /// Ends a scan or its part in one period, and begins the next period.

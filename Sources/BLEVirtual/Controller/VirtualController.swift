@@ -8,7 +8,6 @@ internal import BLEWire
 /// specification. The commands are grouped by file in the order of Vol 4, Part E, 7.
 struct VirtualController: Sendable {
   let id: ControllerID
-  let publicAddress: BD_ADDR
   var isAttached = true
   let configuration: VirtualControllerConfiguration
   var random: RandomSource
@@ -26,15 +25,12 @@ struct VirtualController: Sendable {
   /// The set of advertising commands that the host uses; nil before the first of its commands.
   var commandSet: AdvertisingCommandSet?
 
-  var randomAddress: BD_ADDR?
+  var addresses: OwnAddresses
+  var acceptList: FilterAcceptList
+  var resolvingList: ResolvingList
   var advertisingSets: [AdvertisingSet] = []
   var scanner = Scanner()
   var initiator: Initiator?
-
-  var filterAcceptList: [DeviceAddress] = []
-  var resolvingList: [ResolvingListEntry] = []
-  var isAddressResolutionEnabled = false
-  var resolvablePrivateAddressTimeout: UInt16 = 900
 
   var links: [VirtualLink] = []
   var flowControl = HostFlowControl()
@@ -50,7 +46,10 @@ struct VirtualController: Sendable {
     features = LocalFeatures(configuration.features)
     power = TransmitPower(level: configuration.txPower)
     self.configuration = configuration
-    publicAddress = configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000)
+    addresses = OwnAddresses(
+      publicAddress: configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000))
+    acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
+    resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
     self.random = random
     let count = Int(max(1, configuration.totalNumACLDataPackets))
     buffers = Array(repeating: [], count: count)
@@ -74,14 +73,12 @@ struct VirtualController: Sendable {
     preferredReceivePHYs = [.le1M, .le2M, .leCoded]
     channelClassification = VirtualLink.allChannels
     commandSet = nil
-    randomAddress = nil
+    addresses = OwnAddresses(publicAddress: addresses.publicAddress)
+    acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
+    resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
     advertisingSets = []
     scanner = Scanner()
     initiator = nil
-    filterAcceptList = []
-    resolvingList = []
-    isAddressResolutionEnabled = false
-    resolvablePrivateAddressTimeout = 900
     flowControl = HostFlowControl()
   }
 

@@ -173,7 +173,7 @@ public struct VirtualRadio: Sendable {
 
   /// The public address of a controller; nil if it is powered off.
   public func publicAddress(of id: ControllerID) -> DeviceAddress? {
-    slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }
+    slot(of: id).map { DeviceAddress(octets: controllers[$0].addresses.publicAddress, kind: .public) }
   }
 
   /// Discards the computed deadline after a change of what is planned.
