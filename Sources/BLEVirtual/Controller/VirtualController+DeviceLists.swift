@@ -77,8 +77,7 @@ extension VirtualController {
     let advertises = advertisingSets.contains {
       $0.running != nil && $0.parameters.advertisingFilterPolicy != .all
     }
-    let scans = scanner.isOn && scanner.filterPolicy.rawValue & 1 == 1
-    return advertises || scans || initiator?.filterPolicy == .acceptList
+    return advertises || scanner.isUsingAcceptList || initiator?.filterPolicy == .acceptList
   }
 
   // MARK: Addresses

@@ -128,13 +128,6 @@ extension VirtualController {
   /// Whether the controller has a PHY.
   func supports(_ phy: HCI.PHY) -> Bool { features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [phy])) }
 
-  /// Whether windows in which the controller scans or initiates let it receive an advertisement: they are on the PHY of its
-  /// primary channels, and the controller has the PHY of the auxiliary packet.
-  func canReceive(_ advertisement: Advertisement, in schedule: ScanSchedule) -> Bool {
-    schedule.includes(advertisement.primaryPHY)
-      && (!advertisement.hasAuxiliaryPacket || supports(advertisement.linkPHY))
-  }
-
   /// Receives a PHY request: each direction gets the fastest PHY that both ends support, or keeps its PHY.
   mutating func selectPHYs(transmit: HCI.PHYs, receive: HCI.PHYs, on index: Int, _ context: inout RadioContext) {
     let mine = receive.intersection(features.linkLayer.phys).intersection(preferredTransmitPHYs)

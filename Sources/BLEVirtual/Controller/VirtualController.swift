@@ -109,7 +109,7 @@ struct VirtualController: Sendable {
   /// Does everything that is due, except advertising events, which need the other controllers.
   mutating func tick(_ context: inout RadioContext) {
     performTimedFaults(&context)
-    tickScanner(&context)
+    scanner.tick(host, &context)
     tickLinks(&context)
     tickAdvertisingTimeouts(&context)
   }

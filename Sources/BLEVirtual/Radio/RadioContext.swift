@@ -86,9 +86,7 @@ extension VirtualRadio {
   /// Delivers the advertisement to every scanner, then to the initiators until one connects.
   private mutating func broadcast(_ advertisement: Advertisement) {
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
-      guard controllers[slot].scanner.isListening,
-        controllers[slot].canReceive(advertisement, in: controllers[slot].scanner.schedule)
-      else { continue }
+      guard controllers[slot].scansFor(advertisement) else { continue }
       if let scanner = controllers[slot].receiveAdvertisement(advertisement, &context) {
         let sender = advertisement.sender
         if let response = controllers[sender].answerScanRequest(for: advertisement, from: scanner, &context) {
@@ -98,8 +96,8 @@ extension VirtualRadio {
     }
     guard advertisement.properties.contains(.connectable) else { return }
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
-      guard let schedule = controllers[slot].initiator?.schedule,
-        controllers[slot].canReceive(advertisement, in: schedule),
+      guard controllers[slot].initiator?.schedule.includes(advertisement.primaryPHY) ?? false,
+        controllers[slot].canFollow(advertisement),
         let request = controllers[slot].connectRequest(for: advertisement, &context)
       else { continue }
       if connect(slot, to: advertisement, from: request.ownAddress, request.parameters) { return }

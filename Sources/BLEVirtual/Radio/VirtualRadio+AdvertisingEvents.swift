@@ -82,12 +82,8 @@ extension VirtualRadio {
   /// The controllers that receive the current packet of the event on a primary channel.
   private func listeners(to event: AdvertisingEvent, on channel: Int) -> [ControllerID] {
     controllers.filter { controller in
-      guard controller.isAttached, controller.id.slot != event.advertisement.sender else { return false }
-      func receives(_ schedule: ScanSchedule) -> Bool {
-        schedule.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
-      }
-      if controller.scanner.isListening, receives(controller.scanner.schedule) { return true }
-      return controller.initiator.map { receives($0.schedule) } ?? false
+      controller.isAttached && controller.id.slot != event.advertisement.sender
+        && controller.receives(event, on: channel)
     }.map(\.id)
   }
 

@@ -1,95 +1,199 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The scanning state of a controller.
+/// The sender of an advertisement, as the lists of the receiving controller have it.
+struct AdvertiserIdentity: Sendable {
+  /// The identity address if the sender's address is resolved, else the sender's address; nil for an anonymous advertisement.
+  var address: DeviceAddress?
+  /// Whether network privacy mode rejects the sender.
+  var isRejected: Bool
+  var isInAcceptList: Bool
+  /// Whether the advertisement is directed to another device, or to a private address that is not resolved.
+  var isForAnother: Bool
+}
+
+/// The scanning state of a controller (Vol 6, Part B, 4.4.3; Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64 and 7.8.65).
 struct Scanner: Sendable {
-  /// An entry of the duplicate filter (Vol 6, Part B, 4.3.3).
-  struct ReceivedPDU: Hashable, Sendable {
-    var address: DeviceAddress?
-    var isScanResponse: Bool
-    var isLegacyPDU: Bool
-    var sid: UInt8
-    var dataIdentifier: UInt16
-  }
-
-  /// The number of entries of the duplicate filter. When it is full it is cleared, and a PDU may be reported twice.
-  static let duplicateFilterSize = 512
-
-  var type = HCI.ScanType.passive
-  var ownAddressType = HCI.OwnAddressType.public
-  var filterPolicy = HCI.ScanningFilterPolicy.all
+  private var type = HCI.ScanType.passive
+  private(set) var ownAddressType = HCI.OwnAddressType.public
+  private var filterPolicy = HCI.ScanningFilterPolicy.all
   /// The scan windows, with airtime.
-  var schedule = ScanSchedule()
-  var isExtended = false
-  var isOn = false
-  var filtersDuplicates = HCI.DuplicateFiltering.disabled
+  private var schedule = ScanSchedule()
+  private var isExtended = false
+  private(set) var isOn = false
+  private var duplicateFiltering = HCI.DuplicateFiltering.disabled
+  private var duplicates = DuplicateFilter(isEnabled: false)
   /// The end of the scan, or of its part in this period.
-  var endsAt: Instant?
+  private var endsAt: Instant?
   /// The beginning of the next period.
-  var beginsAt: Instant?
-  var duration = Duration.zero
-  var period = Duration.zero
-  private var duplicates: Set<ReceivedPDU> = []
-
-  var deadline: Instant? { isOn ? .nearer(endsAt, beginsAt) : nil }
+  private var beginsAt: Instant?
+  private var duration = Duration.zero
+  private var period = Duration.zero
 
   /// Whether it receives now: it is on, and not between two periods.
   var isListening: Bool { isOn && beginsAt == nil }
 
-  /// Adds `pdu` to the duplicate filter.
-  ///
-  /// - Returns: false if duplicates are filtered and the PDU is one.
-  mutating func isNew(_ pdu: ReceivedPDU) -> Bool {
-    guard filtersDuplicates != .disabled else { return true }
-    if duplicates.count >= Self.duplicateFilterSize { duplicates.removeAll(keepingCapacity: true) }
-    return duplicates.insert(pdu).inserted
+  var isUsingAcceptList: Bool { isOn && filterPolicy.rawValue & 1 == 1 }
+
+  /// Whether it receives now on a PHY, at some time.
+  func receives(on phy: HCI.PHY) -> Bool { isListening && schedule.includes(phy) }
+
+  /// Whether it receives a packet, with airtime.
+  func receives(on phy: HCI.PHY, channel: Int, from begin: Instant, to end: Instant) -> Bool {
+    isListening && schedule.receives(on: phy, channel: channel, from: begin, to: end)
   }
 
-  /// Whether the duplicate filter contains `pdu`.
-  func isDuplicate(_ pdu: ReceivedPDU) -> Bool { filtersDuplicates != .disabled && duplicates.contains(pdu) }
+  // MARK: Commands
 
-  mutating func clearDuplicates() { duplicates.removeAll(keepingCapacity: true) }
-}
+  /// Performs LE Set Scan Parameters.
+  mutating func setParameters(_ command: HCI.LESetScanParameters) -> HCIErrorCode {
+    guard !isOn else { return .commandDisallowed }
+    let range = LinkLayerLimits.scanInterval
+    guard range.contains(command.scanInterval), range.contains(command.scanWindow),
+      command.scanWindow <= command.scanInterval, command.scanType.rawValue <= 1,
+      command.ownAddressType.rawValue <= 3, command.scanningFilterPolicy.rawValue <= 3
+    else { return .invalidCommandParameters }
+    type = command.scanType
+    ownAddressType = command.ownAddressType
+    filterPolicy = command.scanningFilterPolicy
+    schedule = ScanSchedule([.le1M: .init(interval: command.scanInterval, window: command.scanWindow)])
+    return .success
+  }
 
-/// The scan windows of a scanner or an initiator, and their primary advertising channels (Vol 6, Part B, 4.4.3 and
-/// 4.4.4).
-///
-/// ```
-///  start      interval     interval     interval
-///    ├─window─┐   ├─window─┐   ├─window─┐   ├─window─┐
-///      ch 37        ch 38        ch 39        ch 37
-/// ```
-struct ScanSchedule: Sendable {
-  struct Windows: Sendable {
-    var interval: Duration
-    var window: Duration
+  /// Performs LE Set Extended Scan Parameters.
+  mutating func setParameters(_ command: HCI.LESetExtendedScanParameters, phys: HCI.PHYs) -> HCIErrorCode {
+    guard !isOn else { return .commandDisallowed }
+    guard !command.scanningPHYs.isEmpty, command.ownAddressType.rawValue <= 3,
+      command.scanningFilterPolicy.rawValue <= 3, let first = command.scans.first
+    else { return .invalidCommandParameters }
+    guard command.scanningPHYs.isSubset(of: [.le1M, .leCoded]),
+      !command.scanningPHYs.contains(.leCoded) || phys.contains(.leCoded)
+    else { return .unsupportedFeatureOrParameterValue }
+    for scan in command.scans {
+      guard scan.scanType.rawValue <= 1, scan.scanInterval >= 4, scan.scanWindow >= 4,
+        scan.scanWindow <= scan.scanInterval
+      else { return .invalidCommandParameters }
+    }
+    type = first.scanType
+    ownAddressType = command.ownAddressType
+    filterPolicy = command.scanningFilterPolicy
+    let windows = command.scans.map { ScanSchedule.Windows(interval: $0.scanInterval, window: $0.scanWindow) }
+    schedule = ScanSchedule(
+      Dictionary(zip(command.scanningPHYs.phys, windows), uniquingKeysWith: { first, _ in first }))
+    return .success
+  }
 
-    /// - Parameters: in units of 0.625 ms.
-    init(interval: UInt16, window: UInt16) {
-      self.interval = .microseconds(625 * Int64(interval))
-      self.window = .microseconds(625 * Int64(window))
+  /// Performs LE Set Scan Enable.
+  ///
+  /// - Parameter hasRandomAddress: whether the host has set the random address of the controller.
+  mutating func setEnable(_ command: HCI.LESetScanEnable, hasRandomAddress: Bool, now: Instant) -> HCIErrorCode {
+    guard command.scanEnable else {
+      isOn = false
+      return .success
+    }
+    guard hasAddress(hasRandomAddress) else { return .invalidCommandParameters }
+    isExtended = false
+    start(command.filterDuplicates ? .enabled : .disabled, now: now)
+    return .success
+  }
+
+  /// Performs LE Set Extended Scan Enable.
+  mutating func setEnable(
+    _ command: HCI.LESetExtendedScanEnable, hasRandomAddress: Bool, now: Instant
+  ) -> HCIErrorCode {
+    guard command.enable else {
+      isOn = false
+      return .success
+    }
+    let duration = Duration.milliseconds(10 * Int64(command.duration))
+    let period = Duration.milliseconds(1280 * Int64(command.period))
+    let isPeriodic = command.duration > 0 && command.period > 0
+    guard command.filterDuplicates.rawValue <= 2, !isPeriodic || duration < period,
+      command.filterDuplicates != .resetEachPeriod || isPeriodic, hasAddress(hasRandomAddress)
+    else { return .invalidCommandParameters }
+    isExtended = true
+    self.duration = duration
+    self.period = isPeriodic ? period : .zero
+    start(command.filterDuplicates, now: now)
+    endsAt = command.duration > 0 ? now + duration : nil
+    return .success
+  }
+
+  private mutating func start(_ filtering: HCI.DuplicateFiltering, now: Instant) {
+    isOn = true
+    schedule.start = now
+    endsAt = nil
+    beginsAt = nil
+    duplicateFiltering = filtering
+    duplicates = DuplicateFilter(isEnabled: filtering != .disabled)
+  }
+
+  private func hasAddress(_ hasRandomAddress: Bool) -> Bool {
+    ownAddressType == .public || ownAddressType == .resolvableElsePublic || hasRandomAddress
+  }
+
+  // MARK: Time
+
+  var deadline: Instant? { isOn ? .nearer(endsAt, beginsAt) : nil }
+
+  /// Ends a scan or its part in one period, and begins the next period.
+  mutating func tick(_ host: HostInterface, _ context: inout RadioContext) {
+    guard isOn else { return }
+    if let end = endsAt, end <= context.now {
+      endsAt = nil
+      if period == .zero {
+        isOn = false
+        host.send(HCI.LEScanTimeout(), &context)
+      } else {
+        beginsAt = end + (period - duration)
+      }
+    } else if let begin = beginsAt, begin <= context.now {
+      beginsAt = nil
+      endsAt = begin + duration
+      schedule.start = begin
+      if duplicateFiltering == .resetEachPeriod { duplicates.clear() }
     }
   }
 
-  /// The primary advertising channels.
-  static let channels = [37, 38, 39]
+  // MARK: Advertisements
 
-  /// The windows on each PHY; the default of the commands is 10 ms of 10 ms on LE 1M.
-  private var windows: [HCI.PHY: Windows] = [.le1M: Windows(interval: 0x0010, window: 0x0010)]
-  var start = Instant.start
+  /// Whether it receives an advertisement or a scan response with this kind of PDU.
+  func receives(_ advertisement: Advertisement) -> Bool {
+    isListening && (advertisement.isLegacyPDU || isExtended)
+  }
 
-  init() {}
+  /// Receives an advertisement or a scan response, and reports it.
+  ///
+  /// - Parameters:
+  ///   - sender: the sender, as the lists of the controller have it.
+  ///   - lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is whole.
+  /// - Returns: whether a scan request follows.
+  mutating func receive(
+    _ advertisement: Advertisement, from sender: AdvertiserIdentity, lengthOfChains: Int?, _ host: HostInterface,
+    _ context: inout RadioContext
+  ) -> Bool {
+    guard !sender.isRejected, sender.isInAcceptList || filterPolicy.rawValue & 1 == 0 else { return false }
+    if sender.isForAnother {
+      let admitsUnresolved = filterPolicy.rawValue & 2 == 2
+      guard admitsUnresolved, advertisement.target.randomKind == .resolvablePrivate else { return false }
+    }
+    var pdu = DuplicateFilter.ReceivedPDU(
+      address: sender.address, isScanResponse: advertisement.isScanResponse, isLegacyPDU: advertisement.isLegacyPDU,
+      sid: advertisement.isLegacyPDU ? 0xFF : advertisement.parameters.advertisingSID,
+      dataIdentifier: advertisement.isLegacyPDU ? 0 : advertisement.dataIdentifier)
+    if duplicates.isNew(pdu) {
+      if isExtended {
+        advertisement.reportExtended(from: sender.address, lengthOfChains: lengthOfChains, host, &context)
+      } else {
+        advertisement.reportLegacy(from: sender, host, &context)
+      }
+    }
 
-  init(_ windows: [HCI.PHY: Windows]) { self.windows = windows }
-
-  /// Whether there are windows on a PHY.
-  func includes(_ phy: HCI.PHY) -> Bool { windows[phy] != nil }
-
-  /// Whether a packet on `channel` is received: one window on that channel contains it.
-  func receives(on phy: HCI.PHY, channel: Int, from begin: Instant, to end: Instant) -> Bool {
-    guard let windows = windows[phy], begin >= start else { return false }
-    let number = (begin - start).wholeMultiples(of: windows.interval)
-    let opening = start + windows.interval * number
-    return Self.channels[number % Self.channels.count] == channel && end <= opening + windows.window
+    guard !advertisement.isScanResponse, type == .active, advertisement.properties.contains(.scannable) else {
+      return false
+    }
+    guard advertisement.isLegacyPDU else { return true }
+    pdu.isScanResponse = true
+    return !duplicates.contains(pdu)
   }
 }
