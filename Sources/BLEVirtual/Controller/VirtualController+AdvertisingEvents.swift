@@ -92,8 +92,8 @@ extension VirtualController {
     let eventsDone = set.running?.eventsDone ?? 0
     advertisingSets[index].running = nil
     if set.properties.contains(.highDutyCycle), reason == .advertisingTimeout {
-      reportConnection(
-        ConnectionReport(status: reason, role: .peripheral, peerAddress: set.parameters.peerAddress), &context)
+      ConnectionReport(status: reason, role: .peripheral, peerAddress: set.parameters.peerAddress)
+        .send(to: host, &context)
     }
     reportTermination(of: set, status: reason, link: nil, eventsDone: eventsDone, &context)
   }

@@ -1,115 +1,47 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// A pending connection request of the host (Vol 4, Part E, 7.8.12 and 7.8.66).
-struct Initiator: Sendable {
-  var filterPolicy: HCI.InitiatorFilterPolicy
-  var peerAddress: DeviceAddress
-  var ownAddressType: HCI.OwnAddressType
-  var parameters: HCI.ConnectionParameters
-  /// Whether it receives extended advertisements too.
-  var isExtended: Bool
-  /// The connection parameters for each initiating PHY; ``parameters`` are those of the first.
-  var parametersByPHY: [HCI.PHY: HCI.ConnectionParameters]
-  /// The scan windows, with airtime.
-  var schedule: ScanSchedule
-
-  func addressRequest(_ random: BD_ADDR?, for peer: DeviceAddress) -> OwnAddressRequest {
-    OwnAddressRequest(type: ownAddressType, random: random, peer: peer)
-  }
-
-  /// The connection parameters for a link that begins on `phy`; nil if `phy` is no initiating PHY.
-  func parameters(on phy: HCI.PHY) -> HCI.ConnectionParameters? { parametersByPHY[phy] }
-}
-
-/// The fields of a connection complete event.
-struct ConnectionReport: Sendable {
-  var status = HCIErrorCode.success
-  var handle = ConnectionHandle(rawValue: 0)
-  var role: HCI.Role
-  var peerAddress: DeviceAddress
-  var localResolvableAddress: BD_ADDR?
-  var peerResolvableAddress: BD_ADDR?
-  var timing = LinkTiming(interval: 0, latency: 0, timeout: 0)
-}
-
 /// The beginning and the end of links.
 extension VirtualController {
   /// LE Create Connection and LE Extended Create Connection.
   mutating func createConnection(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     if packet.opcode == .leCreateConnection {
-      answer(packet, as: HCI.LECreateConnection.self, &context) { me, command, context in
-        var schedule = ScanSchedule([.le1M: .init(interval: command.scanInterval, window: command.scanWindow)])
-        schedule.start = context.now
-        let initiator = Initiator(
-          filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
-          ownAddressType: command.ownAddressType, parameters: command.parameters, isExtended: false,
-          parametersByPHY: [.le1M: command.parameters], schedule: schedule)
-        let scan = HCI.InitiatingParameters {
-          $0.scanInterval = command.scanInterval
-          $0.scanWindow = command.scanWindow
-        }
-        return .init { $0.status = me.initiate(initiator, [scan], &context) }
+      answerStatus(packet, of: HCI.LECreateConnection.self, &context) { me, command, context in
+        me.initiate(.init(command, now: context.now), context)
       }
     } else {
-      answer(packet, as: HCI.LEExtendedCreateConnection.self, &context) { me, command, context in
-        guard let first = command.initiations.first else { return .init { $0.status = .invalidCommandParameters } }
-        guard command.initiatingPHYs.isSubset(of: [.le1M, .le2M, .leCoded]) else {
-          return .init { $0.status = .unsupportedFeatureOrParameterValue }
-        }
-        guard command.initiations.allSatisfy({ $0.parameters.isValid }) else {
-          return .init { $0.status = .invalidCommandParameters }
-        }
-        let initiations = Array(zip(command.initiatingPHYs.phys, command.initiations))
-        let windows = initiations.map { phy, initiation in
-          (phy, ScanSchedule.Windows(interval: initiation.scanInterval, window: initiation.scanWindow))
-        }
-        var schedule = ScanSchedule(Dictionary(windows, uniquingKeysWith: { first, _ in first }))
-        schedule.start = context.now
-        let initiator = Initiator(
-          filterPolicy: command.initiatorFilterPolicy, peerAddress: command.peerAddress,
-          ownAddressType: command.ownAddressType, parameters: first.parameters, isExtended: true,
-          parametersByPHY: Dictionary(
-            initiations.map { ($0, $1.parameters) }, uniquingKeysWith: { first, _ in first }),
-          schedule: schedule)
-        return .init { $0.status = me.initiate(initiator, command.initiations, &context) }
+      answerStatus(packet, of: HCI.LEExtendedCreateConnection.self, &context) { me, command, context in
+        Initiator.Request.refusal(of: command) ?? me.initiate(.init(command, now: context.now), context)
       }
     }
   }
 
-  private mutating func initiate(
-    _ wanted: Initiator, _ scans: [HCI.InitiatingParameters], _ context: inout RadioContext
-  ) -> HCIErrorCode {
-    guard initiator == nil else { return .commandDisallowed }
-    let range: ClosedRange<UInt16> = 0x0004...(wanted.isExtended ? 0xFFFF : 0x4000)
-    for scan in scans {
-      guard range.contains(scan.scanInterval), range.contains(scan.scanWindow), scan.scanWindow <= scan.scanInterval
-      else { return .invalidCommandParameters }
+  private mutating func initiate(_ request: Initiator.Request, _ context: RadioContext) -> HCIErrorCode {
+    if let refusal = initiator.refusal(of: request) { return refusal }
+    guard ownAddress(for: request.ownAddress(random: addresses.random, for: request.peerAddress), context) != nil else {
+      return .invalidCommandParameters
     }
-    guard wanted.parameters.isValid, wanted.filterPolicy.rawValue <= 1, wanted.ownAddressType.rawValue <= 3,
-      wanted.filterPolicy == .acceptList || wanted.peerAddress.kind.rawValue <= 3,
-      ownAddress(for: wanted.addressRequest(addresses.random, for: wanted.peerAddress), context) != nil
-    else { return .invalidCommandParameters }
     guard links.count < maximumLinks else { return .connectionLimitExceeded }
-    if wanted.filterPolicy == .peerAddress,
-      links.contains(where: { $0.peerAddress.identity == wanted.peerAddress.identity })
+    if request.filterPolicy == .peerAddress,
+      links.contains(where: { $0.peerAddress.identity == request.peerAddress.identity })
     {
       return .connectionAlreadyExists
     }
-    initiator = wanted
+    initiator.begin(request)
     return .success
   }
 
   /// Performs LE Create Connection Cancel (Vol 4, Part E, 7.8.13).
   mutating func cancelConnection(_ packet: HCICommandPacket, _ context: inout RadioContext) {
-    answer(packet, as: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
-      .init { $0.status = me.initiator == nil ? .commandDisallowed : .success }
+    answerStatus(packet, of: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
+      me.initiator.request == nil ? .commandDisallowed : .success
     } then: { me, _, context in
-      let peer = me.initiator?.filterPolicy == .peerAddress ? me.initiator?.peerAddress : nil
-      me.initiator = nil
+      guard let request = me.initiator.request else { return }
       let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
-      me.reportConnection(
-        ConnectionReport(status: .unknownConnectionIdentifier, role: .central, peerAddress: peer ?? nobody), &context)
+      me.initiator.end()
+      let peer = request.filterPolicy == .peerAddress ? request.peerAddress : nobody
+      ConnectionReport(status: .unknownConnectionIdentifier, role: .central, peerAddress: peer)
+        .send(to: me.host, &context)
     }
   }
 
@@ -118,23 +50,14 @@ extension VirtualController {
   mutating func connectRequest(
     for advertisement: Advertisement, _ context: inout RadioContext
   ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
-    guard let initiator, advertisement.properties.contains(.connectable), let address = advertisement.address,
-      initiator.isExtended || advertisement.isLegacyPDU, links.count < maximumLinks,
-      let parameters = initiator.parameters(on: advertisement.linkPHY)
-    else { return nil }
-    let resolved = resolvingList.resolve(address, context.cryptography)
-    if resolved == nil, resolvingList.rejects(address) { return nil }
-    let identity = (resolved ?? address).identity
-    if initiator.filterPolicy == .acceptList {
-      guard acceptList.contains(identity) else { return nil }
-    } else {
-      guard identity == initiator.peerAddress.identity || address == initiator.peerAddress else { return nil }
-    }
-    if links.contains(where: { $0.peerAddress.identity == identity }) { return nil }
-    if advertisement.properties.contains(.directed), !isOwnAddress(advertisement.target, context) { return nil }
-    guard let own = ownAddress(for: initiator.addressRequest(addresses.random, for: identity), context) else {
+    guard links.count < maximumLinks, let (request, parameters) = initiator.match(for: advertisement) else {
       return nil
     }
+    let sender = identifySender(of: advertisement, context)
+    guard request.isFor(advertisement, from: sender), let peer = sender.address?.identity,
+      !links.contains(where: { $0.peerAddress.identity == peer }),
+      let own = ownAddress(for: request.ownAddress(random: addresses.random, for: peer), context)
+    else { return nil }
     return (own, parameters)
   }
 
@@ -153,13 +76,13 @@ extension VirtualController {
       VirtualLink(
         id: id, handle: handle, role: role, peer: peer, peerAddress: known, rssi: rssi, anchor: context.now,
         timing: timing))
-    if role == .central { initiator = nil }
+    if role == .central { initiator.end() }
 
     let isPrivate = ownAddress.randomKind == .resolvablePrivate && ownAddress.octets != addresses.random
-    reportConnection(
-      ConnectionReport(
-        handle: handle, role: role, peerAddress: known, localResolvableAddress: isPrivate ? ownAddress.octets : nil,
-        peerResolvableAddress: resolved == nil ? nil : peerAddress.octets, timing: timing), &context)
+    ConnectionReport(
+      handle: handle, role: role, peerAddress: known, localResolvableAddress: isPrivate ? ownAddress.octets : nil,
+      peerResolvableAddress: resolved == nil ? nil : peerAddress.octets, timing: timing
+    ).send(to: host, &context)
     if role == .peripheral, let index = setIndex(advertisement.handle) {
       let set = advertisingSets[index]
       advertisingSets[index].running = nil
@@ -174,36 +97,6 @@ extension VirtualController {
     }
     if suggestedDataLength.octets > DataLength.initial.octets {
       requestDataLength(suggestedDataLength, on: links.count - 1, &context)
-    }
-  }
-
-  /// Sends the connection complete event that the host has unmasked. The enhanced event has precedence; the other one has no address
-  /// types for identities that the controller has resolved (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
-  mutating func reportConnection(_ report: ConnectionReport, _ context: inout RadioContext) {
-    if host.allows(.enhancedConnectionComplete) {
-      host.send(
-        HCI.LEEnhancedConnectionComplete {
-          $0.status = report.status
-          $0.connectionHandle = report.handle
-          $0.role = report.role
-          $0.peerAddress = report.peerAddress
-          $0.localResolvablePrivateAddress = report.localResolvableAddress ?? BD_ADDR()
-          $0.peerResolvablePrivateAddress = report.peerResolvableAddress ?? BD_ADDR()
-          $0.connectionInterval = report.timing.interval
-          $0.peripheralLatency = report.timing.latency
-          $0.supervisionTimeout = report.timing.timeout
-        }, &context)
-    } else {
-      host.send(
-        HCI.LEConnectionComplete {
-          $0.status = report.status
-          $0.connectionHandle = report.handle
-          $0.role = report.role
-          $0.peerAddress = report.peerAddress.identity
-          $0.connectionInterval = report.timing.interval
-          $0.peripheralLatency = report.timing.latency
-          $0.supervisionTimeout = report.timing.timeout
-        }, &context)
     }
   }
 

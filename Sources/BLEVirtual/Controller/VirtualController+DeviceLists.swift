@@ -71,13 +71,15 @@ extension VirtualController {
   }
 
   /// Whether the controller advertises, scans or initiates.
-  private var isBusy: Bool { scanner.isOn || initiator != nil || advertisingSets.contains { $0.running != nil } }
+  private var isBusy: Bool {
+    scanner.isOn || initiator.request != nil || advertisingSets.contains { $0.running != nil }
+  }
 
   private var isUsingAcceptList: Bool {
     let advertises = advertisingSets.contains {
       $0.running != nil && $0.parameters.advertisingFilterPolicy != .all
     }
-    return advertises || scanner.isUsingAcceptList || initiator?.filterPolicy == .acceptList
+    return advertises || scanner.isUsingAcceptList || initiator.isUsingAcceptList
   }
 
   // MARK: Addresses

@@ -7,7 +7,7 @@ extension VirtualController {
     switch packet.opcode {
     case .leSetRandomAddress:
       answerStatus(packet, of: HCI.LESetRandomAddress.self, &context) { me, command, _ in
-        let isInUse = me.isLegacyAdvertising || me.scanner.isOn || me.initiator != nil
+        let isInUse = me.isLegacyAdvertising || me.scanner.isOn || me.initiator.request != nil
         return me.addresses.setRandom(command.randomAddress, isInUse: isInUse)
       }
     case .leReadAdvertisingPhysicalChannelTxPower:

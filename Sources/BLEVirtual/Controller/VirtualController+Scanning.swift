@@ -42,7 +42,7 @@ extension VirtualController {
     return ownAddress(for: request, context)
   }
 
-  private func identifySender(of advertisement: Advertisement, _ context: RadioContext) -> AdvertiserIdentity {
+  func identifySender(of advertisement: Advertisement, _ context: RadioContext) -> AdvertiserIdentity {
     let isForAnother = advertisement.properties.contains(.directed) && !isOwnAddress(advertisement.target, context)
     guard let address = advertisement.address else {
       return .init(address: nil, isRejected: false, isInAcceptList: false, isForAnother: isForAnother)
@@ -59,16 +59,19 @@ extension VirtualController {
     scanner.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
   }
 
+  /// Whether the initiator may receive an advertisement, as ``scansFor(_:)``.
+  func initiatesFor(_ advertisement: Advertisement) -> Bool {
+    initiator.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
+  }
+
   /// Whether the controller can receive the auxiliary packet of an advertisement, if it has one.
-  func canFollow(_ advertisement: Advertisement) -> Bool {
+  private func canFollow(_ advertisement: Advertisement) -> Bool {
     !advertisement.hasAuxiliaryPacket || supports(advertisement.linkPHY)
   }
 
   /// Whether the scanner or the initiator receives the current packet of an advertising event on a primary channel, with airtime.
   func receives(_ event: AdvertisingEvent, on channel: Int) -> Bool {
     scanner.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
-      || initiator.map {
-        $0.schedule.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
-      } ?? false
+      || initiator.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
   }
 }

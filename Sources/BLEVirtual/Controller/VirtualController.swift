@@ -30,7 +30,7 @@ struct VirtualController: Sendable {
   var resolvingList: ResolvingList
   var advertisingSets: [AdvertisingSet] = []
   var scanner = Scanner()
-  var initiator: Initiator?
+  var initiator = Initiator()
 
   var links: [VirtualLink] = []
   var flowControl = HostFlowControl()
@@ -78,7 +78,7 @@ struct VirtualController: Sendable {
     resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
     advertisingSets = []
     scanner = Scanner()
-    initiator = nil
+    initiator = Initiator()
     flowControl = HostFlowControl()
   }
 

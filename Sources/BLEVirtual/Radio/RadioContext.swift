@@ -96,8 +96,7 @@ extension VirtualRadio {
     }
     guard advertisement.properties.contains(.connectable) else { return }
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
-      guard controllers[slot].initiator?.schedule.includes(advertisement.primaryPHY) ?? false,
-        controllers[slot].canFollow(advertisement),
+      guard controllers[slot].initiatesFor(advertisement),
         let request = controllers[slot].connectRequest(for: advertisement, &context)
       else { continue }
       if connect(slot, to: advertisement, from: request.ownAddress, request.parameters) { return }

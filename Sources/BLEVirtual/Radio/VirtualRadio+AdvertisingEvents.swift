@@ -7,7 +7,7 @@ extension VirtualRadio {
   mutating func beginAdvertisingEvent(_ advertisement: Advertisement) {
     let isReceived = controllers.indices.contains {
       $0 != advertisement.sender && controllers[$0].isAttached
-        && (controllers[$0].scanner.isListening || controllers[$0].initiator != nil)
+        && (controllers[$0].scanner.isListening || controllers[$0].initiator.request != nil)
     }
     guard isReceived, let event = AdvertisingEvent(advertisement, at: context.now) else { return }
     keep(event, of: advertisement)
@@ -45,7 +45,7 @@ extension VirtualRadio {
     case .scanResponse(let response, let scanner):
       if let slot = slot(of: scanner) { _ = controllers[slot].receiveAdvertisement(response, &context) }
     case .connectRequest(let request):
-      if let slot = slot(of: request.initiator), controllers[slot].initiator != nil,
+      if let slot = slot(of: request.initiator), controllers[slot].initiator.request != nil,
         connect(slot, to: advertisement, from: request.ownAddress, request.parameters)
       {
         return
