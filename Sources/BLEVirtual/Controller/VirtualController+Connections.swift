@@ -83,11 +83,7 @@ extension VirtualController {
       handle: handle, role: role, peerAddress: known, localResolvableAddress: isPrivate ? ownAddress.octets : nil,
       peerResolvableAddress: resolved == nil ? nil : peerAddress.octets, timing: timing
     ).send(to: host, &context)
-    if role == .peripheral, let index = setIndex(advertisement.handle) {
-      let set = advertisingSets[index]
-      advertisingSets[index].running = nil
-      reportTermination(of: set, status: .success, link: handle, eventsDone: set.running?.eventsDone ?? 0, &context)
-    }
+    if role == .peripheral { advertising.connected(advertisement.handle, on: handle, host, &context) }
     if features.contains(.channelSelectionAlgorithm2) {
       host.send(
         HCI.LEChannelSelectionAlgorithm {

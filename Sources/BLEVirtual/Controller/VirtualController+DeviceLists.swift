@@ -71,15 +71,10 @@ extension VirtualController {
   }
 
   /// Whether the controller advertises, scans or initiates.
-  private var isBusy: Bool {
-    scanner.isOn || initiator.request != nil || advertisingSets.contains { $0.running != nil }
-  }
+  private var isBusy: Bool { scanner.isOn || initiator.request != nil || advertising.isRunning }
 
   private var isUsingAcceptList: Bool {
-    let advertises = advertisingSets.contains {
-      $0.running != nil && $0.parameters.advertisingFilterPolicy != .all
-    }
-    return advertises || scanner.isUsingAcceptList || initiator.isUsingAcceptList
+    advertising.isUsingAcceptList || scanner.isUsingAcceptList || initiator.isUsingAcceptList
   }
 
   // MARK: Addresses

@@ -28,7 +28,7 @@ struct VirtualController: Sendable {
   var addresses: OwnAddresses
   var acceptList: FilterAcceptList
   var resolvingList: ResolvingList
-  var advertisingSets: [AdvertisingSet] = []
+  var advertising: AdvertisingSets
   var scanner = Scanner()
   var initiator = Initiator()
 
@@ -50,6 +50,9 @@ struct VirtualController: Sendable {
       publicAddress: configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000))
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
     resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
+    advertising = AdvertisingSets(
+      capacity: configuration.numSupportedAdvertisingSets,
+      maximumDataLength: Int(configuration.maxAdvertisingDataLength))
     self.random = random
     let count = Int(max(1, configuration.totalNumACLDataPackets))
     buffers = Array(repeating: [], count: count)
@@ -76,7 +79,9 @@ struct VirtualController: Sendable {
     addresses = OwnAddresses(publicAddress: addresses.publicAddress)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
     resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
-    advertisingSets = []
+    advertising = AdvertisingSets(
+      capacity: configuration.numSupportedAdvertisingSets,
+      maximumDataLength: Int(configuration.maxAdvertisingDataLength))
     scanner = Scanner()
     initiator = Initiator()
     flowControl = HostFlowControl()
@@ -101,17 +106,20 @@ struct VirtualController: Sendable {
   /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
   var deadline: Instant? {
     var nearest = Instant?.nearer(scanner.deadline, faults.deadline)
-    for set in advertisingSets { nearest = .nearer(nearest, set.deadline) }
+    nearest = .nearer(nearest, advertising.deadline)
     for link in links { nearest = .nearer(nearest, link.deadline) }
     return nearest
   }
+
+  /// Ends the advertising sets whose duration is over or whose maximum number of events is reached.
+  mutating func tickAdvertising(_ context: inout RadioContext) { advertising.tick(host, &context) }
 
   /// Does everything that is due, except advertising events, which need the other controllers.
   mutating func tick(_ context: inout RadioContext) {
     performTimedFaults(&context)
     scanner.tick(host, &context)
     tickLinks(&context)
-    tickAdvertisingTimeouts(&context)
+    advertising.tick(host, &context)
   }
 
   private mutating func performTimedFaults(_ context: inout RadioContext) {

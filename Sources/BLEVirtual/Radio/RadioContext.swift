@@ -76,11 +76,11 @@ extension VirtualRadio {
   /// Runs the advertising events that are due in one controller.
   mutating func advertise(from slot: Int) {
     runAdvertisingEvents(of: slot)
-    for set in controllers[slot].setsDue(at: context.now) {
-      guard let advertisement = controllers[slot].advertise(set, &context) else { continue }
+    for handle in controllers[slot].advertising.handlesDue(at: context.now) {
+      guard let advertisement = controllers[slot].advertise(handle, &context) else { continue }
       if context.pacing == .airtime { beginAdvertisingEvent(advertisement) } else { broadcast(advertisement) }
     }
-    controllers[slot].tickAdvertisingTimeouts(&context)
+    controllers[slot].tickAdvertising(&context)
   }
 
   /// Delivers the advertisement to every scanner, then to the initiators until one connects.

@@ -16,8 +16,7 @@ extension VirtualRadio {
 
   /// Does everything that is due in the advertising events of one controller.
   mutating func runAdvertisingEvents(of slot: Int) {
-    let due = controllers[slot].advertisingSets.compactMap(\.running?.event).filter { $0.end <= context.now }
-    for event in due { finishPackets(event) }
+    for event in controllers[slot].advertising.eventsDue(at: context.now) { finishPackets(event) }
   }
 
   /// Ends a stage of the event: its packets have been received.
@@ -107,13 +106,11 @@ extension VirtualRadio {
   }
 
   private func event(of advertisement: Advertisement) -> AdvertisingEvent? {
-    let controller = controllers[advertisement.sender]
-    return controller.setIndex(advertisement.handle).flatMap { controller.advertisingSets[$0].running?.event }
+    controllers[advertisement.sender].advertising.event(of: advertisement.handle)
   }
 
   private mutating func keep(_ event: AdvertisingEvent?, of advertisement: Advertisement) {
-    guard let index = controllers[advertisement.sender].setIndex(advertisement.handle) else { return }
-    controllers[advertisement.sender].advertisingSets[index].running?.event = event
+    controllers[advertisement.sender].advertising.setEvent(event, of: advertisement.handle)
   }
 
   private mutating func end(_ advertisement: Advertisement) { keep(nil, of: advertisement) }
