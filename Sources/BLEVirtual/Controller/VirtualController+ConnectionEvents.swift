@@ -16,7 +16,7 @@ extension VirtualController {
       return LinkLayerPacket(content: .control(pdu), airtime: airtime, hasMoreData: hasMoreData)
     }
     guard mayData, let first = link.waiting.first else { return nil }
-    let rest = max(0, buffers[first.buffer].count - link.sentOctets)
+    let rest = max(0, buffers.length(of: first.buffer) - link.sentOctets)
     let count = min(rest, greatestDataPayload(of: link))
     let isLast = count == rest
     return LinkLayerPacket(
@@ -59,7 +59,7 @@ extension VirtualController {
       guard !links[index].waiting.isEmpty else { return }
       let completed = links[index].waiting.removeFirst()
       links[index].sentOctets = 0
-      freeBuffers.append(completed.buffer)
+      buffers.release(completed.buffer)
       host.sendCompleted(on: links[index].handle, &context)
     default: break
     }

@@ -114,8 +114,8 @@ extension VirtualController {
   /// free after Disconnection Complete (Vol 4, Part E, 4.3).
   mutating func removeLink(_ index: Int, _ context: inout RadioContext) {
     context.connections.leave(links[index].id)
-    for waiting in links[index].waiting { freeBuffers.append(waiting.buffer) }
-    flowControl.usedBuffers -= links[index].heldByHost
+    for waiting in links[index].waiting { buffers.release(waiting.buffer) }
+    flowControl.linkEnded(links[index].handle)
     links.remove(at: index)
   }
 

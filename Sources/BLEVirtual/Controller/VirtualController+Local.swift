@@ -54,6 +54,37 @@ extension VirtualController {
     }
   }
 
+  /// The commands of controller to host flow control (Vol 4, Part E, 7.3.38 to 7.3.40).
+  private mutating func performFlowControlCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .setControllerToHostFlowControl:
+      answerStatus(packet, of: HCI.SetControllerToHostFlowControl.self, &context) { me, command, _ in
+        me.flowControl.setEnable(command, hasLinks: !me.links.isEmpty)
+      }
+    case .hostBufferSize:
+      answerStatus(packet, of: HCI.HostBufferSize.self, &context) { me, command, _ in
+        me.flowControl.setBufferSize(command, hasLinks: !me.links.isEmpty)
+      }
+    default:
+      // Only an error is answered.
+      guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
+        return host.refuse(
+          packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
+      }
+      flowControl.complete(command)
+      sendReadyForData(&context)
+    }
+  }
+
+  /// Lets the peers send again the PDUs for which the host had no buffer.
+  mutating func sendReadyForData(_ context: inout RadioContext) {
+    guard flowControl.isOn else { return }
+    for link in links {
+      context.transmissions.append(
+        .init(sender: id.slot, receiver: link.peer, link: link.id, payload: .control(.readyForData)))
+    }
+  }
+
   /// The commands that read the properties of the controller.
   private mutating func readInformation(_ packet: HCICommandPacket, _ context: inout RadioContext) {
     switch packet.opcode {
@@ -78,7 +109,7 @@ extension VirtualController {
     case .readBufferSize:
       answer(packet, as: HCI.ReadBufferSize.self, &context) { me, _, _ in
         .init {
-          $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
+          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
           $0.totalNumACLDataPackets = UInt16(clamping: me.buffers.count)
         }
       }
@@ -89,7 +120,7 @@ extension VirtualController {
       answer(packet, as: HCI.LEReadBufferSize.self, &context) { me, _, _ in
         .init {
           guard !me.configuration.sharesBuffersWithBREDR else { return }
-          $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
+          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
           $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
         }
       }
@@ -97,7 +128,7 @@ extension VirtualController {
       answer(packet, as: HCI.LEReadBufferSizeV2.self, &context) { me, _, _ in
         .init {
           guard !me.configuration.sharesBuffersWithBREDR else { return }
-          $0.aclDataPacketLength = UInt16(clamping: me.aclDataPacketLength)
+          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
           $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
         }
       }

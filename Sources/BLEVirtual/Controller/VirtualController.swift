@@ -35,9 +35,7 @@ struct VirtualController: Sendable {
   var links: [VirtualLink] = []
   var flowControl = HostFlowControl()
   private var lastHandle: UInt16 = 0x003F
-  /// The buffers for the host's ACL packets; ``freeBuffers`` lists the free ones.
-  var buffers: [[UInt8]] = []
-  var freeBuffers: [Int] = []
+  var buffers: ACLBuffers
 
   init(id: ControllerID, configuration: VirtualControllerConfiguration, random: RandomSource, attachedAt now: Instant) {
     var random = random
@@ -54,14 +52,10 @@ struct VirtualController: Sendable {
       capacity: configuration.numSupportedAdvertisingSets,
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
     self.random = random
-    let count = Int(max(1, configuration.totalNumACLDataPackets))
-    buffers = Array(repeating: [], count: count)
-    freeBuffers = Array((0..<count).reversed())
+    buffers = ACLBuffers(
+      packetLength: Int(configuration.aclDataPacketLength), count: Int(configuration.totalNumACLDataPackets))
     faults = ControllerFaults(configuration.faults, random: random)
   }
-
-  /// The greatest length of an ACL packet in octets, without the header.
-  var aclDataPacketLength: Int { Int(max(27, configuration.aclDataPacketLength)) }
 
   /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND.
   mutating func resetState(_ context: inout RadioContext) {

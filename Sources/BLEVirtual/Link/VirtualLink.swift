@@ -102,8 +102,6 @@ struct VirtualLink: Sendable {
   }
   /// The number of packets at the front of ``waiting`` that the peer's host had no buffer for.
   private var returned = 0
-  /// The number of the host's buffers that hold data of this link.
-  var heldByHost = 0
   /// The next connection event, if something waits for it.
   var nextEvent: Instant?
   /// The time at which a link that is out of range ends; nil for a link that is in range.

@@ -92,13 +92,12 @@ extension VirtualRadio {
   private mutating func pass(
     _ waiting: VirtualLink.Waiting, _ range: Range<Int>, from sender: Int, to receiver: Int, on index: Int
   ) {
-    var octets: [UInt8] = []
-    swap(&octets, &controllers[sender].buffers[waiting.buffer])
+    let octets = controllers[sender].buffers.take(waiting.buffer)
     if range.upperBound <= octets.count {
       controllers[receiver].passToHost(
         octets.span.extracting(range), isStart: waiting.isStart && range.lowerBound == 0, on: index, &context)
     }
-    swap(&octets, &controllers[sender].buffers[waiting.buffer])
+    controllers[sender].buffers.putBack(octets, into: waiting.buffer)
   }
 
   /// Receives a control PDU. It takes effect at once, except LL_TERMINATE_IND, which waits for its acknowledgement, and

@@ -38,16 +38,15 @@ extension VirtualRadio {
     let peer = end(of: transmission.link, at: receiver)
     if let own, peer != nil {
       let isBlocked = controllers[sender].links[own].isBlocked
-      if isBlocked || !controllers[receiver].hostHasRoom(for: controllers[sender].buffers[buffer].count) {
+      if isBlocked || !controllers[receiver].hostHasRoom(for: controllers[sender].buffers.length(of: buffer)) {
         controllers[sender].links[own].putBack(.init(buffer: buffer, isStart: isStart))
         return
       }
     }
-    var octets: [UInt8] = []
-    swap(&octets, &controllers[sender].buffers[buffer])
+    let octets = controllers[sender].buffers.take(buffer)
     if let peer { controllers[receiver].passToHost(octets.span, isStart: isStart, on: peer, &context) }
-    swap(&octets, &controllers[sender].buffers[buffer])
-    controllers[sender].freeBuffers.append(buffer)
+    controllers[sender].buffers.putBack(octets, into: buffer)
+    controllers[sender].buffers.release(buffer)
     if let own { controllers[sender].host.sendCompleted(on: controllers[sender].links[own].handle, &context) }
   }
 }
@@ -56,11 +55,11 @@ extension VirtualController {
   /// Checks whether the host may send the packet now, and records a complaint otherwise.
   mutating func admit(_ count: Int, isStart: Bool, on index: Int, _ context: inout RadioContext) -> Bool {
     let handle = links[index].handle
-    guard count <= aclDataPacketLength else {
+    guard count <= buffers.packetLength else {
       complaints.append(.dataTooLong(handle, count: count))
       return false
     }
-    guard !freeBuffers.isEmpty else {
+    guard buffers.hasFree else {
       complaints.append(.dataBeyondCredits(handle))
       host.send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &context)
       return false
@@ -75,9 +74,7 @@ extension VirtualController {
 
   /// Stores a packet in a buffer until it is sent.
   mutating func keep(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
-    guard let buffer = freeBuffers.popLast() else { return }
-    buffers[buffer].removeAll(keepingCapacity: true)
-    buffers[buffer].append(copying: data)
+    guard let buffer = buffers.store(data) else { return }
     links[index].waiting.append(.init(buffer: buffer, isStart: isStart))
     release(index, &context)
   }
@@ -85,10 +82,11 @@ extension VirtualController {
   /// Passes received data to the host, in fragments of the size of its buffers.
   mutating func passToHost(_ data: Span<UInt8>, isStart: Bool, on index: Int, _ context: inout RadioContext) {
     let handle = links[index].handle
-    let fragments = host.send(data, isStart: isStart, on: handle, size: hostDataPacketLength, &context)
-    if flowControl.isOn {
-      links[index].heldByHost += fragments
-      flowControl.usedBuffers += fragments
-    }
+    let size = flowControl.packetLength(limit: buffers.packetLength)
+    let fragments = host.send(data, isStart: isStart, on: handle, size: size, &context)
+    flowControl.sent(fragments, on: handle)
   }
+
+  /// Whether the host has free buffers for `count` octets.
+  func hostHasRoom(for count: Int) -> Bool { flowControl.hasRoom(for: count, limit: buffers.packetLength) }
 }
