@@ -6,6 +6,15 @@ enum AdvertisingCommandSet: Sendable { case legacy, extended }
 
 /// A command that a virtual controller can have.
 struct SupportedCommand: Sendable {
+  /// The commands that the router performs in one function.
+  enum Group: Sendable {
+    case control, information, hostFlowControl, cryptography
+    case filterAcceptList, resolvingList
+    case advertising, extendedAdvertising, scanning, initiating
+    case link, linkUpdate, linkDefaults, encryption
+  }
+
+  let group: Group
   /// The feature without which a controller does not have the command.
   let feature: HCI.LEFeatures
   /// The set of advertising commands that it belongs to.
@@ -14,53 +23,86 @@ struct SupportedCommand: Sendable {
   /// Every command that a controller can have.
   static let all: [HCIOpcode: Self] = {
     var all: [HCIOpcode: Self] = [:]
-    func add(_ opcodes: [HCIOpcode], of commandSet: AdvertisingCommandSet? = nil, for feature: HCI.LEFeatures = []) {
-      for opcode in opcodes { all[opcode] = Self(feature: feature, commandSet: commandSet) }
+    func add(
+      _ group: Group, _ opcodes: [HCIOpcode], of commandSet: AdvertisingCommandSet? = nil,
+      for feature: HCI.LEFeatures = []
+    ) {
+      for opcode in opcodes { all[opcode] = Self(group: group, feature: feature, commandSet: commandSet) }
     }
-    add([
-      .disconnect, .readRemoteVersionInformation,
-      .setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets,
-      .setEventMask, .reset, .readTransmitPowerLevel, .setEventMaskPage2, .readLEHostSupport, .writeLEHostSupport,
-      .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBufferSize,
-      .readBDADDR, .readRSSI,
-      .leSetEventMask, .leReadBufferSize, .leReadLocalSupportedFeatures, .leSetRandomAddress,
-      .leReadAdvertisingPhysicalChannelTxPower,
-      .leCreateConnectionCancel, .leReadFilterAcceptListSize, .leClearFilterAcceptList,
-      .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList, .leConnectionUpdate,
-      .leSetHostChannelClassification, .leReadChannelMap, .leReadRemoteFeatures, .leEncrypt, .leRand,
-      .leReadSupportedStates, .leReadLocalP256PublicKey, .leGenerateDHKey, .leReadBufferSizeV2, .leSetHostFeature,
-      .leReadTransmitPower, .leReadRFPathCompensation, .leWriteRFPathCompensation, .leRequestPeerSCA,
-    ])
     add(
+      .control,
       [
-        .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
-        .leSetScanParameters, .leSetScanEnable, .leCreateConnection,
-      ], of: .legacy)
+        .setEventMask, .reset, .setEventMaskPage2, .readLEHostSupport, .writeLEHostSupport, .leSetEventMask,
+        .leSetRandomAddress, .leSetHostFeature, .leReadRFPathCompensation, .leWriteRFPathCompensation,
+      ])
     add(
+      .information,
       [
-        .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData,
-        .leSetExtendedAdvertisingEnable, .leRemoveAdvertisingSet, .leClearAdvertisingSets,
-        .leSetAdvertisingSetRandomAddress, .leSetExtendedScanParameters, .leSetExtendedScanEnable,
-        .leExtendedCreateConnection,
-      ], of: .extended, for: .extendedAdvertising)
-    add([.leReadMaximumAdvertisingDataLength, .leReadNumberOfSupportedAdvertisingSets], for: .extendedAdvertising)
-    add([.leEnableEncryption, .leLongTermKeyRequestReply, .leLongTermKeyRequestNegativeReply], for: .encryption)
-    add([.readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout], for: .ping)
+        .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBufferSize,
+        .readBDADDR, .leReadBufferSize, .leReadLocalSupportedFeatures, .leReadSupportedStates, .leReadBufferSizeV2,
+        .leReadTransmitPower, .leReadAdvertisingPhysicalChannelTxPower,
+      ])
+    add(.hostFlowControl, [.setControllerToHostFlowControl, .hostBufferSize, .hostNumberOfCompletedPackets])
+    add(.cryptography, [.leEncrypt, .leRand, .leReadLocalP256PublicKey, .leGenerateDHKey])
+
     add(
-      [.leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply],
-      for: .connectionParametersRequest)
-    add(
+      .filterAcceptList,
       [
-        .leSetDataLength, .leReadSuggestedDefaultDataLength, .leWriteSuggestedDefaultDataLength,
-        .leReadMaximumDataLength,
-      ], for: .dataPacketLengthExtension)
+        .leReadFilterAcceptListSize, .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList,
+        .leRemoveDeviceFromFilterAcceptList,
+      ])
     add(
+      .resolvingList,
       [
         .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leClearResolvingList, .leReadResolvingListSize,
         .leReadPeerResolvableAddress, .leReadLocalResolvableAddress, .leSetAddressResolutionEnable,
         .leSetResolvablePrivateAddressTimeout, .leSetPrivacyMode,
       ], for: .llPrivacy)
-    add([.leReadPHY, .leSetDefaultPHY, .leSetPHY], for: .le2MPHY)
+
+    add(
+      .advertising,
+      [.leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable],
+      of: .legacy)
+    add(
+      .extendedAdvertising,
+      [
+        .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData,
+        .leSetExtendedAdvertisingEnable, .leRemoveAdvertisingSet, .leClearAdvertisingSets,
+        .leSetAdvertisingSetRandomAddress,
+      ], of: .extended, for: .extendedAdvertising)
+    add(
+      .extendedAdvertising, [.leReadMaximumAdvertisingDataLength, .leReadNumberOfSupportedAdvertisingSets],
+      for: .extendedAdvertising)
+    add(.scanning, [.leSetScanParameters, .leSetScanEnable], of: .legacy)
+    add(
+      .scanning, [.leSetExtendedScanParameters, .leSetExtendedScanEnable], of: .extended, for: .extendedAdvertising)
+    add(.initiating, [.leCreateConnection], of: .legacy)
+    add(.initiating, [.leExtendedCreateConnection], of: .extended, for: .extendedAdvertising)
+    add(.initiating, [.leCreateConnectionCancel])
+
+    add(
+      .link,
+      [
+        .disconnect, .readRemoteVersionInformation, .readTransmitPowerLevel, .readRSSI, .leReadChannelMap,
+        .leReadRemoteFeatures, .leRequestPeerSCA,
+      ])
+    add(.link, [.readAuthenticatedPayloadTimeout, .writeAuthenticatedPayloadTimeout], for: .ping)
+    add(.link, [.leReadPHY], for: .le2MPHY)
+    add(.linkUpdate, [.leConnectionUpdate])
+    add(
+      .linkUpdate, [.leRemoteConnectionParameterRequestReply, .leRemoteConnectionParameterRequestNegativeReply],
+      for: .connectionParametersRequest)
+    add(.linkUpdate, [.leSetDataLength], for: .dataPacketLengthExtension)
+    add(.linkUpdate, [.leSetPHY], for: .le2MPHY)
+    add(.linkDefaults, [.leSetHostChannelClassification])
+    add(
+      .linkDefaults,
+      [.leReadSuggestedDefaultDataLength, .leWriteSuggestedDefaultDataLength, .leReadMaximumDataLength],
+      for: .dataPacketLengthExtension)
+    add(.linkDefaults, [.leSetDefaultPHY], for: .le2MPHY)
+    add(
+      .encryption, [.leEnableEncryption, .leLongTermKeyRequestReply, .leLongTermKeyRequestNegativeReply],
+      for: .encryption)
     return all
   }()
 }

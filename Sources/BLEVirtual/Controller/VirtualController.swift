@@ -5,116 +5,1251 @@ internal import BLEWire
 /// One controller: HCI towards its host, Link Layer PDUs towards the other controllers.
 ///
 /// It performs the commands that the specification allows in its state, and rejects all others with the error of the
-/// specification. The commands are grouped by file in the order of Vol 4, Part E, 7.
+/// specification. It is a router: each command, PDU and deadline goes to the part that it concerns, with the facts about other parts
+/// that it depends on as arguments. No part names another one, and the state of each is private to it.
+///
+/// ```
+///  host ──commands, ACL data──► VirtualController ◄──Link Layer PDUs, advertisements── VirtualRadio
+///       ◄─HostInterface──────── parts ─────────────PDUs in RadioContext.transmissions─►
+/// ```
 struct VirtualController: Sendable {
   let id: ControllerID
-  var isAttached = true
-  let configuration: VirtualControllerConfiguration
-  var random: RandomSource
-  var complaints = ComplaintList()
-  var faults: ControllerFaults
+  /// Whether it is powered on.
+  private(set) var isAttached = true
+  private let configuration: VirtualControllerConfiguration
+  private var random: RandomSource
+  private var faults: ControllerFaults
+  private(set) var complaints = ComplaintList()
 
-  var host: HostInterface
-  var features: LocalFeatures
-  var power: TransmitPower
-  var keyAgreement = KeyAgreement()
-  var suggestedDataLength = DataLength.initial
-  var preferredTransmitPHYs: HCI.PHYs = [.le1M, .le2M, .leCoded]
-  var preferredReceivePHYs: HCI.PHYs = [.le1M, .le2M, .leCoded]
-  var channelClassification = VirtualLink.allChannels
+  private var host: HostInterface
+  private var features: LocalFeatures
+  private var power: TransmitPower
+  private var keyAgreement = KeyAgreement()
+
+  private var addresses: OwnAddresses
+  private var acceptList: FilterAcceptList
+  private var resolvingList: ResolvingList
+
   /// The set of advertising commands that the host uses; nil before the first of its commands.
-  var commandSet: AdvertisingCommandSet?
+  private var commandSet: AdvertisingCommandSet?
+  private var advertising: AdvertisingSets
+  private var scanner = Scanner()
+  private var initiator = Initiator()
 
-  var addresses: OwnAddresses
-  var acceptList: FilterAcceptList
-  var resolvingList: ResolvingList
-  var advertising: AdvertisingSets
-  var scanner = Scanner()
-  var initiator = Initiator()
+  private var links: LinkTable
+  private var linkDefaults = LinkDefaults()
+  private var buffers: ACLBuffers
+  private var flowControl = HostFlowControl()
 
-  var links: [VirtualLink] = []
-  var flowControl = HostFlowControl()
-  private var lastHandle: UInt16 = 0x003F
-  var buffers: ACLBuffers
-
-  init(id: ControllerID, configuration: VirtualControllerConfiguration, random: RandomSource, attachedAt now: Instant) {
+  init(id: ControllerID, configuration: VirtualControllerConfiguration, random: RandomSource) {
     var random = random
     self.id = id
+    self.configuration = configuration
+    let address = configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000)
+    self.random = random
+    faults = ControllerFaults(configuration.faults, random: random)
     host = HostInterface(of: id, commandCredits: configuration.commandCredits)
     features = LocalFeatures(configuration.features)
     power = TransmitPower(level: configuration.txPower)
-    self.configuration = configuration
-    addresses = OwnAddresses(
-      publicAddress: configuration.publicAddress ?? BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF | 0x0200_0000_0000))
+    addresses = OwnAddresses(publicAddress: address)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
     resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
     advertising = AdvertisingSets(
       capacity: configuration.numSupportedAdvertisingSets,
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
-    self.random = random
+    links = LinkTable(capacity: configuration.maximumLinks)
     buffers = ACLBuffers(
       packetLength: Int(configuration.aclDataPacketLength), count: Int(configuration.totalNumACLDataPackets))
-    faults = ControllerFaults(configuration.faults, random: random)
   }
 
-  /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND.
-  mutating func resetState(_ context: inout RadioContext) {
-    for index in links.indices { send(.silence, on: index, &context) }
+  var publicAddress: BD_ADDR { addresses.publicAddress }
+  /// The RSSI at which others receive it, in dBm.
+  var rssi: Int8 { configuration.rssi }
+
+  /// Powers the controller off: it sends nothing more.
+  mutating func powerOff(_ context: inout RadioContext) {
+    isAttached = false
+    reset(&context)
+  }
+
+  /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND. The handles of ended links
+  /// are not used again at once.
+  private mutating func reset(_ context: inout RadioContext) {
+    for index in links.indices { links[index].send(.silence, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
     host.reset()
     features = LocalFeatures(configuration.features)
     power = TransmitPower(level: configuration.txPower)
     keyAgreement = KeyAgreement()
-    suggestedDataLength = .initial
-    preferredTransmitPHYs = [.le1M, .le2M, .leCoded]
-    preferredReceivePHYs = [.le1M, .le2M, .leCoded]
-    channelClassification = VirtualLink.allChannels
-    commandSet = nil
     addresses = OwnAddresses(publicAddress: addresses.publicAddress)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
     resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
+    commandSet = nil
     advertising = AdvertisingSets(
       capacity: configuration.numSupportedAdvertisingSets,
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
     scanner = Scanner()
     initiator = Initiator()
+    linkDefaults = LinkDefaults()
     flowControl = HostFlowControl()
   }
-
-  var maximumLinks: Int { min(configuration.maximumLinks, Int(ConnectionHandle.greatest.rawValue)) }
-
-  /// A handle that no link has. Recently used handles come last, so that the use of an old handle is an error.
-  mutating func newHandle() -> ConnectionHandle? {
-    for _ in 0...UInt16(0x0EFF) {
-      lastHandle = lastHandle >= ConnectionHandle.greatest.rawValue ? 0x0001 : lastHandle + 1
-      let handle = ConnectionHandle(rawValue: lastHandle)
-      if !links.contains(where: { $0.handle == handle }) { return handle }
-    }
-    return nil
-  }
-
-  mutating func setFaults(_ faults: [VirtualFault]) { self.faults.replace(with: faults, random: random) }
 
   // MARK: Time
 
   /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
   var deadline: Instant? {
-    var nearest = Instant?.nearer(scanner.deadline, faults.deadline)
-    nearest = .nearer(nearest, advertising.deadline)
-    for link in links { nearest = .nearer(nearest, link.deadline) }
-    return nearest
+    let nearest = Instant?.nearer(scanner.deadline, faults.deadline)
+    return .nearer(.nearer(nearest, advertising.deadline), links.deadline)
   }
-
-  /// Ends the advertising sets whose duration is over or whose maximum number of events is reached.
-  mutating func tickAdvertising(_ context: inout RadioContext) { advertising.tick(host, &context) }
 
   /// Does everything that is due, except advertising events, which need the other controllers.
   mutating func tick(_ context: inout RadioContext) {
     performTimedFaults(&context)
     scanner.tick(host, &context)
-    tickLinks(&context)
+    for index in links.indices.reversed() {
+      if let reason = links[index].expiry(at: context.now) {
+        close(index, reason, &context)
+      } else {
+        links[index].runEvent(&context)
+      }
+    }
     advertising.tick(host, &context)
   }
+}
+
+// MARK: - Packets of the host
+
+extension VirtualController {
+  /// Receives an H4 packet from the host, except ACL data.
+  mutating func receive(_ octets: Bytes, _ context: inout RadioContext) {
+    guard let packet = try? HCIPacket(decoding: octets), case .command(let command) = packet else {
+      return complain(.malformedPacket(firstOctet: octets.first))
+    }
+    switch faults.answer(to: command.opcode, &random) {
+    case nil: perform(command, &context)
+    case .silence: break
+    case .octets(let octets): host.send(octets: octets, &context)
+    case .refusal(let status): host.refuse(command.opcode, status, &context)
+    case .twice:
+      let first = context.output.count
+      perform(command, &context)
+      if first < context.output.count { host.send(octets: context.output[first], &context) }
+    }
+  }
+
+  mutating func complain(_ complaint: Complaint) { complaints.append(complaint) }
+
+  /// Performs a command. One that the controller does not have gets Unknown HCI Command, and one of the other set of advertising
+  /// commands Command Disallowed.
+  private mutating func perform(_ command: HCICommandPacket, _ context: inout RadioContext) {
+    guard let supported = SupportedCommand.all[command.opcode], features.supports(supported) else {
+      return host.refuse(command.opcode, .unknownCommand, &context)
+    }
+    if let wanted = supported.commandSet {
+      guard commandSet ?? wanted == wanted else { return host.refuse(command.opcode, .commandDisallowed, &context) }
+      commandSet = wanted
+    }
+    switch supported.group {
+    case .control: performControlCommand(command, &context)
+    case .information: performInformationCommand(command, &context)
+    case .hostFlowControl: performFlowControlCommand(command, &context)
+    case .cryptography: performCryptographicCommand(command, &context)
+    case .filterAcceptList: performAcceptListCommand(command, &context)
+    case .resolvingList: performResolvingListCommand(command, &context)
+    case .advertising: performAdvertisingCommand(command, &context)
+    case .extendedAdvertising: performExtendedAdvertisingCommand(command, &context)
+    case .scanning: performScanCommand(command, &context)
+    case .initiating: performInitiatingCommand(command, &context)
+    case .link: performLinkCommand(command, &context)
+    case .linkUpdate: performLinkUpdateCommand(command, &context)
+    case .linkDefaults: performLinkDefaultsCommand(command, &context)
+    case .encryption: performEncryptionCommand(command, &context)
+    }
+  }
+
+  /// Decodes the parameters, performs the command with `perform`, sends the answer, and calls `then` after a success.
+  ///
+  /// Too few or too many octets, and values that the decoder rejects, give Invalid HCI Command Parameters.
+  private mutating func answer<Command: HCICommand>(
+    _ packet: HCICommandPacket, as type: Command.Type, _ context: inout RadioContext,
+    _ perform: (inout Self, Command, inout RadioContext) -> Command.Response,
+    then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
+  ) {
+    guard let command = try? Command(decoding: packet.parameters) else {
+      return host.refuse(packet.opcode, .invalidCommandParameters, &context)
+    }
+    let response = perform(&self, command, &context)
+    if Command.isAnsweredByStatus {
+      host.sendStatus(packet.opcode, response.status, &context)
+    } else {
+      host.complete(packet.opcode, response, &context)
+    }
+    if response.status.isSuccess { then?(&self, command, &context) }
+  }
+
+  /// Performs a command whose answer depends on its status alone.
+  private mutating func answerStatus<Command: HCICommand>(
+    _ packet: HCICommandPacket, of type: Command.Type, _ context: inout RadioContext,
+    _ perform: (inout Self, Command, inout RadioContext) -> HCIErrorCode,
+    then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
+  ) {
+    answer(packet, as: type, &context) { me, command, context in
+      var response = Command.Response()
+      response.status = perform(&me, command, &context)
+      return response
+    } then: { me, command, context in
+      then?(&me, command, &context)
+    }
+  }
+
+  /// Answers a command that is in ``SupportedCommand/all`` and has no case in its group. There is none.
+  private func answerUnknown(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    host.refuse(packet.opcode, .unknownCommand, &context)
+  }
+}
+
+// MARK: - The controller by itself (Vol 4, Part E, 7.3, 7.4 and 7.8)
+
+extension VirtualController {
+  private mutating func performControlCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .setEventMask:
+      answerStatus(packet, of: HCI.SetEventMask.self, &context) { me, command, _ in
+        me.host.setEventMask(command.eventMask)
+        return .success
+      }
+    case .setEventMaskPage2:
+      answerStatus(packet, of: HCI.SetEventMaskPage2.self, &context) { me, command, _ in
+        me.host.setEventMaskPage2(command.eventMask)
+        return .success
+      }
+    case .leSetEventMask:
+      answerStatus(packet, of: HCI.LESetEventMask.self, &context) { me, command, _ in
+        me.host.setLEEventMask(command.eventMask)
+        return .success
+      }
+    case .reset:
+      answerStatus(packet, of: HCI.Reset.self, &context) { me, _, context in
+        me.reset(&context)
+        return .success
+      }
+    case .readLEHostSupport:
+      answer(packet, as: HCI.ReadLEHostSupport.self, &context) { me, _, _ in
+        .init { $0.leSupportedHost = me.features.isLESupportedByHost }
+      }
+    case .writeLEHostSupport:
+      answerStatus(packet, of: HCI.WriteLEHostSupport.self, &context) { me, command, _ in
+        me.features.setLESupportedByHost(command.leSupportedHost)
+        return .success
+      }
+    case .leSetHostFeature:
+      answerStatus(packet, of: HCI.LESetHostFeature.self, &context) { me, command, _ in
+        me.features.setHostFeature(command, hasLinks: !me.links.isEmpty)
+      }
+    case .leReadRFPathCompensation:
+      answer(packet, as: HCI.LEReadRFPathCompensation.self, &context) { me, _, _ in me.power.pathCompensationResponse }
+    case .leWriteRFPathCompensation:
+      answerStatus(packet, of: HCI.LEWriteRFPathCompensation.self, &context) { me, command, _ in
+        me.power.setPathCompensation(command)
+      }
+    case .leSetRandomAddress:
+      answerStatus(packet, of: HCI.LESetRandomAddress.self, &context) { me, command, _ in
+        let isInUse = me.advertising.isLegacyRunning || me.scanner.isOn || me.initiator.request != nil
+        return me.addresses.setRandom(command.randomAddress, isInUse: isInUse)
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performInformationCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .readLocalVersionInformation:
+      answer(packet, as: HCI.ReadLocalVersionInformation.self, &context) { me, _, _ in
+        .init {
+          $0.hciVersion = me.configuration.version
+          $0.hciSubversion = me.configuration.subversion
+          $0.lmpVersion = me.configuration.version
+          $0.companyIdentifier = me.configuration.companyIdentifier
+          $0.lmpSubversion = me.configuration.subversion
+        }
+      }
+    case .readLocalSupportedCommands:
+      answer(packet, as: HCI.ReadLocalSupportedCommands.self, &context) { me, _, _ in
+        .init { $0.supportedCommands = me.features.supportedCommands }
+      }
+    case .readLocalSupportedFeatures:
+      answer(packet, as: HCI.ReadLocalSupportedFeatures.self, &context) { _, _, _ in
+        .init { $0.features = [.brEDRNotSupported, .leSupported] }
+      }
+    case .readBufferSize:
+      answer(packet, as: HCI.ReadBufferSize.self, &context) { me, _, _ in
+        .init {
+          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
+          $0.totalNumACLDataPackets = UInt16(clamping: me.buffers.count)
+        }
+      }
+    case .readBDADDR:
+      answer(packet, as: HCI.ReadBDADDR.self, &context) { me, _, _ in .init { $0.address = me.publicAddress } }
+    case .leReadBufferSize:
+      answer(packet, as: HCI.LEReadBufferSize.self, &context) { me, _, _ in
+        .init {
+          guard !me.configuration.sharesBuffersWithBREDR else { return }
+          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
+          $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
+        }
+      }
+    case .leReadBufferSizeV2:
+      answer(packet, as: HCI.LEReadBufferSizeV2.self, &context) { me, _, _ in
+        .init {
+          guard !me.configuration.sharesBuffersWithBREDR else { return }
+          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
+          $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
+        }
+      }
+    case .leReadLocalSupportedFeatures:
+      answer(packet, as: HCI.LEReadLocalSupportedFeatures.self, &context) { me, _, _ in
+        .init { $0.features = me.features.all }
+      }
+    case .leReadSupportedStates:
+      answer(packet, as: HCI.LEReadSupportedStates.self, &context) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } }
+    case .leReadTransmitPower:
+      answer(packet, as: HCI.LEReadTransmitPower.self, &context) { me, _, _ in
+        .init {
+          $0.minTXPower = me.power.range.lowerBound
+          $0.maxTXPower = me.power.range.upperBound
+        }
+      }
+    case .leReadAdvertisingPhysicalChannelTxPower:
+      answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &context) { me, _, _ in
+        .init { $0.txPowerLevel = me.power.level }
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performFlowControlCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .setControllerToHostFlowControl:
+      answerStatus(packet, of: HCI.SetControllerToHostFlowControl.self, &context) { me, command, _ in
+        me.flowControl.setEnable(command, hasLinks: !me.links.isEmpty)
+      }
+    case .hostBufferSize:
+      answerStatus(packet, of: HCI.HostBufferSize.self, &context) { me, command, _ in
+        me.flowControl.setBufferSize(command, hasLinks: !me.links.isEmpty)
+      }
+    case .hostNumberOfCompletedPackets:
+      // Only an error is answered.
+      guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
+        return host.refuse(
+          packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
+      }
+      flowControl.complete(command)
+      sendReadyForData(&context)
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performCryptographicCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leEncrypt:
+      answer(packet, as: HCI.LEEncrypt.self, &context) { _, command, context in
+        let result = try? context.cryptography.encrypt(command.plaintextData, key: command.key)
+        return .init {
+          $0.status = result == nil ? .hardwareFailure : .success
+          $0.encryptedData = result ?? 0
+        }
+      }
+    case .leRand:
+      answer(packet, as: HCI.LERand.self, &context) { me, _, _ in .init { $0.randomNumber = me.random.next() } }
+    case .leReadLocalP256PublicKey:
+      answerStatus(packet, of: HCI.LEReadLocalP256PublicKey.self, &context) { _, _, _ in
+        .success
+      } then: { me, _, context in
+        me.host.send(me.keyAgreement.generateKeyPair(from: &me.random, context.cryptography), &context)
+      }
+    case .leGenerateDHKey:
+      answerStatus(packet, of: HCI.LEGenerateDHKey.self, &context) { me, _, _ in
+        me.keyAgreement.hasKeyPair ? .success : .commandDisallowed
+      } then: { me, command, context in
+        me.host.send(me.keyAgreement.generateDHKey(command, context.cryptography), &context)
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+}
+
+// MARK: - Addresses and device lists (Vol 4, Part E, 7.8.14 to 7.8.17, 7.8.38 to 7.8.45 and 7.8.77)
+
+extension VirtualController {
+  private mutating func performAcceptListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    let isInUse = advertising.isUsingAcceptList || scanner.isUsingAcceptList || initiator.isUsingAcceptList
+    switch packet.opcode {
+    case .leReadFilterAcceptListSize:
+      answer(packet, as: HCI.LEReadFilterAcceptListSize.self, &context) { me, _, _ in
+        .init { $0.filterAcceptListSize = me.acceptList.capacity }
+      }
+    case .leClearFilterAcceptList:
+      answerStatus(packet, of: HCI.LEClearFilterAcceptList.self, &context) { me, _, _ in
+        me.acceptList.clear(isInUse: isInUse)
+      }
+    case .leAddDeviceToFilterAcceptList:
+      answerStatus(packet, of: HCI.LEAddDeviceToFilterAcceptList.self, &context) { me, command, _ in
+        me.acceptList.add(command.address, isInUse: isInUse)
+      }
+    case .leRemoveDeviceFromFilterAcceptList:
+      answerStatus(packet, of: HCI.LERemoveDeviceFromFilterAcceptList.self, &context) { me, command, _ in
+        me.acceptList.remove(command.address, isInUse: isInUse)
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performResolvingListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    let isBusy = advertising.isRunning || scanner.isOn || initiator.request != nil
+    switch packet.opcode {
+    case .leReadResolvingListSize:
+      answer(packet, as: HCI.LEReadResolvingListSize.self, &context) { me, _, _ in
+        .init { $0.resolvingListSize = me.resolvingList.capacity }
+      }
+    case .leAddDeviceToResolvingList:
+      answerStatus(packet, of: HCI.LEAddDeviceToResolvingList.self, &context) { me, command, _ in
+        me.resolvingList.add(command, isBusy: isBusy)
+      }
+    case .leRemoveDeviceFromResolvingList:
+      answerStatus(packet, of: HCI.LERemoveDeviceFromResolvingList.self, &context) { me, command, _ in
+        me.resolvingList.remove(command.peerIdentityAddress, isBusy: isBusy)
+      }
+    case .leClearResolvingList:
+      answerStatus(packet, of: HCI.LEClearResolvingList.self, &context) { me, _, _ in
+        me.resolvingList.clear(isBusy: isBusy)
+      }
+    case .leSetPrivacyMode:
+      answerStatus(packet, of: HCI.LESetPrivacyMode.self, &context) { me, command, _ in
+        me.resolvingList.setPrivacyMode(command, isBusy: isBusy)
+      }
+    case .leSetAddressResolutionEnable:
+      answerStatus(packet, of: HCI.LESetAddressResolutionEnable.self, &context) { me, command, _ in
+        me.resolvingList.setResolutionEnabled(command.addressResolutionEnable, isBusy: isBusy)
+      }
+    case .leSetResolvablePrivateAddressTimeout:
+      answerStatus(packet, of: HCI.LESetResolvablePrivateAddressTimeout.self, &context) { me, command, _ in
+        me.resolvingList.setTimeout(command.rpaTimeout)
+      }
+    case .leReadPeerResolvableAddress:
+      answer(packet, as: HCI.LEReadPeerResolvableAddress.self, &context) { me, command, _ in
+        let address = me.resolvingList.peerAddress(of: command.peerIdentityAddress)
+        return .init {
+          $0.status = address == nil ? .unknownConnectionIdentifier : .success
+          $0.peerResolvableAddress = address ?? BD_ADDR()
+        }
+      }
+    case .leReadLocalResolvableAddress:
+      answer(packet, as: HCI.LEReadLocalResolvableAddress.self, &context) { me, command, _ in
+        let address = me.resolvingList.localAddress(of: command.peerIdentityAddress)
+        return .init {
+          $0.status = address == nil ? .unknownConnectionIdentifier : .success
+          $0.localResolvableAddress = address ?? BD_ADDR()
+        }
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  /// The controller's address for an activity; nil for a random address that the host has not set.
+  private mutating func ownAddress(for request: OwnAddressRequest, _ context: RadioContext) -> DeviceAddress? {
+    if request.isResolvable, let peer = request.peer,
+      let address = resolvingList.localAddress(for: peer, now: context.now, &random, context.cryptography)
+    {
+      return address
+    }
+    return addresses.address(for: request)
+  }
+
+  private func identifySender(of advertisement: Advertisement, _ context: RadioContext) -> AdvertiserIdentity {
+    let target = advertisement.target
+    let isForAnother =
+      advertisement.properties.contains(.directed)
+      && !(addresses.contains(target) || resolvingList.isLocal(target, context.cryptography))
+    guard let address = advertisement.address else {
+      return .init(address: nil, isRejected: false, isInAcceptList: false, isForAnother: isForAnother)
+    }
+    let resolved = resolvingList.resolve(address, context.cryptography)
+    return .init(
+      address: resolved ?? address, isRejected: resolved == nil && resolvingList.rejects(address),
+      isInAcceptList: acceptList.contains((resolved ?? address).identity), isForAnother: isForAnother)
+  }
+}
+
+// MARK: - Advertising (Vol 4, Part E, 7.8.5 to 7.8.9 and 7.8.52 to 7.8.60)
+
+extension VirtualController {
+  private mutating func performAdvertisingCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leSetAdvertisingParameters:
+      answerStatus(packet, of: HCI.LESetAdvertisingParameters.self, &context) { me, command, _ in
+        me.advertising.setParameters(command)
+      }
+    case .leSetAdvertisingData:
+      answerStatus(packet, of: HCI.LESetAdvertisingData.self, &context) { me, command, _ in
+        me.advertising.setData(command)
+        return .success
+      }
+    case .leSetScanResponseData:
+      answerStatus(packet, of: HCI.LESetScanResponseData.self, &context) { me, command, _ in
+        me.advertising.setScanResponse(command)
+        return .success
+      }
+    case .leSetAdvertisingEnable:
+      answerStatus(packet, of: HCI.LESetAdvertisingEnable.self, &context) { me, command, context in
+        guard command.advertisingEnable else {
+          me.advertising.disableLegacy()
+          return .success
+        }
+        let request = me.advertising.legacyOwnAddress(random: me.addresses.random)
+        let address = me.ownAddress(for: request, context)
+        return me.advertising.enableLegacy(
+          from: address, mayConnect: me.links.hasRoom, now: context.now, &me.random)
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performExtendedAdvertisingCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leReadMaximumAdvertisingDataLength:
+      answer(packet, as: HCI.LEReadMaximumAdvertisingDataLength.self, &context) { me, _, _ in
+        .init { $0.maxAdvertisingDataLength = UInt16(clamping: me.advertising.maximumDataLength) }
+      }
+    case .leReadNumberOfSupportedAdvertisingSets:
+      answer(packet, as: HCI.LEReadNumberOfSupportedAdvertisingSets.self, &context) { me, _, _ in
+        .init { $0.numSupportedAdvertisingSets = me.advertising.capacity }
+      }
+    case .leSetAdvertisingSetRandomAddress:
+      answerStatus(packet, of: HCI.LESetAdvertisingSetRandomAddress.self, &context) { me, command, _ in
+        me.advertising.setRandomAddress(command)
+      }
+    case .leSetExtendedAdvertisingParameters:
+      answer(packet, as: HCI.LESetExtendedAdvertisingParameters.self, &context) { me, command, _ in
+        let status = me.advertising.setParameters(command, phys: me.features.linkLayer.phys)
+        return .init {
+          $0.status = status
+          $0.selectedTXPower = me.power.selected(for: command.advertisingTXPower)
+        }
+      }
+    case .leSetExtendedAdvertisingData:
+      answerStatus(packet, of: HCI.LESetExtendedAdvertisingData.self, &context) { me, command, _ in
+        me.advertising.setData(command)
+      }
+    case .leSetExtendedScanResponseData:
+      answerStatus(packet, of: HCI.LESetExtendedScanResponseData.self, &context) { me, command, _ in
+        me.advertising.setScanResponse(command)
+      }
+    case .leSetExtendedAdvertisingEnable:
+      answerStatus(packet, of: HCI.LESetExtendedAdvertisingEnable.self, &context) { me, command, context in
+        me.setAdvertisingEnable(command, context)
+      }
+    case .leRemoveAdvertisingSet:
+      answerStatus(packet, of: HCI.LERemoveAdvertisingSet.self, &context) { me, command, _ in
+        me.advertising.remove(command.advertisingHandle)
+      }
+    case .leClearAdvertisingSets:
+      answerStatus(packet, of: HCI.LEClearAdvertisingSets.self, &context) { me, _, _ in me.advertising.clear() }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  /// Performs LE Set Extended Advertising Enable for all sets of the command, or for none (Vol 4, Part E, 7.8.56).
+  private mutating func setAdvertisingEnable(
+    _ command: HCI.LESetExtendedAdvertisingEnable, _ context: RadioContext
+  ) -> HCIErrorCode {
+    if let refusal = advertising.refusal(of: command) { return refusal }
+    var starts: [AdvertisingSets.Start] = []
+    for wanted in command.sets {
+      if let refusal = advertising.refusal(of: wanted, isEnabled: command.enable, mayConnect: links.hasRoom) {
+        return refusal
+      }
+      guard command.enable else { continue }
+      guard let request = advertising.ownAddress(of: wanted.advertisingHandle, random: addresses.random),
+        let address = ownAddress(for: request, context),
+        let start = advertising.start(of: wanted, from: address, now: context.now, &random)
+      else { return .invalidCommandParameters }
+      starts.append(start)
+    }
+    if command.enable { advertising.enable(starts) } else { advertising.disable(command.sets) }
+    return .success
+  }
+
+  // MARK: Advertising events
+
+  /// The handles of the advertising sets whose event is due.
+  func advertisingSetsDue(at now: Instant) -> [UInt8?] { advertising.handlesDue(at: now) }
+
+  /// Begins an advertising event of a set, plans the next one, and returns the advertisement.
+  mutating func beginAdvertisingEvent(of handle: UInt8?, _ context: RadioContext) -> Advertisement? {
+    let request = advertising.renewedAddress(of: handle, random: addresses.random)
+    let address = request.flatMap { ownAddress(for: $0, context) }
+    return advertising.beginEvent(
+      of: handle, from: address, .init(slot: id.slot, txPower: power.level, rssi: rssi), now: context.now, &random)
+  }
+
+  /// Ends the advertising sets whose duration is over or whose maximum number of events is reached.
+  mutating func tickAdvertising(_ context: inout RadioContext) { advertising.tick(host, &context) }
+
+  /// The advertising event of a set that is in progress, with airtime.
+  func advertisingEvent(of handle: UInt8?) -> AdvertisingEvent? { advertising.event(of: handle) }
+
+  mutating func setAdvertisingEvent(_ event: AdvertisingEvent?, of handle: UInt8?) {
+    advertising.setEvent(event, of: handle)
+  }
+
+  /// The advertising events with a packet that has ended, with airtime.
+  func advertisingEventsDue(at now: Instant) -> [AdvertisingEvent] { advertising.eventsDue(at: now) }
+
+  /// Draws one of several requests for the packet that a set has sent; replaces the backoff procedure.
+  mutating func chooseRequest(of count: Int) -> Int { count == 1 ? 0 : Int.random(in: 0..<count, using: &random) }
+
+  /// The answer of a set to a scan request from `scanner`; nil if the filter policy rejects the request.
+  mutating func answerScanRequest(
+    for advertisement: Advertisement, from scanner: DeviceAddress, _ context: inout RadioContext
+  ) -> Advertisement? {
+    let identity = resolvingList.resolve(scanner, context.cryptography) ?? scanner
+    return advertising.respond(
+      to: identity, isInAcceptList: acceptList.contains(identity.identity), for: advertisement, host, &context)
+  }
+
+  /// Whether a set accepts a connection from `initiator`.
+  func acceptsConnection(
+    for advertisement: Advertisement, from initiator: DeviceAddress, _ context: RadioContext
+  ) -> Bool {
+    let resolved = resolvingList.resolve(initiator, context.cryptography)
+    let identity = (resolved ?? initiator).identity
+    return links.hasRoom && (resolved != nil || !resolvingList.rejects(initiator))
+      && !links.contains(identity, as: .peripheral)
+      && advertising.accepts(identity, isInAcceptList: acceptList.contains(identity), on: advertisement.handle)
+  }
+}
+
+// MARK: - Scanning and initiating (Vol 4, Part E, 7.8.10 to 7.8.13 and 7.8.64 to 7.8.66)
+
+extension VirtualController {
+  private mutating func performScanCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    let hasRandomAddress = addresses.random != nil
+    switch packet.opcode {
+    case .leSetScanParameters:
+      answerStatus(packet, of: HCI.LESetScanParameters.self, &context) { me, command, _ in
+        me.scanner.setParameters(command)
+      }
+    case .leSetScanEnable:
+      answerStatus(packet, of: HCI.LESetScanEnable.self, &context) { me, command, context in
+        me.scanner.setEnable(command, hasRandomAddress: hasRandomAddress, now: context.now)
+      }
+    case .leSetExtendedScanParameters:
+      answerStatus(packet, of: HCI.LESetExtendedScanParameters.self, &context) { me, command, _ in
+        me.scanner.setParameters(command, phys: me.features.linkLayer.phys)
+      }
+    case .leSetExtendedScanEnable:
+      answerStatus(packet, of: HCI.LESetExtendedScanEnable.self, &context) { me, command, context in
+        me.scanner.setEnable(command, hasRandomAddress: hasRandomAddress, now: context.now)
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performInitiatingCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leCreateConnection:
+      answerStatus(packet, of: HCI.LECreateConnection.self, &context) { me, command, context in
+        me.initiate(.init(command, now: context.now), context)
+      }
+    case .leExtendedCreateConnection:
+      answerStatus(packet, of: HCI.LEExtendedCreateConnection.self, &context) { me, command, context in
+        Initiator.Request.refusal(of: command) ?? me.initiate(.init(command, now: context.now), context)
+      }
+    case .leCreateConnectionCancel:
+      answerStatus(packet, of: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
+        me.initiator.request == nil ? .commandDisallowed : .success
+      } then: { me, _, context in
+        me.initiator.cancel(me.host, &context)
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func initiate(_ request: Initiator.Request, _ context: RadioContext) -> HCIErrorCode {
+    if let refusal = initiator.refusal(of: request) { return refusal }
+    guard ownAddress(for: request.ownAddress(random: addresses.random, for: request.peerAddress), context) != nil else {
+      return .invalidCommandParameters
+    }
+    guard links.hasRoom else { return .connectionLimitExceeded }
+    if request.filterPolicy == .peerAddress, links.contains(request.peerAddress) { return .connectionAlreadyExists }
+    initiator.begin(request)
+    return .success
+  }
+
+  // MARK: Advertisements of other controllers
+
+  var isScanning: Bool { scanner.isListening }
+  var isInitiating: Bool { initiator.request != nil }
+
+  /// Whether the scanner may receive an advertisement: it listens on the PHY of its primary channels, and the controller has the PHY of
+  /// the auxiliary packet.
+  func scans(for advertisement: Advertisement) -> Bool {
+    scanner.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
+  }
+
+  /// Whether the initiator may receive an advertisement, as ``scans(for:)``.
+  func initiates(for advertisement: Advertisement) -> Bool {
+    initiator.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
+  }
+
+  /// Whether the controller can receive the auxiliary packet of an advertisement, if it has one.
+  func canFollow(_ advertisement: Advertisement) -> Bool {
+    !advertisement.hasAuxiliaryPacket || features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [advertisement.linkPHY]))
+  }
+
+  /// Whether the scanner or the initiator receives the current packet of an advertising event on a primary channel, with airtime.
+  func receives(_ event: AdvertisingEvent, on channel: Int) -> Bool {
+    scanner.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
+      || initiator.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
+  }
+
+  /// Receives an advertisement or a scan response.
+  ///
+  /// - Returns: the own address of a scan request; nil if the scanner sends none.
+  mutating func receiveAdvertisement(_ advertisement: Advertisement, _ context: inout RadioContext) -> DeviceAddress? {
+    guard scanner.receives(advertisement), !faults.losesReport(&random) else { return nil }
+    let sender = identifySender(of: advertisement, context)
+    guard scanner.receive(advertisement, from: sender, lengthOfChains: faults.lengthOfChains, host, &context) else {
+      return nil
+    }
+    let request = OwnAddressRequest(
+      type: scanner.ownAddressType, random: addresses.random, peer: sender.address?.identity)
+    return ownAddress(for: request, context)
+  }
+
+  /// The own address and the parameters of a connect request, if `advertisement` matches the pending connection
+  /// request.
+  mutating func connectRequest(
+    for advertisement: Advertisement, _ context: RadioContext
+  ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
+    guard links.hasRoom, let (request, parameters) = initiator.match(for: advertisement) else { return nil }
+    let sender = identifySender(of: advertisement, context)
+    guard request.isFor(advertisement, from: sender), let peer = sender.address?.identity, !links.contains(peer),
+      let own = ownAddress(for: request.ownAddress(random: addresses.random, for: peer), context)
+    else { return nil }
+    return (own, parameters)
+  }
+
+  /// Draws transmitWindowOffset for a link with an interval (Vol 6, Part B, 4.5.3).
+  ///
+  /// - Returns: in units of 1.25 ms.
+  mutating func transmitWindowOffset(interval: UInt16) -> Int64 { .random(in: 0...Int64(interval), using: &random) }
+}
+
+// MARK: - The beginning and the end of links
+
+extension VirtualController {
+  /// Opens this end of a new link and reports it to the host. The peripheral's advertising set ends with the connection.
+  mutating func open(_ link: NewLink, _ context: inout RadioContext) {
+    guard let handle = links.newHandle() else { return }
+    let resolved = resolvingList.resolve(link.peerAddress, context.cryptography)
+    if let resolved { resolvingList.record(link.peerAddress.octets, of: resolved) }
+    let peerAddress = resolved ?? link.peerAddress
+    let index = links.append(
+      VirtualLink(link, handle: handle, peerAddress: peerAddress, slot: id.slot, now: context.now))
+    if link.role == .central { initiator.end() }
+
+    let isPrivate =
+      link.ownAddress.randomKind == .resolvablePrivate && link.ownAddress.octets != addresses.random
+    ConnectionReport(
+      handle: handle, role: link.role, peerAddress: peerAddress,
+      localResolvableAddress: isPrivate ? link.ownAddress.octets : nil,
+      peerResolvableAddress: resolved == nil ? nil : link.peerAddress.octets, timing: link.timing
+    ).send(to: host, &context)
+    if link.role == .peripheral { advertising.connected(link.advertisingHandle, on: handle, host, &context) }
+    if features.contains(.channelSelectionAlgorithm2) {
+      host.send(
+        HCI.LEChannelSelectionAlgorithm {
+          $0.connectionHandle = handle
+          $0.channelSelectionAlgorithm = 1
+        }, &context)
+    }
+    if linkDefaults.dataLength.octets > DataLength.initial.octets {
+      let length = linkDefaults.dataLength
+      update(index, &context) { link, turn, context in link.requestDataLength(length, &turn, context.pacing) }
+    }
+  }
+
+  /// Ends a link on this side and reports the reason to the host.
+  mutating func close(_ id: UInt64, _ reason: HCIErrorCode, _ context: inout RadioContext) {
+    if let index = links.index(of: id) { close(index, reason, &context) }
+  }
+
+  private mutating func close(_ index: Int, _ reason: HCIErrorCode, _ context: inout RadioContext) {
+    let handle = links[index].handle
+    removeLink(index, &context)
+    sendReadyForData(&context)
+    host.send(
+      HCI.DisconnectionComplete {
+        $0.connectionHandle = handle
+        $0.reason = reason
+      }, &context)
+  }
+
+  /// Removes the link and frees its buffers. There is no Number Of Completed Packets for them: the host regards them as
+  /// free after Disconnection Complete (Vol 4, Part E, 4.3).
+  private mutating func removeLink(_ index: Int, _ context: inout RadioContext) {
+    context.connections.leave(links[index].id)
+    for packet in links[index].packets { buffers.release(packet.buffer) }
+    flowControl.linkEnded(links[index].handle)
+    links.remove(at: index)
+  }
+
+  /// Takes the controller out of range: its links end by supervision timeout.
+  mutating func cutAllLinks(_ context: inout RadioContext) {
+    for index in links.indices where !links[index].isCut {
+      links[index].send(.silence, &context)
+      links[index].cut(&context)
+    }
+  }
+
+  /// Lets the peers send again the PDUs for which the host had no buffer.
+  private func sendReadyForData(_ context: inout RadioContext) {
+    guard flowControl.isOn else { return }
+    for index in links.indices { links[index].sendReadyForData(&context) }
+  }
+
+  // MARK: Inputs of a link
+
+  /// An input of a link, with the facts about the controller that it needs.
+  private func turn(of index: Int) -> LinkTurn {
+    LinkTurn(
+      .init(
+        host: host, features: features.linkLayer, announcedFeatures: features.all,
+        version: .versionResponse(
+          version: configuration.version, companyIdentifier: configuration.companyIdentifier,
+          subversion: configuration.subversion),
+        suggestedDataLength: linkDefaults.dataLength, preferredPHYs: linkDefaults.preferredPHYs),
+      handle: links[index].handle, role: links[index].role)
+  }
+
+  /// Passes an input to a link and performs its effects.
+  private mutating func update(
+    _ index: Int, _ context: inout RadioContext,
+    _ input: (_ link: inout VirtualLink, _ turn: inout LinkTurn, _ context: inout RadioContext) -> Void
+  ) {
+    var turn = turn(of: index)
+    input(&links[index], &turn, &context)
+    if let reason = links[index].perform(effectsOf: turn, &context) { close(index, reason, &context) }
+  }
+
+  /// Passes an input to the link with a handle, if there is one.
+  private mutating func update(
+    _ handle: ConnectionHandle, _ context: inout RadioContext,
+    _ input: (_ link: inout VirtualLink, _ turn: inout LinkTurn, _ context: inout RadioContext) -> Void
+  ) {
+    if let index = links.index(of: handle) { update(index, &context, input) }
+  }
+}
+
+// MARK: - Commands for one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4 and 7.8)
+
+extension VirtualController {
+  private mutating func performLinkCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .disconnect:
+      answerStatus(packet, of: HCI.Disconnect.self, &context) { me, command, _ in
+        guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
+        let reasons: [HCIErrorCode] = [
+          .authenticationFailure, .remoteUserTerminatedConnection, .remoteDeviceTerminatedLowResources,
+          .remoteDeviceTerminatedPowerOff, .unsupportedRemoteFeature, .pairingWithUnitKeyNotSupported,
+          .unacceptableConnectionParameters,
+        ]
+        return reasons.contains(command.reason) ? .success : .invalidCommandParameters
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.terminate(command.reason)) }
+      }
+    case .readRemoteVersionInformation:
+      requestFromPeer(packet, as: HCI.ReadRemoteVersionInformation.self, .versionRequest, &context)
+    case .leRequestPeerSCA: requestFromPeer(packet, as: HCI.LERequestPeerSCA.self, .clockAccuracyRequest, &context)
+    case .leReadRemoteFeatures:
+      answerStatus(packet, of: HCI.LEReadRemoteFeatures.self, &context) { me, command, _ in
+        guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+        let mayAsk = me.links[index].role == .central || me.features.contains(.peripheralInitiatedFeaturesExchange)
+        return mayAsk ? .success : .commandDisallowed
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.featureRequest) }
+      }
+    case .readRSSI:
+      answer(packet, as: HCI.ReadRSSI.self, &context) { me, command, _ in
+        let index = me.links.index(of: command.connectionHandle)
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.rssi = index.map { me.links[$0].rssi } ?? 127
+        }
+      }
+    case .readTransmitPowerLevel:
+      answer(packet, as: HCI.ReadTransmitPowerLevel.self, &context) { me, command, _ in
+        let isKnown = me.links.index(of: command.connectionHandle) != nil
+        return .init {
+          $0.status =
+            !isKnown ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.txPowerLevel = command.kind == 1 ? me.power.range.upperBound : me.power.level
+        }
+      }
+    case .readAuthenticatedPayloadTimeout:
+      answer(packet, as: HCI.ReadAuthenticatedPayloadTimeout.self, &context) { me, command, _ in
+        let index = me.links.index(of: command.connectionHandle)
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.authenticatedPayloadTimeout = index.map { me.links[$0].authenticatedPayloadTimeout } ?? 0
+        }
+      }
+    case .writeAuthenticatedPayloadTimeout:
+      answer(packet, as: HCI.WriteAuthenticatedPayloadTimeout.self, &context) { me, command, _ in
+        me.response(on: command.connectionHandle) { link in
+          guard command.authenticatedPayloadTimeout > 0 else { return .invalidCommandParameters }
+          link.setAuthenticatedPayloadTimeout(command.authenticatedPayloadTimeout)
+          return .success
+        }
+      }
+    case .leReadPHY:
+      answer(packet, as: HCI.LEReadPHY.self, &context) { me, command, _ in
+        let index = me.links.index(of: command.connectionHandle)
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.txPHY = index.map { me.links[$0].transmitPHY } ?? .le1M
+          $0.rxPHY = index.map { me.links[$0].receivePHY } ?? .le1M
+        }
+      }
+    case .leReadChannelMap:
+      answer(packet, as: HCI.LEReadChannelMap.self, &context) { me, command, _ in
+        let index = me.links.index(of: command.connectionHandle)
+        let map = index.map { me.links[$0].channelMap } ?? 0
+        return .init {
+          $0.status = index == nil ? .unknownConnectionIdentifier : .success
+          $0.connectionHandle = command.connectionHandle
+          $0.channelMap = Bytes((0..<5).map { UInt8(truncatingIfNeeded: map >> UInt64(8 * $0)) })
+        }
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  /// Performs a command by a request to the peer.
+  private mutating func requestFromPeer<Command: LinkCommand>(
+    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout RadioContext
+  ) where Command.Response == HCI.AnsweredByStatus {
+    answerStatus(packet, of: type, &context) { me, command, _ in
+      me.links.index(of: command.connectionHandle) == nil ? .unknownConnectionIdentifier : .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(question) }
+    }
+  }
+
+  /// The response to a command for a link: an error if there is no such link, or the status of `perform`.
+  private mutating func response(
+    on handle: ConnectionHandle, _ perform: (_ link: inout VirtualLink) -> HCIErrorCode
+  ) -> HCI.LinkResponse {
+    let index = links.index(of: handle)
+    let status = index.map { perform(&links[$0]) } ?? .unknownConnectionIdentifier
+    return .init {
+      $0.status = status
+      $0.connectionHandle = handle
+    }
+  }
+
+  private mutating func performLinkUpdateCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leConnectionUpdate:
+      answerStatus(packet, of: HCI.LEConnectionUpdate.self, &context) { me, command, _ in
+        guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+        return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { link, turn, _ in
+          link.requestUpdate(command.parameters, &turn)
+        }
+      }
+    case .leRemoteConnectionParameterRequestReply:
+      answer(packet, as: HCI.LERemoteConnectionParameterRequestReply.self, &context) { me, command, _ in
+        me.response(on: command.connectionHandle) { link in
+          guard link.awaitsParameterReply else { return .commandDisallowed }
+          return command.parameters.isValid ? .success : .invalidCommandParameters
+        }
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { link, turn, _ in
+          link.acceptParameters(command.parameters, &turn)
+        }
+      }
+    case .leRemoteConnectionParameterRequestNegativeReply:
+      answer(packet, as: HCI.LERemoteConnectionParameterRequestNegativeReply.self, &context) { me, command, _ in
+        me.response(on: command.connectionHandle) { $0.awaitsParameterReply ? .success : .commandDisallowed }
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectParameters(command.reason, &turn) }
+      }
+    case .leSetDataLength:
+      answer(packet, as: HCI.LESetDataLength.self, &context) { me, command, _ in
+        me.response(on: command.connectionHandle) { _ in
+          DataLength(fromHost: command.txOctets, time: command.txTime) == nil ? .invalidCommandParameters : .success
+        }
+      } then: { me, command, context in
+        guard let length = DataLength(fromHost: command.txOctets, time: command.txTime) else { return }
+        me.update(command.connectionHandle, &context) { link, turn, context in
+          link.requestDataLength(length, &turn, context.pacing)
+        }
+      }
+    case .leSetPHY:
+      answerStatus(packet, of: HCI.LESetPHY.self, &context) { me, command, _ in
+        guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
+        return PHYUpdate.refusal(of: command, available: me.features.linkLayer.phys) ?? .success
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { link, turn, _ in link.requestPHY(command, &turn) }
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  private mutating func performEncryptionCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leEnableEncryption:
+      answerStatus(packet, of: HCI.LEEnableEncryption.self, &context) { me, command, _ in
+        guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+        return me.links[index].mayBeginEncryption ? .success : .commandDisallowed
+      } then: { me, command, context in
+        let diversifier = me.random.uint128()
+        me.update(command.connectionHandle, &context) { link, turn, context in
+          link.beginEncryption(command, diversifier: diversifier, &turn, context.pacing)
+        }
+      }
+    case .leLongTermKeyRequestReply:
+      answer(packet, as: HCI.LELongTermKeyRequestReply.self, &context) { me, command, _ in
+        me.response(on: command.connectionHandle) { $0.awaitsKey ? .success : .commandDisallowed }
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { link, turn, context in
+          link.reply(with: command.longTermKey, &turn, context.cryptography)
+        }
+      }
+    case .leLongTermKeyRequestNegativeReply:
+      answer(packet, as: HCI.LELongTermKeyRequestNegativeReply.self, &context) { me, command, _ in
+        me.response(on: command.connectionHandle) { $0.awaitsKey ? .success : .commandDisallowed }
+      } then: { me, command, context in
+        me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectKeyRequest(&turn) }
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+
+  /// The commands that concern all links.
+  private mutating func performLinkDefaultsCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+    switch packet.opcode {
+    case .leReadMaximumDataLength:
+      answer(packet, as: HCI.LEReadMaximumDataLength.self, &context) { me, _, context in
+        let greatest = DataLength.greatest(of: me.features.linkLayer, context.pacing)
+        return .init {
+          $0.supportedMaxTXOctets = greatest.octets
+          $0.supportedMaxTXTime = greatest.time
+          $0.supportedMaxRXOctets = greatest.octets
+          $0.supportedMaxRXTime = greatest.time
+        }
+      }
+    case .leReadSuggestedDefaultDataLength:
+      answer(packet, as: HCI.LEReadSuggestedDefaultDataLength.self, &context) { me, _, _ in
+        .init {
+          $0.suggestedMaxTXOctets = me.linkDefaults.dataLength.octets
+          $0.suggestedMaxTXTime = me.linkDefaults.dataLength.time
+        }
+      }
+    case .leWriteSuggestedDefaultDataLength:
+      answerStatus(packet, of: HCI.LEWriteSuggestedDefaultDataLength.self, &context) { me, command, _ in
+        me.linkDefaults.setDataLength(command)
+      }
+    case .leSetDefaultPHY:
+      answerStatus(packet, of: HCI.LESetDefaultPHY.self, &context) { me, command, _ in
+        me.linkDefaults.setPHYs(command, available: me.features.linkLayer.phys)
+      }
+    case .leSetHostChannelClassification:
+      answerStatus(packet, of: HCI.LESetHostChannelClassification.self, &context) { me, command, _ in
+        me.linkDefaults.setChannels(command)
+      } then: { me, _, context in
+        let channels = me.linkDefaults.channels
+        for index in me.links.indices where me.links[index].role == .central {
+          me.update(index, &context) { link, turn, context in
+            link.requestChannelMap(channels, &turn, context.pacing)
+          }
+        }
+      }
+    default: answerUnknown(packet, &context)
+    }
+  }
+}
+
+// MARK: - PDUs of a link
+
+extension VirtualController {
+  /// The end of a link in this controller; nil if there is none.
+  func link(_ id: UInt64) -> VirtualLink? { links.index(of: id).map { links[$0] } }
+
+  func hasLink(_ id: UInt64) -> Bool { links.index(of: id) != nil }
+
+  /// The links, with the slots of their other ends.
+  var linkEnds: [(id: UInt64, peer: Int)] { links.indices.map { (links[$0].id, links[$0].peer) } }
+
+  /// Receives a control PDU.
+  ///
+  /// - Returns: false if there is no such link, or if it is out of range.
+  mutating func receive(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout RadioContext) -> Bool {
+    guard let index = links.index(of: id), !links[index].isCut else { return false }
+    update(index, &context) { link, turn, context in link.receive(pdu, &turn, &context) }
+    return true
+  }
+
+  /// Applies the effect of a PDU on this end, which sent it, after the peer has received it.
+  mutating func acknowledge(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout RadioContext) {
+    guard let index = links.index(of: id) else { return }
+    update(index, &context) { link, turn, context in link.acknowledge(pdu, &turn, &context) }
+  }
+
+  // MARK: With airtime
+
+  /// Completes the PDU that the peer has acknowledged. The last PDU of an ACL packet frees its buffer and sends Number Of Completed
+  /// Packets (Vol 4, Part E, 7.7.19).
+  mutating func receiveAcknowledgement(on id: UInt64, _ context: inout RadioContext) {
+    guard let index = links.index(of: id) else { return }
+    let handle = links[index].handle
+    var completed: TransmitQueue.Packet?
+    update(index, &context) { link, turn, context in completed = link.receiveAcknowledgement(&turn, &context) }
+    if let completed {
+      buffers.release(completed.buffer)
+      host.sendCompleted(on: handle, &context)
+    }
+  }
+
+  /// Records that the peer has received a PDU of this end.
+  mutating func sent(_ content: LinkLayerPacket.Content, on id: UInt64) {
+    if let index = links.index(of: id) { links[index].sent(content) }
+  }
+
+  /// Stops the data of a link until the peer's host has a free buffer.
+  mutating func blockData(on id: UInt64) { if let index = links.index(of: id) { links[index].block() } }
+
+  /// Stores the reason in LL_TERMINATE_IND until this end has acknowledged it.
+  mutating func receiveTermination(_ reason: HCIErrorCode, on id: UInt64) {
+    if let index = links.index(of: id) { links[index].receiveTermination(reason) }
+  }
+
+  /// Applies a change at its instant: of the timing, of the PHYs as this end uses them, or of the channel map.
+  mutating func apply(_ change: LinkLayerPDU, on id: UInt64, _ context: inout RadioContext) {
+    guard let index = links.index(of: id) else { return }
+    update(index, &context) { link, turn, context in link.apply(change, turn, &context) }
+  }
+}
+
+// MARK: - ACL data
+
+extension VirtualController {
+  /// A packet of the host that may be sent now.
+  struct AdmittedPacket {
+    let link: UInt64
+    /// The slot of the other end's controller.
+    let peer: Int
+    /// Whether no packet is before it, and data does not wait.
+    let isFree: Bool
+  }
+
+  /// Checks whether the host may send a packet now, and records a complaint otherwise.
+  mutating func admit(
+    _ count: Int, isStart: Bool, on handle: ConnectionHandle, _ context: inout RadioContext
+  ) -> AdmittedPacket? {
+    // Without a link: it has just ended, and the host has not received the event yet.
+    guard let index = links.index(of: handle) else { return nil }
+    guard count <= buffers.packetLength else {
+      complain(.dataTooLong(handle, count: count))
+      return nil
+    }
+    guard buffers.hasFree else {
+      complain(.dataBeyondCredits(handle))
+      host.send(HCI.DataBufferOverflow { $0.linkType = 0x01 }, &context)
+      return nil
+    }
+    guard links[index].admits(isStart: isStart) else {
+      complain(.continuationWithoutStart(handle))
+      return nil
+    }
+    return AdmittedPacket(link: links[index].id, peer: links[index].peer, isFree: links[index].isFreeForData)
+  }
+
+  /// Stores a packet of the host in a buffer until it is sent.
+  mutating func send(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout RadioContext) {
+    guard let index = links.index(of: id), let buffer = buffers.store(data) else { return }
+    links[index].send(.init(buffer: buffer, isStart: isStart, length: data.count), &context)
+  }
+
+  /// Whether the host has free buffers for `count` octets.
+  func hostHasRoom(for count: Int) -> Bool { flowControl.hasRoom(for: count, limit: buffers.packetLength) }
+
+  /// Passes data of a peer to the host if it has free buffers.
+  ///
+  /// - Returns: false if it has none, or if there is no such link.
+  mutating func receiveIfRoom(
+    _ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout RadioContext
+  ) -> Bool {
+    guard let index = links.index(of: id), hostHasRoom(for: data.count) else { return false }
+    passToHost(data, isStart: isStart, on: links[index].handle, &context)
+    return true
+  }
+
+  /// Passes data of a peer to the host.
+  mutating func receive(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout RadioContext) {
+    guard let index = links.index(of: id) else { return }
+    passToHost(data, isStart: isStart, on: links[index].handle, &context)
+  }
+
+  /// Passes data to the host, in fragments of the size of its buffers.
+  private mutating func passToHost(
+    _ data: Span<UInt8>, isStart: Bool, on handle: ConnectionHandle, _ context: inout RadioContext
+  ) {
+    let size = flowControl.packetLength(limit: buffers.packetLength)
+    let fragments = host.send(data, isStart: isStart, on: handle, size: size, &context)
+    flowControl.sent(fragments, on: handle)
+  }
+
+  /// Puts a packet back that the peer's host has no free buffer for.
+  ///
+  /// - Returns: false if it has one, or if there is no such link.
+  mutating func putBack(_ packet: TransmitQueue.Packet, on id: UInt64, peerHasRoom: Bool) -> Bool {
+    guard let index = links.index(of: id), links[index].isBlocked || !peerHasRoom else { return false }
+    links[index].putBack(packet)
+    return true
+  }
+
+  /// Moves the octets of a packet out of its buffer, to be read without a copy. ``putBackOctets(_:of:)`` follows.
+  mutating func takeOctets(of packet: TransmitQueue.Packet) -> [UInt8] { buffers.take(packet.buffer) }
+
+  /// Moves the octets of a packet back into its buffer.
+  mutating func putBackOctets(_ octets: consuming [UInt8], of packet: TransmitQueue.Packet) {
+    buffers.putBack(octets, into: packet.buffer)
+  }
+
+  /// Frees the buffer of a packet that the peer has received, and sends Number Of Completed Packets.
+  mutating func complete(_ packet: TransmitQueue.Packet, on id: UInt64, _ context: inout RadioContext) {
+    buffers.release(packet.buffer)
+    if let index = links.index(of: id) { host.sendCompleted(on: links[index].handle, &context) }
+  }
+
+  /// Sends Number Of Completed Packets for a packet that was never in a buffer.
+  func sendCompleted(on handle: ConnectionHandle, _ context: inout RadioContext) {
+    host.sendCompleted(on: handle, &context)
+  }
+}
+
+// MARK: - Faults
+
+extension VirtualController {
+  mutating func setFaults(_ faults: [VirtualFault]) { self.faults.replace(with: faults, random: random) }
 
   private mutating func performTimedFaults(_ context: inout RadioContext) {
     for fault in faults.takeDue(at: context.now) {
@@ -122,10 +1257,25 @@ struct VirtualController: Sendable {
       case .dropsLinks: cutAllLinks(&context)
       case .sends(let octets, _): host.send(octets: octets, &context)
       case .restarts(_, let code):
-        resetState(&context)
+        reset(&context)
         if let code { host.send(HCI.HardwareError { $0.hardwareCode = code }, &context) }
       default: break
       }
     }
   }
+
+  var hasPacketFaults: Bool { faults.concernPackets }
+
+  /// The packets that go on now in place of `packet`, in order; nil without a fault of packets: the packet itself.
+  mutating func pass(_ packet: Bytes, _ direction: PacketFault.Direction, now: Instant) -> [[UInt8]]? {
+    faults.pass(packet, direction, now: now)
+  }
+
+  /// The held packets of a direction that are due.
+  mutating func releasePackets(_ direction: PacketFault.Direction, at now: Instant) -> [[UInt8]] {
+    faults.release(direction, at: now)
+  }
+
+  /// The reason for which the links end now because of a fault; nil if they do not.
+  mutating func takeDisconnection() -> HCIErrorCode? { faults.takeDisconnection() }
 }

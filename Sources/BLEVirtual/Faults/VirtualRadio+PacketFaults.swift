@@ -8,17 +8,17 @@ extension VirtualRadio {
   mutating func receiveWithFaults(_ packet: Span<UInt8>, slot: Int) {
     invalidateDeadline()
     let octets = [UInt8](copying: packet)
-    let passed = controllers[slot].faults.pass(octets[...], .toController, now: context.now) ?? [octets]
+    let passed = controllers[slot].pass(octets[...], .toController, now: context.now) ?? [octets]
     perform(passed, slot: slot)
   }
 
   /// Passes on all held packets that are due.
   mutating func releaseHeldPackets() {
     for slot in controllers.indices where controllers[slot].isAttached {
-      for packet in controllers[slot].faults.release(.toHost, at: context.now) {
+      for packet in controllers[slot].releasePackets(.toHost, at: context.now) {
         context.output.append(to: controllers[slot].id) { $0 += packet }
       }
-      perform(controllers[slot].faults.release(.toController, at: context.now), slot: slot)
+      perform(controllers[slot].releasePackets(.toController, at: context.now), slot: slot)
     }
   }
 
@@ -37,7 +37,7 @@ extension VirtualRadio {
         for index in 0..<context.output.count {
           let (id, packet) = (context.output.destination(index), context.output[index])
           let faulty = index < first ? nil : slot(of: id)
-          let passed = faulty.flatMap { controllers[$0].faults.pass(packet, .toHost, now: context.now) }
+          let passed = faulty.flatMap { controllers[$0].pass(packet, .toHost, now: context.now) }
           if let passed {
             for packet in passed { output.append(to: id) { $0 += packet } }
           } else {
@@ -56,12 +56,10 @@ extension VirtualRadio {
   private mutating func endLinks() -> Bool {
     let before = context.output.count
     for slot in controllers.indices where controllers[slot].isAttached {
-      guard let reason = controllers[slot].faults.takeDisconnection() else { continue }
+      guard let reason = controllers[slot].takeDisconnection() else { continue }
       invalidateDeadline()
-      for link in controllers[slot].links.map({ (id: $0.id, peer: $0.peer) }) {
-        for place in [slot, link.peer] {
-          if let index = end(of: link.id, at: place) { controllers[place].close(index, reason, &context) }
-        }
+      for link in controllers[slot].linkEnds {
+        for place in [slot, link.peer] { controllers[place].close(link.id, reason, &context) }
       }
     }
     deliver()

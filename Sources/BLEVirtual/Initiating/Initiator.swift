@@ -89,8 +89,19 @@ struct Initiator: Sendable {
 
   mutating func begin(_ request: Request) { self.request = request }
 
-  /// Ends the request: a link has begun, or the host has cancelled it.
+  /// Ends the request: a link has begun.
   mutating func end() { request = nil }
+
+  /// Ends the request and reports that there is no link (Vol 4, Part E, 7.8.13).
+  mutating func cancel(_ host: HostInterface, _ context: inout RadioContext) {
+    guard let request else { return }
+    self.request = nil
+    let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
+    ConnectionReport(
+      status: .unknownConnectionIdentifier, role: .central,
+      peerAddress: request.filterPolicy == .peerAddress ? request.peerAddress : nobody
+    ).send(to: host, &context)
+  }
 
   // MARK: Advertisements
 

@@ -1,71 +1,40 @@
+internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// The timing of a link (Vol 6, Part B, 4.5.1).
-struct LinkTiming: Hashable, Sendable {
-  /// In units of 1.25 ms.
-  var interval: UInt16
-  /// In connection events.
-  var latency: UInt16
-  /// In units of 10 ms.
-  var timeout: UInt16
-
-  var supervisionTimeout: Duration { .milliseconds(10 * Int64(timeout)) }
-  var intervalDuration: Duration { .microseconds(1250 * Int64(max(6, interval))) }
+/// A new link, as one of its ends gets it.
+struct NewLink: Sendable {
+  /// Equal on both ends.
+  let id: UInt64
+  let role: HCI.Role
+  /// The address that this end has used.
+  let ownAddress: DeviceAddress
+  /// The address that the other end has used.
+  let peerAddress: DeviceAddress
+  /// The slot of the other end's controller.
+  let peer: Int
+  /// The RSSI of the other end, in dBm.
+  let rssi: Int8
+  let timing: LinkTiming
+  /// The PHY on which it begins.
+  let phy: HCI.PHY
+  /// Advertising_Handle of the peripheral's set; nil for the advertisement of the legacy commands.
+  let advertisingHandle: UInt8?
 }
 
-/// The limits of data PDUs in one direction (Vol 6, Part B, 4.5.10).
-struct DataLength: Hashable, Sendable {
-  var octets: UInt16
-  /// In microseconds.
-  var time: UInt16
-
-  /// The limits of a new link.
-  static let initial = Self(octets: 27, time: 328)
-  /// The greatest limits on LE 1M and LE 2M.
-  static let greatest = Self(octets: 251, time: 2120)
-  /// The greatest limits on LE Coded at S=8.
-  static let greatestCoded = Self(octets: 251, time: 17_040)
-
-  func limited(to other: Self) -> Self { Self(octets: min(octets, other.octets), time: min(time, other.time)) }
-}
-
-/// One end of a link.
+/// One end of a link: its procedures, and what it has to send.
 ///
-/// ```
-///  off ──host enables (central)──► requested ──LL_START_ENC_REQ──► on
-///  off ──LL_ENC_REQ (peripheral)─► awaitingKey ──host's key──► starting ──LL_START_ENC_RSP──► on
-///  on follows the same paths again with a new key; data waits during the procedure
-/// ```
+/// It routes commands of the host and PDUs of the peer to the procedure that they belong to. A procedure appends effects to the
+/// ``LinkTurn``; ``perform(effectsOf:_:)`` performs them.
 struct VirtualLink: Sendable {
-  /// The state of the encryption procedure.
-  enum EncryptionProcedure: Hashable, Sendable {
-    case none
-    /// The central waits for LL_START_ENC_REQ.
-    case requested(longTermKey: UInt128, sessionKeyDiversifier: UInt128)
-    /// The peripheral waits for the key from its host.
-    case awaitingKey(sessionKeyDiversifier: UInt128)
-    /// The peripheral waits for LL_START_ENC_RSP; with airtime the central does too.
-    case starting
-    /// The peripheral has paused encryption and waits for the central's request.
-    case paused
-  }
-
-  /// An ACL packet in a buffer of the controller.
-  struct Waiting: Sendable {
-    var buffer: Int
-    var isStart: Bool
-  }
-
   static let allChannels: UInt64 = 0x1F_FFFF_FFFF
-  /// The number of control PDUs that wait for a connection event. More are dropped: a host that starts more procedures
-  /// gets no answer to them.
-  static let controlLimit = 64
 
   /// Equal on both ends.
   let id: UInt64
   let handle: ConnectionHandle
   let role: HCI.Role
+  /// The slot of this end's controller.
+  let slot: Int
   /// The slot of the other end's controller.
   let peer: Int
   /// The peer's address as reported to the host.
@@ -73,109 +42,375 @@ struct VirtualLink: Sendable {
   /// The RSSI of the other end, in dBm.
   let rssi: Int8
   /// The beginning of the link; without airtime connection events follow at the interval.
-  let anchor: Instant
+  private let anchor: Instant
 
-  var timing: LinkTiming
-  var encryption = EncryptionProcedure.none
-  var isEncrypted = false
-  /// Whether this end waits for an answer to a connection parameter request, from its host or from the peer.
-  var isAwaitingParameterReply = false
-  var localDataLength = DataLength.initial
-  var transmitLength = DataLength.initial
-  var receiveLength = DataLength.initial
-  var transmitPHY = HCI.PHY.le1M
-  var receivePHY = HCI.PHY.le1M
-  var isPHYRequested = false
-  var channelMap = Self.allChannels
+  private var update: ConnectionUpdate
+  private var dataLength = DataLengthUpdate()
+  private var phy: PHYUpdate
+  private var encryption = LinkEncryption()
+  private(set) var channelMap = Self.allChannels
   /// In units of 10 ms.
-  var authenticatedPayloadTimeout: UInt16 = 3000
-  /// Whether the host has sent the start of a frame.
-  var hasStartedFrame = false
+  private(set) var authenticatedPayloadTimeout: UInt16 = 3000
 
-  /// Control PDUs that wait for the next connection event.
-  var controls: [LinkLayerPDU] = []
-  /// ACL packets that wait for the next connection event or for the end of an encryption procedure.
-  var waiting: [Waiting] = []
-  /// Whether data waits because the peer's host has no free buffer.
-  var isBlocked = false {
-    didSet { if !isBlocked { returned = 0 } }
-  }
-  /// The number of packets at the front of ``waiting`` that the peer's host had no buffer for.
-  private var returned = 0
-  /// The next connection event, if something waits for it.
-  var nextEvent: Instant?
+  private var queue = TransmitQueue()
+  /// The next connection event, if something waits for it; not used with airtime.
+  private var nextEvent: Instant?
+  /// The reason in LL_TERMINATE_IND of the peer, with airtime. The link ends when this end has acknowledged it.
+  private(set) var terminationReason: HCIErrorCode?
   /// The time at which a link that is out of range ends; nil for a link that is in range.
-  var supervisionEnd: Instant?
+  private var supervisionEnd: Instant?
   /// The reason that is then reported to the host.
-  var supervisionReason = HCIErrorCode.connectionTimeout
+  private var supervisionReason = HCIErrorCode.connectionTimeout
 
-  // The following are used with `VirtualRadio.Pacing.airtime` only.
-
-  /// The PDU that the peer has received and has not acknowledged yet.
-  var unacknowledged: LinkLayerPacket.Content?
-  /// The number of octets of the first packet in ``waiting`` that the peer has received.
-  var sentOctets = 0
-  /// The reason in LL_TERMINATE_IND of the peer. The link ends when this end has acknowledged it.
-  var terminationReason: HCIErrorCode?
-  /// Whether the host prefers S=2 for transmissions on LE Coded.
-  var prefersS2 = false
-  /// LL_ENC_REQ for a new key, which is sent after both ends have paused encryption.
-  var encryptionRequestAfterPause: LinkLayerPDU?
-
-  init(
-    id: UInt64, handle: ConnectionHandle, role: HCI.Role, peer: Int, peerAddress: DeviceAddress, rssi: Int8,
-    anchor: Instant, timing: LinkTiming
-  ) {
-    self.id = id
+  /// - Parameters:
+  ///   - peerAddress: the peer's address as reported to the host.
+  ///   - slot: the slot of this end's controller.
+  init(_ link: NewLink, handle: ConnectionHandle, peerAddress: DeviceAddress, slot: Int, now: Instant) {
+    id = link.id
     self.handle = handle
-    self.role = role
-    self.peer = peer
+    role = link.role
+    self.slot = slot
+    peer = link.peer
     self.peerAddress = peerAddress
-    self.rssi = rssi
-    self.anchor = anchor
-    self.timing = timing
+    rssi = link.rssi
+    anchor = now
+    update = ConnectionUpdate(timing: link.timing)
+    phy = PHYUpdate(link.phy)
   }
 
-  /// Returns a packet that the peer's host had no buffer for to the front of ``waiting``, behind those returned before.
-  mutating func putBack(_ packet: Waiting) {
-    isBlocked = true
-    waiting.insert(packet, at: min(returned, waiting.count))
-    returned += 1
-  }
-
-  /// Stores a control PDU until the next connection event. LL_TERMINATE_IND is never dropped, and stored once.
-  mutating func keep(_ pdu: LinkLayerPDU) {
-    if case .terminate = pdu {
-      if !controls.contains(where: { if case .terminate = $0 { true } else { false } }) { controls.append(pdu) }
-    } else if controls.count < Self.controlLimit {
-      controls.append(pdu)
-    }
-  }
-
+  var transmitPHY: HCI.PHY { phy.transmit }
+  var receivePHY: HCI.PHY { phy.receive }
   var isCut: Bool { supervisionEnd != nil }
-  /// Whether data waits: the link is out of range, keys change (Vol 6, Part B, 5.1.3.1), or the peer's host has no
-  /// buffer.
-  var holdsData: Bool { isCut || encryption != .none || isBlocked }
 
-  /// Whether PDUs of this end have a message integrity check now (Vol 6, Part B, 5.1.3).
-  var sendsEncrypted: Bool {
-    switch encryption {
-    case .none: isEncrypted
-    case .requested: isEncrypted && encryptionRequestAfterPause != nil
-    case .starting: role == .central
-    case .awaitingKey, .paused: false
+  // MARK: Commands of the host
+
+  /// The error for LE Connection Update; nil if the update may begin.
+  func refusal(of parameters: HCI.ConnectionParameters, _ turn: LinkTurn) -> HCIErrorCode? {
+    update.refusal(of: parameters, turn)
+  }
+
+  mutating func requestUpdate(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+    update.begin(parameters, &turn)
+  }
+
+  /// Whether the host has to answer a connection parameter request of the peripheral.
+  var awaitsParameterReply: Bool { update.awaitsHost(as: role) }
+
+  mutating func acceptParameters(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+    update.accept(parameters, &turn)
+  }
+
+  mutating func rejectParameters(_ reason: HCIErrorCode, _ turn: inout LinkTurn) { update.reject(reason, &turn) }
+
+  mutating func requestDataLength(_ length: DataLength, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing) {
+    dataLength.request(length, &turn, pacing)
+  }
+
+  mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout LinkTurn) { phy.request(command, &turn) }
+
+  /// Sends the channel map of the central. With airtime it takes effect at an instant, on both ends.
+  mutating func requestChannelMap(_ map: UInt64, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing) {
+    if pacing != .airtime { channelMap = map }
+    turn.send(.channelMap(map))
+  }
+
+  /// Whether LE Enable Encryption is allowed.
+  var mayBeginEncryption: Bool { encryption.mayBegin(as: role) }
+
+  mutating func beginEncryption(
+    _ command: HCI.LEEnableEncryption, diversifier: UInt128, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing
+  ) {
+    encryption.begin(command, diversifier: diversifier, &turn, pacing)
+  }
+
+  /// Whether the host has to answer a request for the long term key.
+  var awaitsKey: Bool { encryption.awaitsKey }
+
+  mutating func reply(with longTermKey: UInt128, _ turn: inout LinkTurn, _ cryptography: any Cryptography) {
+    encryption.reply(with: longTermKey, &turn, cryptography)
+  }
+
+  mutating func rejectKeyRequest(_ turn: inout LinkTurn) { encryption.reject(&turn) }
+
+  /// - Parameter timeout: in units of 10 ms.
+  mutating func setAuthenticatedPayloadTimeout(_ timeout: UInt16) { authenticatedPayloadTimeout = timeout }
+
+  // MARK: PDUs of the peer
+
+  /// Receives a control PDU from the peer.
+  mutating func receive(_ pdu: LinkLayerPDU, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+    switch pdu {
+    case .terminate(let reason): turn.end(reason)
+    case .silence: cut(&context)
+    case .integrityFailure: turn.end(.terminatedMICFailure)
+    case .readyForData:
+      queue.unblock()
+      releaseData(&context)
+    case .connectionUpdate(let timing): apply(timing, turn, &context)
+    case .connectionParameterRequest(let parameters): update.receiveRequest(parameters, &turn, &context)
+    case .connectionParameterReject(let reason): update.receiveRejection(reason, turn, &context)
+    case .encryptionRequest(let randomNumber, let encryptedDiversifier, let sessionKeyDiversifier):
+      encryption.receiveRequest(
+        randomNumber, encryptedDiversifier, sessionKeyDiversifier: sessionKeyDiversifier, &turn, &context)
+    case .encryptionResponse: break
+    case .encryptionReject(let reason): encryption.finish(reason, &turn, &context)
+    case .startEncryption(let sessionKey): encryption.start(sessionKey, &turn, &context)
+    case .encryptionStarted: encryption.receiveStarted(&turn, &context)
+    case .pauseEncryptionRequest: encryption.pause(&turn)
+    case .pauseEncryptionResponse: encryption.resume(&turn)
+    case .lengthRequest(let length): dataLength.receiveRequest(length, &turn, &context)
+    case .lengthResponse(let length): dataLength.receiveResponse(length, turn, &context)
+    case .phyRequest(let transmit, let receive):
+      phy.receiveRequest(transmit: transmit, receive: receive, &turn, &context)
+    case .phyResponse(let transmit, let receive): turn.send(.phyUpdate(transmit: receive, receive: transmit))
+    case .phyUpdate(let transmit, let receive): phy.apply(transmit: transmit, receive: receive, turn, &context)
+    case .channelMap(let map): channelMap = map
+    case .featureRequest: turn.send(.featureResponse(turn.controller.announcedFeatures))
+    case .featureResponse(let features):
+      turn.host.send(
+        HCI.LEReadRemoteFeaturesComplete {
+          $0.connectionHandle = handle
+          $0.features = features
+        }, &context)
+    case .featureReject: break
+    case .versionRequest: turn.send(turn.controller.version)
+    case .versionResponse(let version, let companyIdentifier, let subversion):
+      turn.host.send(
+        HCI.ReadRemoteVersionInformationComplete {
+          $0.connectionHandle = handle
+          $0.version = version
+          $0.companyIdentifier = companyIdentifier
+          $0.subversion = subversion
+        }, &context)
+    case .clockAccuracyRequest: turn.send(.clockAccuracyResponse)
+    case .clockAccuracyResponse:
+      turn.host.send(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }, &context)
     }
   }
+
+  /// Applies the effect of a PDU on this end, which sent it, after the peer has received it.
+  mutating func acknowledge(_ pdu: LinkLayerPDU, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+    switch pdu {
+    case .terminate(let reason): turn.end(reason == .pinOrKeyMissing ? reason : .terminatedByLocalHost)
+    case .connectionUpdate(let timing): apply(timing, turn, &context)
+    default: break
+    }
+  }
+
+  /// Applies new timing on this end and reports it to the host.
+  mutating func apply(_ timing: LinkTiming, _ turn: LinkTurn, _ context: inout RadioContext) {
+    update.apply(timing, turn, &context)
+    if nextEvent != nil { nextEvent = connectionEvent(after: context.now) }
+  }
+
+  /// Performs the effects of a turn, except the end of the link.
+  ///
+  /// - Returns: the reason for which the link ends; nil if it stays.
+  mutating func perform(effectsOf turn: LinkTurn, _ context: inout RadioContext) -> HCIErrorCode? {
+    for effect in turn.effects {
+      switch effect {
+      case .send(let pdu): send(pdu, &context)
+      case .releaseData: releaseData(&context)
+      case .end(let reason): return reason
+      }
+    }
+    return nil
+  }
+
+  // MARK: Sending
+
+  /// Sends a control PDU, at once or at the next connection event. A link that is out of range sends nothing.
+  mutating func send(_ pdu: LinkLayerPDU, _ context: inout RadioContext) {
+    guard !isCut else { return }
+    if context.pacing == .immediate || pdu.isNoPDU {
+      transmit(.control(pdu), &context)
+    } else {
+      queue.append(pdu)
+      requestEvent(&context)
+    }
+  }
+
+  /// Tells the peer that the host has free buffers again.
+  func sendReadyForData(_ context: inout RadioContext) { transmit(.control(.readyForData), &context) }
+
+  /// Whether the host may send a fragment: a continuation follows a start.
+  mutating func admits(isStart: Bool) -> Bool { queue.admits(isStart: isStart) }
 
   /// Whether a packet can be sent at once: data does not wait, and no packet is before it.
-  var isFreeForData: Bool { !holdsData && waiting.isEmpty }
+  var isFreeForData: Bool { !holdsData && queue.packets.isEmpty }
 
-  var deadline: Instant? { supervisionEnd ?? nextEvent }
+  /// Whether data waits: the link is out of range, keys change (Vol 6, Part B, 5.1.3.1), or the peer's host has no
+  /// buffer.
+  private var holdsData: Bool { isCut || encryption.isInProgress || queue.isBlocked }
+
+  /// Sends a packet, at once or from the next connection event on.
+  mutating func send(_ packet: TransmitQueue.Packet, _ context: inout RadioContext) {
+    queue.append(packet)
+    releaseData(&context)
+  }
+
+  private mutating func releaseData(_ context: inout RadioContext) {
+    guard !queue.packets.isEmpty, !holdsData else { return }
+    if context.pacing == .immediate {
+      transmitPackets(queue.packets.count, &context)
+    } else {
+      requestEvent(&context)
+    }
+  }
+
+  private mutating func transmitPackets(_ count: Int, _ context: inout RadioContext) {
+    for packet in queue.packets.prefix(count) { transmit(.data(packet), &context) }
+    queue.removePackets(min(count, queue.packets.count))
+  }
+
+  private func transmit(_ payload: Transmission.Payload, _ context: inout RadioContext) {
+    context.transmissions.append(.init(sender: slot, receiver: peer, link: id, payload: payload))
+  }
+
+  /// Whether a packet that the radio has taken stays: the peer's host has no free buffer, or had none for one before it.
+  var isBlocked: Bool { queue.isBlocked }
+
+  mutating func putBack(_ packet: TransmitQueue.Packet) { queue.putBack(packet) }
+
+  /// The packets that have not been sent, or not wholly.
+  var packets: [TransmitQueue.Packet] { queue.packets }
+
+  // MARK: Connection events
+
+  /// Plans the next connection event, because a PDU waits for it.
+  private mutating func requestEvent(_ context: inout RadioContext) {
+    if context.pacing == .airtime {
+      context.connections.requestEvent(on: id, for: role, now: context.now)
+    } else if nextEvent == nil {
+      nextEvent = connectionEvent(after: context.now)
+    }
+  }
 
   /// The first connection event after `now`.
-  func connectionEvent(after now: Instant) -> Instant {
+  private func connectionEvent(after now: Instant) -> Instant {
     guard now >= anchor else { return anchor }
-    let interval = timing.intervalDuration
+    let interval = update.timing.intervalDuration
     return anchor + interval * ((now - anchor).wholeMultiples(of: interval) + 1)
   }
+
+  /// Runs the connection event that is due, if there is one: all control PDUs, and data packets up to the limit. Not used with airtime.
+  mutating func runEvent(_ context: inout RadioContext) {
+    guard !isCut, let event = nextEvent, event <= context.now else { return }
+    for pdu in queue.controls { transmit(.control(pdu), &context) }
+    queue.removeControls()
+    if case .connectionEvents(let limit) = context.pacing, !holdsData { transmitPackets(max(1, limit), &context) }
+    let isIdle = queue.packets.isEmpty || holdsData
+    nextEvent = isIdle ? nil : connectionEvent(after: context.now)
+  }
+
+  // MARK: Connection events with airtime
+
+  /// The PDU that this end sends next: control PDUs first, then data; nil if it has none.
+  ///
+  /// The PDU before it is acknowledged, because both ends send in turns and no packet is lost.
+  var nextPacket: LinkLayerPacket? {
+    guard !isCut, terminationReason == nil else { return nil }
+    let isEncrypted = encryption.protectsPDUs(of: role)
+    let mayData = !holdsData && !queue.packets.isEmpty
+    if let pdu = queue.controls.first {
+      return LinkLayerPacket(
+        content: .control(pdu), airtime: phy.radioPHY.airtime(payload: pdu.length, isEncrypted: isEncrypted),
+        hasMoreData: queue.controls.count > 1 || mayData)
+    }
+    guard mayData, let first = queue.packets.first else { return nil }
+    let rest = max(0, first.length - queue.sentOctets)
+    let count = min(rest, greatestDataPayload)
+    let isLast = count == rest
+    return LinkLayerPacket(
+      content: .data(offset: queue.sentOctets, count: count, isLast: isLast),
+      airtime: phy.radioPHY.airtime(payload: count, isEncrypted: isEncrypted),
+      hasMoreData: !isLast || queue.packets.count > 1)
+  }
+
+  /// The greatest payload of a data PDU in octets: limited by the data length (Vol 6, Part B, 4.5.10), and by half of a
+  /// connection interval, so that both ends can send in each event.
+  private var greatestDataPayload: Int {
+    let least = DataLength.initial.octets
+    var limit = Duration.microseconds(Int64(dataLength.transmit.time))
+    // connEffectiveMaxTxTimeCoded is at least the airtime of 27 octets at S=8.
+    if phy.radioPHY.isCoded { limit = max(limit, RadioPHY.codedS8.airtime(payload: Int(least), isEncrypted: true)) }
+    limit = min(limit, (update.timing.intervalDuration - RadioPHY.interFrameSpace * 2) / 2)
+    let fitting = phy.radioPHY.greatestPayload(within: limit, isEncrypted: encryption.protectsPDUs(of: role))
+    return max(Int(least), min(Int(dataLength.transmit.octets), fitting))
+  }
+
+  /// The empty PDU that this end sends if it has no PDU, or if its PDU does not fit.
+  func emptyPacket(hasMoreData: Bool) -> LinkLayerPacket {
+    LinkLayerPacket(content: .empty, airtime: phy.radioPHY.airtime(payload: 0), hasMoreData: hasMoreData)
+  }
+
+  /// Whether this end needs a connection event: it has a PDU to send, waits for an acknowledgement, or has to
+  /// acknowledge LL_TERMINATE_IND.
+  var needsEvent: Bool { queue.unacknowledged != nil || terminationReason != nil || nextPacket != nil }
+
+  /// Records that the peer has received a PDU of this end. The peer acknowledges it with its next packet.
+  mutating func sent(_ content: LinkLayerPacket.Content) { queue.sent(content) }
+
+  /// Stops data until the peer's host has a free buffer.
+  mutating func block() { queue.block() }
+
+  /// Completes the PDU that the peer has acknowledged. LL_TERMINATE_IND ends the link.
+  ///
+  /// - Returns: the ACL packet whose last PDU it is; its buffer is free.
+  mutating func receiveAcknowledgement(
+    _ turn: inout LinkTurn, _ context: inout RadioContext
+  ) -> TransmitQueue.Packet? {
+    switch queue.acknowledged() {
+    case .control(.terminate(let reason)):
+      acknowledge(.terminate(reason), &turn, &context)
+      return nil
+    case .data(_, _, isLast: true): return queue.completeFirst()
+    default: return nil
+    }
+  }
+
+  /// Stores the reason in LL_TERMINATE_IND until this end has acknowledged it.
+  mutating func receiveTermination(_ reason: HCIErrorCode) { terminationReason = reason }
+
+  /// Whether LL_PHY_UPDATE_IND for this end changes nothing.
+  func isUnchanged(transmit: HCI.PHY, receive: HCI.PHY) -> Bool {
+    phy.isUnchanged(transmit: transmit, receive: receive)
+  }
+
+  /// Applies a change at its instant: of the timing, of the PHYs as this end uses them, or of the channel map.
+  mutating func apply(_ change: LinkLayerPDU, _ turn: LinkTurn, _ context: inout RadioContext) {
+    switch change {
+    case .connectionUpdate(let timing): apply(timing, turn, &context)
+    case .phyUpdate(let transmit, let receive): phy.apply(transmit: transmit, receive: receive, turn, &context)
+    case .channelMap(let map): channelMap = map
+    default: break
+    }
+  }
+
+  // MARK: Supervision
+
+  /// The time at which ``expiry(at:)`` or ``runEvent(_:)`` has something to do.
+  var deadline: Instant? { supervisionEnd ?? nextEvent }
+
+  /// Stops the link. It ends when the supervision timeout is over.
+  ///
+  /// With airtime the timeout counts from the latest event. A link without a first event ends 6 intervals after its
+  /// beginning (Vol 6, Part B, 4.5.2).
+  mutating func cut(_ context: inout RadioContext) {
+    guard !isCut else { return }
+    var end = context.now + update.timing.supervisionTimeout
+    if let connection = context.connections[id] {
+      if connection.isEstablished {
+        end = connection.schedule.latestAnchor(at: context.now) + update.timing.supervisionTimeout
+      } else {
+        end = anchor + update.timing.intervalDuration * 6
+        supervisionReason = .connectionFailedToBeEstablished
+      }
+      context.connections.stop(id)
+    }
+    supervisionEnd = max(context.now, end)
+  }
+
+  /// The reason for which a link that is out of range ends now; nil if it does not.
+  func expiry(at now: Instant) -> HCIErrorCode? { supervisionEnd.flatMap { $0 <= now ? supervisionReason : nil } }
 }

@@ -59,10 +59,9 @@ public struct VirtualRadio: Sendable {
     cachedDeadline = nil
     let slot = controllers.firstIndex { !$0.isAttached } ?? controllers.count
     let id = ControllerID(slot: slot, generation: generation)
-    let controller = VirtualController(
-      id: id, configuration: configuration, random: .seeded(random.next()), attachedAt: now)
+    let controller = VirtualController(id: id, configuration: configuration, random: .seeded(random.next()))
     if slot == controllers.count { controllers.append(controller) } else { controllers[slot] = controller }
-    context.hasPacketFaults = controllers.contains { $0.faults.concernPackets }
+    context.hasPacketFaults = controllers.contains { $0.hasPacketFaults }
     return id
   }
 
@@ -71,8 +70,7 @@ public struct VirtualRadio: Sendable {
     guard let slot = slot(of: id) else { return }
     cachedDeadline = nil
     context.now = now
-    controllers[slot].isAttached = false
-    controllers[slot].resetState(&context)
+    controllers[slot].powerOff(&context)
     deliver()
   }
 
@@ -154,7 +152,7 @@ public struct VirtualRadio: Sendable {
     guard let slot = slot(of: id) else { return }
     cachedDeadline = nil
     controllers[slot].setFaults(faults)
-    context.hasPacketFaults = controllers.contains { $0.faults.concernPackets }
+    context.hasPacketFaults = controllers.contains { $0.hasPacketFaults }
   }
 
   /// Takes a controller out of range of its peers: each of its links ends by supervision timeout on both sides.
@@ -173,7 +171,7 @@ public struct VirtualRadio: Sendable {
 
   /// The public address of a controller; nil if it is powered off.
   public func publicAddress(of id: ControllerID) -> DeviceAddress? {
-    slot(of: id).map { DeviceAddress(octets: controllers[$0].addresses.publicAddress, kind: .public) }
+    slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }
   }
 
   /// Discards the computed deadline after a change of what is planned.

@@ -1,0 +1,113 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// The timing of a link (Vol 6, Part B, 4.5.1).
+struct LinkTiming: Hashable, Sendable {
+  /// In units of 1.25 ms.
+  var interval: UInt16
+  /// In connection events.
+  var latency: UInt16
+  /// In units of 10 ms.
+  var timeout: UInt16
+
+  var supervisionTimeout: Duration { .milliseconds(10 * Int64(timeout)) }
+  var intervalDuration: Duration { .microseconds(1250 * Int64(max(6, interval))) }
+}
+
+extension HCI.ConnectionParameters {
+  /// The timing that the controller chooses: the shortest interval.
+  var timing: LinkTiming {
+    LinkTiming(interval: connectionIntervalMin, latency: maxLatency, timeout: supervisionTimeout)
+  }
+}
+
+/// The timing of a link and its changes (Vol 6, Part B, 5.1.1 and 5.1.7; Vol 4, Part E, 7.8.18, 7.8.31 and 7.8.32).
+///
+/// ```
+///  central ──LL_CONNECTION_UPDATE_IND──► peripheral
+///  peripheral ──LL_CONNECTION_PARAM_REQ──► central's host ──► LL_CONNECTION_UPDATE_IND or LL_REJECT_EXT_IND
+/// ```
+struct ConnectionUpdate: Sendable {
+  private(set) var timing: LinkTiming
+  /// Whether this end waits for an answer to a connection parameter request, from its host or from the peer.
+  private var isAwaitingReply = false
+
+  init(timing: LinkTiming) { self.timing = timing }
+
+  /// The error for LE Connection Update; nil if the update may begin.
+  func refusal(of parameters: HCI.ConnectionParameters, _ turn: LinkTurn) -> HCIErrorCode? {
+    guard parameters.isValid else { return .invalidCommandParameters }
+    guard turn.role == .peripheral else { return nil }
+    guard turn.controller.features.contains(.connectionParametersRequest), !isAwaitingReply else {
+      return .commandDisallowed
+    }
+    return nil
+  }
+
+  /// Starts an update: the central sends the new timing, the peripheral requests it.
+  mutating func begin(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+    if turn.role == .central {
+      turn.send(.connectionUpdate(parameters.timing))
+    } else {
+      isAwaitingReply = true
+      turn.send(.connectionParameterRequest(parameters))
+    }
+  }
+
+  /// Receives a request of the peripheral. The host answers it if it has unmasked the event; otherwise it is rejected.
+  mutating func receiveRequest(
+    _ wanted: HCI.ConnectionParameters, _ turn: inout LinkTurn, _ context: inout RadioContext
+  ) {
+    guard turn.controller.features.contains(.connectionParametersRequest),
+      turn.host.allows(LESubeventCode.remoteConnectionParameterRequest)
+    else { return turn.send(.connectionParameterReject(.unsupportedRemoteFeature)) }
+    isAwaitingReply = true
+    turn.host.send(
+      HCI.LERemoteConnectionParameterRequest {
+        $0.connectionHandle = turn.handle
+        $0.intervalMin = wanted.connectionIntervalMin
+        $0.intervalMax = wanted.connectionIntervalMax
+        $0.maxLatency = wanted.maxLatency
+        $0.timeout = wanted.supervisionTimeout
+      }, &context)
+  }
+
+  /// Whether the host has to answer a request of the peripheral.
+  func awaitsHost(as role: HCI.Role) -> Bool { role == .central && isAwaitingReply }
+
+  /// Answers the request of the peripheral: LE Remote Connection Parameter Request Reply.
+  mutating func accept(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+    isAwaitingReply = false
+    turn.send(.connectionUpdate(parameters.timing))
+  }
+
+  /// Rejects the request of the peripheral: LE Remote Connection Parameter Request Negative Reply.
+  mutating func reject(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
+    isAwaitingReply = false
+    turn.send(.connectionParameterReject(reason))
+  }
+
+  /// Applies new timing on this end and reports it to the host.
+  mutating func apply(_ timing: LinkTiming, _ turn: LinkTurn, _ context: inout RadioContext) {
+    self.timing = timing
+    isAwaitingReply = false
+    report(.success, turn, &context)
+  }
+
+  /// Receives a rejection of the request of this end.
+  mutating func receiveRejection(_ reason: HCIErrorCode, _ turn: LinkTurn, _ context: inout RadioContext) {
+    isAwaitingReply = false
+    report(reason, turn, &context)
+  }
+
+  private func report(_ status: HCIErrorCode, _ turn: LinkTurn, _ context: inout RadioContext) {
+    turn.host.send(
+      HCI.LEConnectionUpdateComplete {
+        $0.status = status
+        $0.connectionHandle = turn.handle
+        $0.connectionInterval = timing.interval
+        $0.peripheralLatency = timing.latency
+        $0.supervisionTimeout = timing.timeout
+      }, &context)
+  }
+}

@@ -1,0 +1,49 @@
+internal import BLEHCI
+internal import BLEWire
+
+/// What a procedure of a link asks of its link.
+enum LinkEffect: Sendable {
+  /// Send a control PDU.
+  case send(LinkLayerPDU)
+  /// Send the data that waited for the procedure.
+  case releaseData
+  /// End the link on this side, and report the reason to the host.
+  case end(HCIErrorCode)
+}
+
+/// One input of a link: the facts about its controller that its procedures need, and the effects that they append.
+struct LinkTurn: Sendable {
+  /// The facts about a controller that all its links need.
+  struct Controller: Sendable {
+    let host: HostInterface
+    /// The features of the Link Layer.
+    let features: HCI.LEFeatures
+    /// These, and those that the host adds.
+    let announcedFeatures: HCI.LEFeatures
+    /// LL_VERSION_IND.
+    let version: LinkLayerPDU
+    /// The data length that the host suggests for new links.
+    let suggestedDataLength: DataLength
+    /// The PHYs that the host prefers.
+    let preferredPHYs: (transmit: HCI.PHYs, receive: HCI.PHYs)
+  }
+
+  let controller: Controller
+  let handle: ConnectionHandle
+  let role: HCI.Role
+  private(set) var effects: [LinkEffect] = []
+
+  init(_ controller: Controller, handle: ConnectionHandle, role: HCI.Role) {
+    self.controller = controller
+    self.handle = handle
+    self.role = role
+  }
+
+  var host: HostInterface { controller.host }
+
+  mutating func send(_ pdu: LinkLayerPDU) { effects.append(.send(pdu)) }
+
+  mutating func releaseData() { effects.append(.releaseData) }
+
+  mutating func end(_ reason: HCIErrorCode) { effects.append(.end(reason)) }
+}
