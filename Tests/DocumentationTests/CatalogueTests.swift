@@ -1,3 +1,4 @@
+import BLESMP
 import Foundation
 import Testing
 
@@ -34,6 +35,63 @@ import Testing
       }
     }
     #expect(shown == compiled, "a file of Examples is in no catalogue")
+  }
+
+  /// A `|` inside code also ends a cell, unless it is written `\\|`.
+  @Test func rowsOfATableHaveAsManyCellsAsItsHead() throws {
+    let root = Self.sources.deletingLastPathComponent()
+    var pages = try Self.files(below: Self.sources, withSuffix: ".md").filter { $0.path.contains(".docc/") }
+    for folder in ["Docs", "Examples"] {
+      pages += try Self.files(below: root.appending(path: folder), withSuffix: ".md")
+    }
+    pages += ["README.md", "CONTRIBUTING.md"].map { root.appending(path: $0) }
+    for page in pages {
+      var head: Int?
+      for line in try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n") {
+        guard line.hasPrefix("|") else {
+          head = nil
+          continue
+        }
+        let count = line.replacing("\\|", with: "").count { $0 == "|" }
+        #expect(count == head ?? count, "\(page.lastPathComponent): \(line.prefix(60))")
+        head = head ?? count
+      }
+    }
+  }
+
+  /// The table of the page "Pairing and bonds" is that of the specification (Vol 3, Part H, 2.3.5.1, table 2.8).
+  @Test func thePageOfPairingHasTheQuestionOfEachPairOfCapabilities() throws {
+    let page = Self.sources.appending(path: "BluetoothLE/BluetoothLE.docc/PairingAndBonds.md")
+    let capabilities: [IOCapability] = [
+      .noInputNoOutput, .displayOnly, .displayYesNo, .keyboardOnly, .keyboardDisplay,
+    ]
+    let models: [Substring: AssociationModel] = [
+      "no question": .justWorks, "compare": .numericComparison,
+      "central displays": .passkeyEntry(initiator: .displays, responder: .enters),
+      "peripheral displays": .passkeyEntry(initiator: .enters, responder: .displays),
+      "both type": .passkeyEntry(initiator: .enters, responder: .enters),
+    ]
+    func features(_ capability: IOCapability, secure: Bool) -> PairingFeatures {
+      var features = PairingFeatures()
+      features.ioCapability = capability
+      if capability != .noInputNoOutput { features.authReq.insert(.mitm) }
+      if secure { features.authReq.insert(.secureConnections) }
+      return features
+    }
+    let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+    let head = try #require(lines.firstIndex { $0.hasPrefix("| central ") })
+    for (central, line) in zip(capabilities, lines[(head + 2)...]) {
+      let cells = line.split(separator: " | ").dropFirst().map { $0.replacing(" |", with: "") }
+      #expect(cells.count == capabilities.count)
+      for (peripheral, cell) in zip(capabilities, cells) {
+        let entries = cell.split(separator: ", or ")
+        for (isSecure, entry) in [(true, entries.first), (false, entries.last)] {
+          let chosen = AssociationModel.chosen(
+            request: features(central, secure: isSecure), response: features(peripheral, secure: isSecure))
+          #expect(entry.flatMap { models[$0] } == chosen.model, "\(central), \(peripheral): \(cell)")
+        }
+      }
+    }
   }
 
   @Test func theTestOfAServiceInTheReadmeIsTheOneThatRuns() throws {
