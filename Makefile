@@ -77,6 +77,7 @@ check:
 	@scripts/check-rules
 	@scripts/check-limits
 	@scripts/check-security
+	@scripts/check-version
 	@scripts/index-decisions --check
 	BLUETOOTHLE_GATEWAY=1 $(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-api
