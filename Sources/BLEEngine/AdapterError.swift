@@ -3,7 +3,7 @@ package import BLELinux
 
 /// Why there is no adapter: what failed, where, and what to do.
 ///
-/// `CBManager.stateReason` has it when the state is below powered on.
+/// `Adapter.stateReason` and `CBManager.stateReason` have it when the state is below powered on.
 public struct AdapterError: Error, Hashable, Sendable {
   /// The kinds of failure.
   public enum Kind: Hashable, Sendable {

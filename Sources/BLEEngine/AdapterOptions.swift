@@ -5,13 +5,14 @@ package import BLELinux
 package import BLERuntime
 import BLEWire
 
-/// The adapter that a manager uses, and its settings.
+/// The adapter that a program uses, and its settings.
 ///
-/// All managers of one transport share one adapter, and the options of the first one count.
+/// All users of one transport share one adapter, and the options of the first one count: `Adapter`s of the Swift API and
+/// managers.
 ///
 /// ```swift
-/// let options = AdapterOptions(transport: "tcp-client:127.0.0.1:6402", deviceName: "Clock")
-/// let manager = CBPeripheralManager(delegate: nil, queue: nil, adapter: options)
+/// let options = AdapterOptions(transport: "linux:hci1", deviceName: "Clock")
+/// let adapter = try await Adapter.open(options)
 /// ```
 public struct AdapterOptions: Hashable, Sendable {
   /// The way to the controller, for example `linux:hci0`, `serial:/dev/ttyACM0,1000000`, `tcp-client:127.0.0.1:6402` or

@@ -48,11 +48,12 @@ public struct PairingOptions: Hashable, Sendable {
   /// A bond that was made with authentication is never replaced by a pairing without.
   public enum BondReplacement: Hashable, Sendable {
     /// The pairing fails with Authentication Requirements (0x03). A device that has forgotten the bond pairs again after
-    /// `CBManager.remove(_:)`.
+    /// `Adapter.remove(_:)` or `CBManager.remove(_:)`.
     case never
-    /// `CBPairingDelegate.manager(_:shouldReplaceBondOf:reply:)` decides.
+    /// The program decides: `Adapter.pairingRequests` has the question, or
+    /// `CBPairingDelegate.manager(_:shouldReplaceBondOf:reply:)`.
     case ask
-    /// The bond is replaced, and `CBPairingDelegate.manager(_:didReplaceBondOf:)` reports it.
+    /// The bond is replaced. A manager reports it by `CBPairingDelegate.manager(_:didReplaceBondOf:)`.
     case always
   }
 
@@ -73,9 +74,10 @@ public struct PairingOptions: Hashable, Sendable {
   /// A passkey, at most 999999, that is used in every pairing, for example from a label. A device that has seen it once, or has
   /// found it in several attempts, can pair.
   public var fixedPasskey: UInt32?
-  /// Asks the `CBPairingDelegate` for consent to each pairing that is not authenticated (Just Works), as a peripheral and as
-  /// a central: also where a peripheral asks for security, and where the manager pairs on demand. A pairing that the program
-  /// begins by `CBCentralManager.pair(with:)` has its consent.
+  /// Asks for consent to each pairing that is not authenticated (Just Works), as a peripheral and as a central: also where
+  /// a peripheral asks for security, and where the stack pairs on demand. `Adapter.pairingRequests` has the question, or the
+  /// `CBPairingDelegate`. A pairing that the program begins by `RemoteDevice.pair` or `CBCentralManager.pair(with:)` has
+  /// its consent.
   public var asksConsent = false
   /// What happens to a bond without authentication when a device pairs anew under its identity.
   public var bondReplacement = BondReplacement.always
@@ -90,13 +92,14 @@ public struct PairingOptions: Hashable, Sendable {
   /// bond.
   ///
   /// The link to a bonded peripheral is encrypted before the first request. A peripheral that cannot encrypt may be another
-  /// device with the same address. `CBPairingDelegate.manager(_:didLoseBondOf:error:)` reports it, and nothing is sent in the
-  /// clear on this link.
+  /// device with the same address: nothing is sent in the clear on this link. Its operations report the lost bond, and so
+  /// does `CBPairingDelegate.manager(_:didLoseBondOf:error:)`.
   public enum OperationsAfterBondLoss: Hashable, Sendable {
-    /// They fail with `CBError.peerRemovedPairingInformation` or `CBError.encryptionTimedOut`.
+    /// They fail, in the Swift API with `BLEError.Kind.security`, in managers with `CBError.peerRemovedPairingInformation` or
+    /// `CBError.encryptionTimedOut`.
     case fail
     /// They wait, 200 at most, until the link is encrypted by a new pairing or ends. To pair anew, remove the bond, then
-    /// call `CBCentralManager.pair(with:)`.
+    /// call `RemoteDevice.pair` or `CBCentralManager.pair(with:)`.
     case wait
   }
   /// What a central does with operations on a bonded peripheral whose link cannot be encrypted.

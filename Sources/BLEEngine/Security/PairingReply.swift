@@ -3,8 +3,9 @@ package import BLESMP
 
 /// Answers one question, once, on any thread; within 30 seconds, after which the other device ends the pairing.
 ///
-/// It is bound to its question. A second answer, an answer after `CBPairingDelegate.manager(_:didWithdrawQuestion:of:)`, and
-/// an answer of another kind than the question asks for change nothing and are logged.
+/// It is bound to its question. A second answer, an answer after the pairing has ended, which a manager reports by
+/// `CBPairingDelegate.manager(_:didWithdrawQuestion:of:)`, and an answer of another kind than the question asks for change
+/// nothing and are logged.
 public struct PairingReply: Sendable, Identifiable {
   /// Identifies the question among all questions of the adapter, for as long as the process lives.
   public struct ID: Hashable, Sendable {

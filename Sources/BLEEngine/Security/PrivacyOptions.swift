@@ -19,7 +19,7 @@ package import BLESMP
 /// privacy is enabled.
 ///
 /// An adapter that the kernel runs (transport `linux`) shows the address that the kernel chose; asking one for privacy
-/// makes the manager's state `unsupported`, and `CBManager.stateReason` says what to do. What is advertised, a name above
+/// makes the state `unsupported`, and the reason of the state says what to do. What is advertised, a name above
 /// all, can give a device away as well as its address. Where the kernel itself uses private addresses (`btmgmt privacy`), it
 /// gives its own key to each device that bonds, with authentication or without; these options have no effect on that.
 public struct PrivacyOptions: Hashable, Sendable {
