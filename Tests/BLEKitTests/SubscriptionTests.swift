@@ -160,7 +160,8 @@ import Testing
         while true {
           do throws(BLEError) {
             _ = try await device.read("2A37", in: "180D")
-          } catch let error where error.kind == .att(.invalidHandle) {
+          } catch {
+            guard error.kind == .att(.invalidHandle) else { throw error }
             await Task.yield()
           }
         }

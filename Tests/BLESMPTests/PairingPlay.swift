@@ -48,7 +48,8 @@ struct PairingPlay {
     }
     var drawn: [UInt8] = []
     if let scalar = vector.privateKey.flatMap({ [UInt8](hexadecimal: $0) }), vector.privateKeyOf == side {
-      drawn += scalar.prefix(16).reversed() + scalar.suffix(16).reversed()
+      let halves: [ArraySlice<UInt8>] = [scalar.prefix(16), scalar.suffix(16)]
+      for half in halves { drawn += half.reversed() }
     }
     let ours = (vector.steps ?? []).filter { $0.dir == side }
     let randoms = ours.filter { $0.code == .pairingRandom }.map(\.octets)

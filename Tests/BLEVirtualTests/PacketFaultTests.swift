@@ -126,11 +126,10 @@ import Testing
     stage.send(data(handles.1, 1), from: peripheral)
     #expect(values(stage.take(central)) == [1] && stage.take(peripheral).count == 1)
     stage.send(data(handles.0, 2), from: central)
-    #expect(
-      stage.take(peripheral) == [data(handles.1, 2)].map {
-        var packet = $0; packet[2] |= 0x20; return packet
-      }
-        + [[0x04, 0x05, 0x04, 0x00] + handles.1.octets + [reason.rawValue]])
+    var received = data(handles.1, 2)
+    received[2] |= 0x20
+    let disconnection = [0x04, 0x05, 0x04, 0x00] + handles.1.octets + [reason.rawValue]
+    #expect(stage.take(peripheral) == [received, disconnection])
     #expect(stage.take(central).last == [0x04, 0x05, 0x04, 0x00] + handles.0.octets + [reason.rawValue])
     stage.run(for: .seconds(60))
     #expect(stage.take(central) == [] && stage.take(peripheral) == [])
