@@ -21,17 +21,14 @@ struct DescriptionPageTests {
       try Data(example.utf8).write(to: file)
       defer { try? FileManager.default.removeItem(at: file) }
       let description = try ServiceDescription(file: file.path)
-      let services = try ServedValues(description).services()
+      let services = ServedValues(description).services()
       #expect(services.count == description.services.count)
     }
   }
 
   @Test func thePageHasEachField() throws {
     let page = try Self.page()
-    let keys =
-      ServiceDescription.CodingKeys.allCases.map(\.stringValue)
-      + ServiceDescription.Service.CodingKeys.allCases.map(\.stringValue)
-      + ServiceDescription.Characteristic.CodingKeys.allCases.map(\.stringValue)
+    let keys = ServiceDescription.fields + ServiceDescription.Service.fields + ServiceDescription.Characteristic.fields
     for key in keys { #expect(page.contains("\n| `\(key)` |"), "\(key)") }
   }
 }

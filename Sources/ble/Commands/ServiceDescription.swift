@@ -11,6 +11,8 @@ import ToolCore
 ///    {"uuid": "2A00", "properties": ["read", "write"], "value": "text:on", "security": "encrypted"}]}]}
 /// ```
 struct ServiceDescription: Equatable, Sendable {
+  /// The fields of the file.
+  static let fields = ["name", "appearance", "passkey", "advertise", "services"]
   var name: String
   var appearance: UInt16?
   /// Six digits for every pairing; nil for new ones in each.
@@ -20,12 +22,14 @@ struct ServiceDescription: Equatable, Sendable {
   var services: [Service]
 
   struct Service: Equatable, Sendable {
+    static let fields = ["uuid", "primary", "characteristics"]
     var uuid: BluetoothUUID
     var isPrimary: Bool
     var characteristics: [Characteristic]
   }
 
   struct Characteristic: Equatable, Sendable {
+    static let fields = ["uuid", "properties", "value", "security", "description"]
     var uuid: BluetoothUUID
     var properties: [Property]
     /// In the file pairs of hexadecimal digits, or `text:…`.
@@ -75,7 +79,7 @@ struct ServiceDescription: Equatable, Sendable {
   }
 
   private init(_ value: ConfigurationValue) throws(ConfigurationFault) {
-    let fields = try value.fields(["name", "appearance", "passkey", "advertise", "services"])
+    let fields = try value.fields(Self.fields)
     name = try fields.required("name").text()
     appearance = try fields["appearance"]?.number(in: 0...UInt16.max)
     passkey = try fields["passkey"].map(Self.passkey)
@@ -133,7 +137,7 @@ struct ServiceDescription: Equatable, Sendable {
 
 extension ServiceDescription.Service {
   fileprivate init(_ value: ConfigurationValue) throws(ConfigurationFault) {
-    let fields = try value.fields(["uuid", "primary", "characteristics"])
+    let fields = try value.fields(Self.fields)
     uuid = try fields.required("uuid").uuid()
     isPrimary = try fields["primary"]?.flag() ?? true
     characteristics = try fields.required("characteristics").list { value throws(ConfigurationFault) in
@@ -144,7 +148,7 @@ extension ServiceDescription.Service {
 
 extension ServiceDescription.Characteristic {
   fileprivate init(_ value: ConfigurationValue) throws(ConfigurationFault) {
-    let fields = try value.fields(["uuid", "properties", "value", "security", "description"])
+    let fields = try value.fields(Self.fields)
     uuid = try fields.required("uuid").uuid()
     properties = try fields.required("properties").list { value throws(ConfigurationFault) in
       try value.choice(of: ServiceDescription.Property.self)
