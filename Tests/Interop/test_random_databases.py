@@ -100,6 +100,9 @@ async def test_a_client_finds_exactly_the_published_services(radio, client, seed
         await find_includes(client, peripheral.database, why)
         client.tell("k disconnect")
         await client.until("k disconnected")
+        # The next peripheral has the same address on this radio, and no bond.
+        client.tell("k forget")
+        await client.until("k forgotten")
 
 
 async def connect(client):

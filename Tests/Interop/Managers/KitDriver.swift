@@ -77,6 +77,11 @@ import BluetoothLE
         for service in services { try await driver.describe(service, of: device) }
         return "database \(services.count) \(device.mtu)"
       }
+    case ("forget", 1):
+      attempt { driver in
+        for bond in driver.adapter.bonds { driver.adapter.remove(bond) }
+        return "forgotten"
+      }
     case ("disconnect", 1):
       attempt { driver in
         try await driver.connected().disconnect()

@@ -9,7 +9,7 @@
 //     c1 read NAME CHARACTERISTIC   c1 subscribe NAME CHARACTERISTIC   c1 unsubscribe NAME CHARACTERISTIC
 //     k connect ADDRESS [MINIMUM MAXIMUM LATENCY TIMEOUT]   k update MINIMUM MAXIMUM LATENCY TIMEOUT   k timing
 //     k read SERVICE CHARACTERISTIC   k write SERVICE CHARACTERISTIC COUNT   k writes SERVICE CHARACTERISTIC COUNT (again and again)
-//     k subscribe SERVICE CHARACTERISTIC   k database   k pair   k address   k disconnect
+//     k subscribe SERVICE CHARACTERISTIC   k database   k pair   k address   k disconnect   k forget (all bonds)
 //     k publish PSM SECURITY   k withdraw PSM   k open PSM   k send CHANNEL FILE SIZE   k receive CHANNEL FILE [OCTETS SECONDS]
 //     k close CHANNEL
 //
