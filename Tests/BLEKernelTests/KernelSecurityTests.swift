@@ -136,13 +136,12 @@ import Testing
       value: Self.value, ediv: 0x1234, rand: 0x0102_0304_0506_0708, strength: Self.strength(false, false))
     legacy.centralKey = LongTermKey(value: Self.value, ediv: 1, rand: 2, strength: Self.strength(true, false))
     let none = [UInt8](repeating: 0, count: 10)
-    #expect(
-      Self.messages(.loadKeys([secure, legacy])) == [
-        [0x13, 3, 0] + Self.peerOctets + [3, 0, 16] + none + Self.valueOctets
-          + Self.randomOctets + [0, 0, 16, 0x34, 0x12, 8, 7, 6, 5, 4, 3, 2, 1] + Self.valueOctets
-          + Self.randomOctets + [1, 1, 16, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0] + Self.valueOctets,
-        [0x30, 1, 0] + Self.peerOctets + Self.valueOctets,
-      ])
+    var longTermKeys: [UInt8] = [0x13, 3, 0]
+    longTermKeys += Self.peerOctets + [3, 0, 16] + none + Self.valueOctets
+    longTermKeys += Self.randomOctets + [0, 0, 16, 0x34, 0x12, 8, 7, 6, 5, 4, 3, 2, 1] + Self.valueOctets
+    longTermKeys += Self.randomOctets + [1, 1, 16, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0] + Self.valueOctets
+    let identityKeys = [0x30, 1, 0] + Self.peerOctets + Self.valueOctets
+    #expect(Self.messages(.loadKeys([secure, legacy])) == [longTermKeys, identityKeys])
     #expect(Self.messages(.loadKeys([])) == [[0x13, 0, 0], [0x30, 0, 0]])
   }
 

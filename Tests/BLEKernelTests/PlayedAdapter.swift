@@ -37,7 +37,7 @@ struct PlayedAdapter: ~Copyable {
   let management: MessagePair
   var adapter: KernelAdapter
   /// Commands that the adapter sent itself, as the trace gets them.
-  private(set) var sentCommands: [[UInt8]] = []
+  private(set) var sentCommands: [[UInt8]]
 
   init(listener: MessageSocket? = nil, isPairedByDaemon: Bool = false, through system: SystemCalls = .kernel) throws {
     let (events, management) = (try MessagePair(), try MessagePair())
@@ -49,6 +49,8 @@ struct PlayedAdapter: ~Copyable {
     adapter = try KernelAdapter(
       information, named: "linux:hci0", over: sockets, isPairedByDaemon: isPairedByDaemon, through: system)
     (self.events, self.management) = (events, management)
+    // Last, after everything that throws: the reason is at the initializer of KernelAdapter.
+    sentCommands = []
   }
 
   /// What the host gets in one round: packets, and reports of the kernel's security manager.
