@@ -17,7 +17,8 @@ import Testing
     let confirm = try toolbox.f4(u: x, v: x, x: own.random.value, z: 0)
     #expect([UInt8](confirm.littleEndianOctets) == pairing.own.confirm)
     #expect([UInt8](own.random.value.littleEndianOctets) == pairing.own.random)
-    #expect(pairing.own.record == [17, 0x22] + pairing.own.confirm + [17, 0x23] + pairing.own.random)
+    let record = [17, 0x22] + pairing.own.confirm + [17, 0x23] + pairing.own.random
+    #expect(pairing.own.record == record)
     #expect(pairing.data.peer == nil && pairing.data.temporaryKey == nil)
   }
 

@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func `a packet that is complete in the input is not copied`() throws {
-    let stream = Self.packets[0] + Self.packets[1] + Self.packets[2].prefix(6)
+    let stream = Self.packets[0] + Self.packets[1] + Array(Self.packets[2].prefix(6))
     var framer = H4Framer()
     var offset = 0
     #expect(try framer.next(in: stream.span, from: &offset) == .input(0..<4))

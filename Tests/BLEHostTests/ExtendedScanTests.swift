@@ -7,9 +7,13 @@ import Testing
 /// Advertisements that a controller reports in fragments (Vol 4, Part E, 7.7.65.13), up to the host's events.
 @Suite("Scanning for long advertisements") struct ExtendedScanTests {
   /// 615 octets of AD structures, none of which ends where a report does: flags, services, and company data 1, 2 and 3.
-  static let long: [UInt8] =
-    [2, 1, 6] + [3, 3, 0x0D, 0x18] + [201, 0xFF, 1, 0] + [UInt8](repeating: 0xA1, count: 198) + [201, 0xFF, 2, 0]
-    + [UInt8](repeating: 0xA2, count: 198) + [203, 0xFF, 3, 0] + [UInt8](repeating: 0xA3, count: 200)
+  static let long: [UInt8] = {
+    var octets: [UInt8] = [2, 1, 6, 3, 3, 0x0D, 0x18]
+    octets += [201, 0xFF, 1, 0] + Array(repeating: 0xA1, count: 198)
+    octets += [201, 0xFF, 2, 0] + Array(repeating: 0xA2, count: 198)
+    octets += [203, 0xFF, 3, 0] + Array(repeating: 0xA3, count: 200)
+    return octets
+  }()
 
   static func command(_ command: some HCICommand) -> [UInt8] {
     var packet: [UInt8] = []

@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func findsLinksWhereTheirNumberPasses32Bits() {
-    let places = places([(1, .max - 1), (2, .max), (3, 0), (4, 1)])
+    let places = places([(1, UInt32.max - 1), (2, .max), (3, 0), (4, 1)])
     #expect(self.places(of: [.max - 1, .max, 0, 1] as [UInt32], in: places) == [0, 1, 2, 3])
     #expect(self.places(of: [.max - 2, 2] as [UInt32], in: places) == [nil, nil])
   }

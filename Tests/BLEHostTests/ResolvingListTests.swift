@@ -56,9 +56,8 @@ import Testing
     let add = try #require(bench.controller.commands.first { $0.opcode == .leAddDeviceToResolvingList })
     let identity = EncryptionTests.identity
     // No private address of ours: no key of ours.
-    #expect(
-      Array(add.parameters) == [1] + identity.octets.littleEndian + EncryptionTests.irk.value.littleEndianOctets
-        + [UInt8](repeating: 0, count: 16))
+    let keys = EncryptionTests.irk.value.littleEndianOctets + [UInt8](repeating: 0, count: 16)
+    #expect(Array(add.parameters) == [1] + identity.octets.littleEndian + keys)
     // Device privacy mode: the identity address is heard, too.
     let mode = try #require(bench.controller.commands.first { $0.opcode == .leSetPrivacyMode })
     #expect(Array(mode.parameters) == [1] + identity.octets.littleEndian + [1])
