@@ -61,7 +61,7 @@ package final class AdapterHub: Sendable {
       hub.bonds.settle(isLast: true)
       hub.devices.remembered?.settle()
     }
-    return isInTime
+    return BondStorage.waitForSaves(atMost: patience) && isInTime
   }
 
   /// What the controllers of this process can do, of those that have been powered on.

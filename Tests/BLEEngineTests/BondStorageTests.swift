@@ -154,6 +154,25 @@ import Testing
     #expect(store.saves.withLock { $0.map(\.bonds.count) } == [1, 5])
   }
 
+  /// The end of a program: the last client has left during a save, and the process must not end before it.
+  @Test func aSaveOfAStorageThatIsGoneIsWaitedFor() {
+    var keeper: BondStorage? = BondStorage(store, log: { _, _ in })
+    let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    store.whileSaving.withLock {
+      $0 = {
+        begun.signal()
+        mayEnd.wait()
+      }
+    }
+    keeper?.receive(.bondChanged(Self.bond(1)))
+    begun.wait()
+    keeper = nil
+    #expect(!BondStorage.waitForSaves(atMost: .zero))
+    mayEnd.signal()
+    #expect(BondStorage.waitForSaves(atMost: .seconds(1_000_000)))
+    #expect(store.saveCount == 1)
+  }
+
   @Test func aChangeOfTrustIsSavedAtOnce() {
     let keeper = keeper()
     let (one, two) = (Self.bond(1), Self.bond(2))

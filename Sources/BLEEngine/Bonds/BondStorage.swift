@@ -40,6 +40,18 @@ package final class BondStorage: Sendable {
   private let timing: Timing
   private let queue: DispatchQueue
   private let post = Mutex<(@Sendable (HostCommand) -> Void)?>(nil)
+  /// The saves of all storages that are under way on a queue.
+  private static let saves = DispatchGroup()
+
+  /// Waits for saves that are under way. The storages may be gone already: the last client of a host has left, and what the end of its
+  /// links has changed is being saved.
+  ///
+  /// - Returns: whether all have ended in time.
+  package static func waitForSaves(atMost patience: Duration) -> Bool {
+    let (seconds, attoseconds) = patience.components
+    let nanoseconds = Int(clamping: seconds) &* 1_000_000_000 &+ Int(attoseconds / 1_000_000_000)
+    return saves.wait(timeout: .now() + .nanoseconds(nanoseconds)) == .success
+  }
 
   /// Saves what is not saved yet, and waits for it.
   ///
@@ -159,7 +171,11 @@ extension BondStorage {
       return max(.zero, deadline - now)
     }
     guard let delay else { return }
-    timing.after(delay) { [weak self] in self?.timerFired() }
+    timing.after(delay) { [weak self] in
+      Self.saves.enter()
+      self?.timerFired()
+      Self.saves.leave()
+    }
   }
 
   private func timerFired() {
