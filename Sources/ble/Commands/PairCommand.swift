@@ -84,7 +84,8 @@ enum PairCommand {
         if let bond { adapter.remove(bond) }
         let remembered = adapter.rememberedDevices.filter { $0.octets.description == removed }
         guard bond != nil || !remembered.isEmpty else {
-          throw ToolError.notFound("no bond with \(removed), and no remembered device. Run: \(arguments.commandLine("bonds"))")
+          throw ToolError.notFound(
+            "no bond with \(removed), and no remembered device. Run: \(arguments.commandLine("bonds"))")
         }
         for device in remembered { _ = adapter.forget(device) }
         Output.line("\(removed): removed")
