@@ -98,8 +98,10 @@ struct VirtualController: Sendable {
 
   /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
   var deadline: Instant? {
-    let nearest = Instant?.nearer(scanner.deadline, faults.deadline)
-    return .nearer(.nearer(nearest, advertising.deadline), links.deadline)
+    @inline(__always) get {
+      let nearest = Instant?.nearer(scanner.deadline, faults.deadline)
+      return .nearer(.nearer(nearest, advertising.deadline), links.deadline)
+    }
   }
 
   /// Does everything that is due, except advertising events, which need the other controllers.
@@ -173,7 +175,7 @@ extension VirtualController {
   private mutating func answer<Command: HCICommand>(
     _ packet: HCICommandPacket, as type: Command.Type, _ context: inout RadioContext,
     _ perform: (inout Self, Command, inout RadioContext) -> Command.Response,
-    then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
+    then: (inout Self, Command, inout RadioContext) -> Void = { _, _, _ in }
   ) {
     guard let command = try? Command(decoding: packet.parameters) else {
       return host.refuse(packet.opcode, .invalidCommandParameters, &context)
@@ -184,22 +186,22 @@ extension VirtualController {
     } else {
       host.complete(packet.opcode, response, &context)
     }
-    if response.status.isSuccess { then?(&self, command, &context) }
+    if response.status.isSuccess { then(&self, command, &context) }
   }
 
   /// Performs a command whose answer depends on its status alone.
   private mutating func answerStatus<Command: HCICommand>(
     _ packet: HCICommandPacket, of type: Command.Type, _ context: inout RadioContext,
     _ perform: (inout Self, Command, inout RadioContext) -> HCIErrorCode,
-    then: ((inout Self, Command, inout RadioContext) -> Void)? = nil
+    then: (inout Self, Command, inout RadioContext) -> Void = { _, _, _ in }
   ) {
-    answer(packet, as: type, &context) { me, command, context in
-      var response = Command.Response()
-      response.status = perform(&me, command, &context)
-      return response
-    } then: { me, command, context in
-      then?(&me, command, &context)
-    }
+    answer(
+      packet, as: type, &context,
+      { me, command, context in
+        var response = Command.Response()
+        response.status = perform(&me, command, &context)
+        return response
+      }, then: then)
   }
 
   /// Answers a command that is in ``SupportedCommand/all`` and has no case in its group. There is none.
@@ -582,6 +584,7 @@ extension VirtualController {
   // MARK: Advertising events
 
   /// The handles of the advertising sets whose event is due.
+  @inline(__always)
   func advertisingSetsDue(at now: Instant) -> [UInt8?] { advertising.handlesDue(at: now) }
 
   /// Begins an advertising event of a set, plans the next one, and returns the advertisement.
@@ -596,6 +599,7 @@ extension VirtualController {
   mutating func tickAdvertising(_ context: inout RadioContext) { advertising.tick(host, &context) }
 
   /// The advertising event of a set that is in progress, with airtime.
+  @inline(__always)
   func advertisingEvent(of handle: UInt8?) -> AdvertisingEvent? { advertising.event(of: handle) }
 
   mutating func setAdvertisingEvent(_ event: AdvertisingEvent?, of handle: UInt8?) {
@@ -603,6 +607,7 @@ extension VirtualController {
   }
 
   /// The advertising events with a packet that has ended, with airtime.
+  @inline(__always)
   func advertisingEventsDue(at now: Instant) -> [AdvertisingEvent] { advertising.eventsDue(at: now) }
 
   /// Draws one of several requests for the packet that a set has sent; replaces the backoff procedure.
@@ -688,26 +693,34 @@ extension VirtualController {
 
   // MARK: Advertisements of other controllers
 
-  var isScanning: Bool { scanner.isListening }
-  var isInitiating: Bool { initiator.request != nil }
+  var isScanning: Bool {
+    @inline(__always) get { scanner.isListening }
+  }
+  var isInitiating: Bool {
+    @inline(__always) get { initiator.request != nil }
+  }
 
   /// Whether the scanner may receive an advertisement: it listens on the PHY of its primary channels, and the controller has the PHY of
   /// the auxiliary packet.
+  @inline(__always)
   func scans(for advertisement: Advertisement) -> Bool {
     scanner.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
   }
 
   /// Whether the initiator may receive an advertisement, as ``scans(for:)``.
+  @inline(__always)
   func initiates(for advertisement: Advertisement) -> Bool {
     initiator.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
   }
 
   /// Whether the controller can receive the auxiliary packet of an advertisement, if it has one.
+  @inline(__always)
   func canFollow(_ advertisement: Advertisement) -> Bool {
     !advertisement.hasAuxiliaryPacket || features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [advertisement.linkPHY]))
   }
 
   /// Whether the scanner or the initiator receives the current packet of an advertising event on a primary channel, with airtime.
+  @inline(__always)
   func receives(_ event: AdvertisingEvent, on channel: Int) -> Bool {
     scanner.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
       || initiator.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
@@ -1090,10 +1103,13 @@ extension VirtualController {
 // MARK: - PDUs of a link
 
 extension VirtualController {
-  /// The end of a link in this controller; nil if there is none.
-  func link(_ id: UInt64) -> VirtualLink? { links.index(of: id).map { links[$0] } }
-
+  /// Whether the controller has a link.
+  @inline(__always)
   func hasLink(_ id: UInt64) -> Bool { links.index(of: id) != nil }
+
+  /// Whether the controller has a link, and is in range of its peer.
+  @inline(__always)
+  func isInRange(on id: UInt64) -> Bool { links.index(of: id).map { !links[$0].isCut } ?? false }
 
   /// The links, with the slots of their other ends.
   var linkEnds: [(id: UInt64, peer: Int)] { links.indices.map { (links[$0].id, links[$0].peer) } }
@@ -1114,6 +1130,38 @@ extension VirtualController {
   }
 
   // MARK: With airtime
+
+  /// The PDU that this end sends next; nil if it has none.
+  @inline(__always)
+  func nextPacket(on id: UInt64) -> LinkLayerPacket? { links.index(of: id).flatMap { links[$0].nextPacket } }
+
+  /// The empty PDU that this end sends if it has no PDU, or if its PDU does not fit; nil if there is no such link.
+  @inline(__always)
+  func emptyPacket(on id: UInt64, hasMoreData: Bool) -> LinkLayerPacket? {
+    links.index(of: id).map { links[$0].emptyPacket(hasMoreData: hasMoreData) }
+  }
+
+  /// Whether this end needs a connection event.
+  @inline(__always)
+  func needsEvent(on id: UInt64) -> Bool { links.index(of: id).map { links[$0].needsEvent } ?? false }
+
+  /// The ACL packet whose octets are in the next data PDU.
+  @inline(__always)
+  func firstDataPacket(on id: UInt64) -> TransmitQueue.Packet? {
+    links.index(of: id).flatMap { links[$0].packets.first }
+  }
+
+  /// The reason in LL_TERMINATE_IND of the peer, which this end has not acknowledged yet.
+  @inline(__always)
+  func terminationReason(on id: UInt64) -> HCIErrorCode? {
+    links.index(of: id).flatMap { links[$0].terminationReason }
+  }
+
+  /// Whether LL_PHY_UPDATE_IND for this end changes nothing.
+  @inline(__always)
+  func isUnchanged(transmit: HCI.PHY, receive: HCI.PHY, on id: UInt64) -> Bool {
+    links.index(of: id).map { links[$0].isUnchanged(transmit: transmit, receive: receive) } ?? true
+  }
 
   /// Completes the PDU that the peer has acknowledged. The last PDU of an ACL packet frees its buffer and sends Number Of Completed
   /// Packets (Vol 4, Part E, 7.7.19).
@@ -1189,6 +1237,7 @@ extension VirtualController {
   }
 
   /// Whether the host has free buffers for `count` octets.
+  @inline(__always)
   func hostHasRoom(for count: Int) -> Bool { flowControl.hasRoom(for: count, limit: buffers.packetLength) }
 
   /// Passes data of a peer to the host if it has free buffers.
@@ -1241,6 +1290,7 @@ extension VirtualController {
   }
 
   /// Sends Number Of Completed Packets for a packet that was never in a buffer.
+  @inline(__always)
   func sendCompleted(on handle: ConnectionHandle, _ context: inout RadioContext) {
     host.sendCompleted(on: handle, &context)
   }

@@ -6,7 +6,7 @@ extension VirtualRadio {
   /// Does everything that is due on all links.
   mutating func runConnectionEvents() {
     while let connection = context.connections.due(at: context.now) {
-      guard end(of: connection, .central) != nil, end(of: connection, .peripheral) != nil else {
+      guard isInRange(connection) else {
         context.connections.stop(connection.id)
         continue
       }
@@ -20,10 +20,10 @@ extension VirtualRadio {
     }
   }
 
-  /// One end of a link; nil if its controller no longer has it, or is out of range.
-  private func end(of connection: Connection, _ role: HCI.Role) -> VirtualLink? {
-    guard let link = controllers[connection.slot(of: role)].link(connection.id), !link.isCut else { return nil }
-    return link
+  /// Whether both controllers have the link and are in range.
+  private func isInRange(_ connection: Connection) -> Bool {
+    controllers[connection.central].isInRange(on: connection.id)
+      && controllers[connection.peripheral].isInRange(on: connection.id)
   }
 
   /// Begins an event at its anchor point: changes with this instant take effect, and the central sends.
@@ -38,9 +38,11 @@ extension VirtualRadio {
     }
     let anchor = connection.schedule.anchor
     let nextAnchor = connection.schedule.anchor(of: due + 1)
-    guard let central = end(of: connection, .central) else { return context.connections.stop(connection.id) }
-    connection.event = ConnectionEvent(
-      packet: central.nextPacket ?? central.emptyPacket(hasMoreData: false), anchor: anchor, nextAnchor: nextAnchor)
+    guard let empty = controllers[connection.central].emptyPacket(on: connection.id, hasMoreData: false) else {
+      return context.connections.stop(connection.id)
+    }
+    let packet = controllers[connection.central].nextPacket(on: connection.id) ?? empty
+    connection.event = ConnectionEvent(packet: packet, anchor: anchor, nextAnchor: nextAnchor)
     context.connections[connection.id] = connection
   }
 
@@ -52,13 +54,13 @@ extension VirtualRadio {
     if event.sender == .peripheral { context.connections[id]?.isEstablished = true }
 
     controllers[receiver].receiveAcknowledgement(on: id, &context)
-    if let reason = controllers[sender].link(id)?.terminationReason {
+    if let reason = controllers[sender].terminationReason(on: id) {
       return controllers[sender].close(id, reason, &context)
     }
     // The acknowledgement may have ended the receiver's link.
-    guard let link = controllers[receiver].link(id) else { return }
+    guard controllers[receiver].hasLink(id) else { return }
 
-    context.connections[id]?.event?.isAnswerPrepared = link.nextPacket != nil
+    context.connections[id]?.event?.isAnswerPrepared = controllers[receiver].nextPacket(on: id) != nil
     switch event.packet.content {
     case .empty: return
     case .control(let pdu):
@@ -67,7 +69,7 @@ extension VirtualRadio {
     case .data(let offset, let count, _):
       // A receiver whose host has no free buffer does not acknowledge. The PDU is sent again when there is one.
       guard controllers[receiver].hostHasRoom(for: count) else { return controllers[sender].blockData(on: id) }
-      guard let packet = controllers[sender].link(id)?.packets.first else { return }
+      guard let packet = controllers[sender].firstDataPacket(on: id) else { return }
       controllers[sender].sent(event.packet.content, on: id)
       pass(packet, offset..<(offset + count), from: sender, to: receiver, on: id)
     }
@@ -94,8 +96,7 @@ extension VirtualRadio {
     case .terminate(let reason): controllers[receiver].receiveTermination(reason, on: connection.id)
     case .connectionUpdate, .channelMap: context.connections[connection.id]?.schedule.plan(pdu, from: sender)
     case .phyUpdate(let transmit, let receive):
-      let link = controllers[receiver].link(connection.id)
-      if link?.isUnchanged(transmit: transmit, receive: receive) ?? true {
+      if controllers[receiver].isUnchanged(transmit: transmit, receive: receive, on: connection.id) {
         apply(pdu, from: sender, connection)
       } else {
         context.connections[connection.id]?.schedule.plan(pdu, from: sender)
@@ -120,17 +121,16 @@ extension VirtualRadio {
   /// event.
   private mutating func continueEvent(_ id: UInt64) {
     guard var connection = context.connections[id], var event = connection.event else { return }
-    guard let central = end(of: connection, .central), let peripheral = end(of: connection, .peripheral) else {
-      return context.connections.stop(id)
-    }
+    let (central, peripheral) = (connection.central, connection.peripheral)
     let isPrepared = event.isAnswerPrepared
-    let poll = central.emptyPacket(hasMoreData: isPrepared)
-    let reply = peripheral.emptyPacket(hasMoreData: isPrepared)
+    guard isInRange(connection), let poll = controllers[central].emptyPacket(on: id, hasMoreData: isPrepared),
+      let reply = controllers[peripheral].emptyPacket(on: id, hasMoreData: isPrepared)
+    else { return context.connections.stop(id) }
     if event.sender == .central {
-      let next = isPrepared ? peripheral.nextPacket : nil
+      let next = isPrepared ? controllers[peripheral].nextPacket(on: id) : nil
       event.answer(with: next.flatMap { event.hasRoom(for: $0.airtime, packets: 1) ? $0 : nil } ?? reply)
       connection.event = event
-    } else if event.mayContinue, isPrepared, let next = central.nextPacket,
+    } else if event.mayContinue, isPrepared, let next = controllers[central].nextPacket(on: id),
       event.hasRoom(for: next.airtime + reply.airtime, packets: 2)
     {
       event.answer(with: next)
@@ -142,9 +142,9 @@ extension VirtualRadio {
       connection.event = event
     } else {
       connection.event = nil
-      if peripheral.needsEvent {
+      if controllers[peripheral].needsEvent(on: id) {
         connection.nextEvent = connection.schedule.nextEvent(after: context.now, for: .peripheral)
-      } else if central.needsEvent {
+      } else if controllers[central].needsEvent(on: id) {
         connection.nextEvent = connection.schedule.nextEvent(after: context.now, for: .central)
       }
     }
