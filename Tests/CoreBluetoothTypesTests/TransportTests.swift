@@ -32,9 +32,11 @@ import Testing
     async throws
   {
     let listener = Listener()
-    let manager = PeripheralManager(
-      delegate: listener, queue: DispatchQueue(label: "delegate"), adapter: AdapterOptions(transport: transport))
+    let queue = DispatchQueue(label: "delegate")
+    queue.suspend()
+    let manager = PeripheralManager(delegate: listener, queue: queue, adapter: AdapterOptions(transport: transport))
     #expect(manager.state == .unknown)
+    queue.resume()
     await listener.wait(for: .unsupported)
     let reason = try #require(manager.stateReason as? AdapterError)
     #expect(reason.exitStatus == status, "\(reason)")
