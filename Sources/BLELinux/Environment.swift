@@ -24,16 +24,9 @@ package enum Processes {
 
   /// Whether a process of this name runs.
   package static func isRunning(_ name: String) -> Bool {
-    guard let folder = unsafe opendir("/proc") else { return false }
-    defer { _ = unsafe closedir(folder) }
-    while let entry = unsafe readdir(folder) {
-      let process = unsafe withUnsafeBytes(of: entry.pointee.d_name) {
-        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      guard process.utf8.allSatisfy({ (48...57).contains($0) }) else { continue }
-      if command(of: process) == name { return true }
+    Files.names(in: "/proc").contains { process in
+      process.utf8.allSatisfy { (48...57).contains($0) } && command(of: process) == name
     }
-    return false
   }
 
   private static func command(of process: String) -> String? {

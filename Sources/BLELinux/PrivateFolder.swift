@@ -37,7 +37,11 @@ package struct PrivateFolder: ~Copyable {
     _ path: String, isMade: Bool = false, user: UInt32? = nil, through system: SystemCalls = .kernel
   ) throws(FileRefusal) -> PrivateFolder? {
     let (path, user) = (path.isEmpty ? "." : path, user ?? geteuid())
-    if isMade { try make(path, through: system) }
+    if isMade {
+      do throws(SystemError) { try Files.makeFolder(path, permissions: 0o700, through: system) } catch {
+        throw .failed(error)
+      }
+    }
     let descriptor: FileDescriptor
     do throws(SystemError) {
       descriptor = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY, through: system)
@@ -51,22 +55,6 @@ package struct PrivateFolder: ~Copyable {
       throw .folderIsOpen(permissions: status.permissions, isSticky: status.isSticky)
     }
     return PrivateFolder(descriptor, user, system)
-  }
-
-  /// Makes the folder and those that are missing above it.
-  private static func make(_ path: String, through system: SystemCalls) throws(FileRefusal) {
-    var end = path.startIndex
-    while end < path.endIndex {
-      end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex
-      let part = String(path[..<end])
-      guard access(part, F_OK) != 0 else { continue }
-      do throws(SystemError) {
-        try system(.makeFolder) { mkdir(part, 0o700) }
-      } catch {
-        // Another program made it meanwhile.
-        guard error.number == EEXIST else { throw .failed(error) }
-      }
-    }
   }
 
   /// The octets of a file that belongs to this user and has no permissions for others.

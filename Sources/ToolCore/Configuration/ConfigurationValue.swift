@@ -1,4 +1,5 @@
 import BLEEngine
+import BLELinux
 public import BLEWire
 import Glibc
 
@@ -50,21 +51,11 @@ public struct ConfigurationValue: Sendable {
   }
 
   private static func octets(of file: String) throws(ConfigurationError) -> [UInt8] {
-    func failure(_ reason: String) -> ConfigurationError {
-      ConfigurationError(.unreadable, "\(file) cannot be read: \(reason)")
-    }
-    let descriptor = open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure(unsafe String(cString: strerror(errno))) }
-    defer { close(descriptor) }
-    var octets: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = part.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-      if count == 0 { return octets }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw failure(unsafe String(cString: strerror(errno))) }
-      octets += part[..<count]
-      guard octets.count <= maximumFileLength else { throw failure("it has more than \(maximumFileLength) octets") }
+    do throws(SystemError) { return try Files.octets(of: file, atMost: maximumFileLength) } catch {
+      let reason =
+        error.number == EFBIG
+        ? "it has more than \(maximumFileLength) octets" : unsafe String(cString: strerror(error.number))
+      throw ConfigurationError(.unreadable, "\(file) cannot be read: \(reason)")
     }
   }
 

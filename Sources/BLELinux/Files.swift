@@ -1,0 +1,83 @@
+internal import CLinux
+internal import Glibc
+
+/// Files that hold no secrets: those that people name for the programs of the package, and those of the kernel.
+///
+/// ``PrivateFolder`` and ``OutputFile`` are for those that no other user may read or exchange.
+package enum Files {
+  /// The octets of a file from its beginning to its end. A pipe is waited for.
+  ///
+  /// - Parameter limit: the file has no more octets than that; a longer one is the error `EFBIG`.
+  package static func octets(
+    of path: String, atMost limit: Int = .max, through system: SystemCalls = .kernel
+  ) throws(SystemError) -> [UInt8] {
+    // Not by `FileDescriptor.open`, whose descriptors do not wait.
+    let file = FileDescriptor(adopting: try system(.open) { ble_open(path, O_RDONLY | O_CLOEXEC, 0) })
+    let number = file.rawValue
+    var octets: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = try system(.read) {
+        unsafe part.withUnsafeMutableBytes { unsafe Int32(clamping: Glibc.read(number, $0.baseAddress, $0.count)) }
+      }
+      if count == 0 { return octets }
+      octets += part.prefix(Int(count))
+      guard octets.count <= limit else { throw SystemError(.read, EFBIG) }
+    }
+  }
+
+  /// Makes or replaces a file, which everyone may read where the mask of the process does not say otherwise.
+  package static func write(
+    _ octets: some Sequence<UInt8>, to path: String, through system: SystemCalls = .kernel
+  ) throws(SystemError) {
+    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC
+    let file = FileDescriptor(adopting: try system(.open) { ble_open(path, flags, 0o666) })
+    let number = file.rawValue
+    var rest = Array(octets)[...]
+    while !rest.isEmpty {
+      let count = try system(.write) {
+        unsafe rest.withUnsafeBytes { unsafe Int32(clamping: Glibc.write(number, $0.baseAddress, $0.count)) }
+      }
+      rest = rest.dropFirst(Int(count))
+    }
+  }
+
+  /// The names in a folder, without `.` and `..`, in order; none where it cannot be read.
+  package static func names(in folder: String) -> [String] {
+    guard let stream = unsafe opendir(folder) else { return [] }
+    defer { _ = unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) {
+        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  /// Makes a folder and those that are missing above it.
+  package static func makeFolder(
+    _ path: String, permissions: UInt32 = 0o777, through system: SystemCalls = .kernel
+  ) throws(SystemError) {
+    var end = path.startIndex
+    while end < path.endIndex {
+      end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex
+      let part = String(path[..<end])
+      guard access(part, F_OK) != 0 else { continue }
+      do throws(SystemError) {
+        try system(.makeFolder) { mkdir(part, permissions) }
+      } catch {
+        // Another program made it meanwhile.
+        guard error.number == EEXIST else { throw error }
+      }
+    }
+  }
+
+  /// The time since 1970 at which the content of a file changed last; nil where there is none.
+  package static func modificationTime(of path: String) -> Duration? {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return nil }
+    return .seconds(status.st_mtim.tv_sec) + .nanoseconds(status.st_mtim.tv_nsec)
+  }
+}
