@@ -103,8 +103,28 @@ import Testing
     }
   }
 
-  @Test func fractionsAreNotWritten() {
-    #expect(throws: EncodingError.self) { try JSONEncoding.json(of: [0.5]) }
+  @Test(arguments: names) func writesTheLineOfFoundation(name: String?) throws {
+    let samples = [Sample(name: name, part: .init(value: 3)), Sample(name: name)]
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let expected = String(decoding: try encoder.encode(samples), as: UTF8.self)
+    #expect(try JSON(encoding: samples).line == expected)
+  }
+
+  @Test(arguments: [
+    0.0, -0.0, 0.5, -21.5, 1.0, 1e15, 1e16, 1e20, 1.5e300, .leastNonzeroMagnitude, 0.1, 1.0 / 3, 1e-5, 123_456_789.0,
+    -1e-7,
+    .greatestFiniteMagnitude,
+  ])
+  func writesTheFractionsOfFoundation(value: Double) throws {
+    #expect(try JSON(encoding: [value]).line == String(decoding: try JSONEncoder().encode([value]), as: UTF8.self))
+    let single = Float(value)
+    guard single.isFinite else { return }
+    #expect(try JSON(encoding: [single]).line == String(decoding: try JSONEncoder().encode([single]), as: UTF8.self))
+  }
+
+  @Test(arguments: [Double.nan, .infinity, -.infinity]) func aNumberThatIsNotFiniteIsNotWritten(value: Double) {
+    #expect(throws: EncodingError.self) { try JSON(encoding: [value]) }
   }
 
   @Test func findsThePlaceOfAValue() {

@@ -39,6 +39,11 @@ package enum JSON: Equatable, Sendable {
     }
   }
 
+  /// The JSON of a value.
+  ///
+  /// - Throws: `EncodingError` for a number that is not finite.
+  package init(encoding value: some Encodable) throws { self = try JSONEncoding.json(of: value) }
+
   /// The content of a file: each element on a line, the keys of an object in order.
   var encoded: [UInt8] {
     var octets: [UInt8] = []
@@ -46,44 +51,59 @@ package enum JSON: Equatable, Sendable {
     return octets
   }
 
-  private func write(to octets: inout [UInt8], indentation: Int) {
+  /// One line without spaces and without its end, the keys of an object in order: Foundation's options `sortedKeys` and
+  /// `withoutEscapingSlashes`.
+  package var line: String {
+    var octets: [UInt8] = []
+    write(to: &octets, indentation: nil)
+    return String(decoding: octets, as: UTF8.self)
+  }
+
+  /// - Parameter indentation: the arrays and objects around the value; nil writes it in one line.
+  private func write(to octets: inout [UInt8], indentation: Int?) {
     switch self {
     case .null: octets += "null".utf8
     case .boolean(let value): octets += (value ? "true" : "false").utf8
     case .number(let text): octets += text.utf8
-    case .string(let text): Self.write(text, to: &octets)
+    case .string(let text): Self.write(text, to: &octets, escapesSlashes: indentation != nil)
     case .array(let elements):
-      Self.write(elements, "[", "]", to: &octets, indentation) { $0.write(to: &$1, indentation: indentation + 1) }
+      Self.write(elements, "[", "]", to: &octets, indentation) { $0.write(to: &$1, indentation: $2) }
     case .object(let members):
-      Self.write(members.sorted { $0.key < $1.key }, "{", "}", to: &octets, indentation) { member, octets in
-        Self.write(member.key, to: &octets)
-        octets += " : ".utf8
-        member.value.write(to: &octets, indentation: indentation + 1)
+      Self.write(members.sorted { $0.key < $1.key }, "{", "}", to: &octets, indentation) { member, octets, inside in
+        Self.write(member.key, to: &octets, escapesSlashes: inside != nil)
+        octets += (inside == nil ? ":" : " : ").utf8
+        member.value.write(to: &octets, indentation: inside)
       }
     }
   }
 
   private static func write<Element>(
     _ elements: [Element], _ opening: Unicode.Scalar, _ closing: Unicode.Scalar, to octets: inout [UInt8],
-    _ indentation: Int, _ body: (Element, inout [UInt8]) -> Void
+    _ indentation: Int?, _ body: (Element, inout [UInt8], Int?) -> Void
   ) {
+    func beginLine(_ indentation: Int?) {
+      guard let indentation else { return }
+      octets += "\n".utf8
+      octets += repeatElement(UInt8(ascii: " "), count: 2 * indentation)
+    }
+    let inside = indentation.map { $0 + 1 }
     octets.append(UInt8(ascii: opening))
     for (index, element) in elements.enumerated() {
-      octets += (index == 0 ? "\n" : ",\n").utf8
-      octets += repeatElement(UInt8(ascii: " "), count: 2 * (indentation + 1))
-      body(element, &octets)
+      if index > 0 { octets += ",".utf8 }
+      beginLine(inside)
+      body(element, &octets, inside)
     }
-    if elements.isEmpty { octets += "\n".utf8 }
-    octets += "\n".utf8
-    octets += repeatElement(UInt8(ascii: " "), count: 2 * indentation)
+    if elements.isEmpty, indentation != nil { octets += "\n".utf8 }
+    beginLine(indentation)
     octets.append(UInt8(ascii: closing))
   }
 
-  private static func write(_ text: String, to octets: inout [UInt8]) {
+  private static func write(_ text: String, to octets: inout [UInt8], escapesSlashes: Bool) {
     octets.append(UInt8(ascii: "\""))
     for octet in text.utf8 {
       switch octet {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): octets += [UInt8(ascii: "\\"), octet]
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): octets += [UInt8(ascii: "\\"), octet]
+      case UInt8(ascii: "/") where escapesSlashes: octets += [UInt8(ascii: "\\"), octet]
       case 0x08: octets += "\\b".utf8
       case 0x09: octets += "\\t".utf8
       case 0x0A: octets += "\\n".utf8

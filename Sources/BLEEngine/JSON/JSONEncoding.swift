@@ -69,10 +69,13 @@ extension JSONEncoding: SingleValueEncodingContainer {
 
   private func number(_ value: some BinaryInteger) { place.value = .number(value.description) }
 
-  /// The files have no fractions.
-  private func number(_ value: some BinaryFloatingPoint) throws {
-    throw EncodingError.invalidValue(
-      value, .init(codingPath: codingPath, debugDescription: "a number that is no integer"))
+  /// The shortest text that is read as the same number, without a fraction where it has none.
+  private func number(_ value: some BinaryFloatingPoint & LosslessStringConvertible) throws {
+    guard value.isFinite else {
+      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "no finite number"))
+    }
+    let text = value.description
+    place.value = .number(text.hasSuffix(".0") ? String(text.dropLast(2)) : text)
   }
 }
 
