@@ -1,5 +1,6 @@
 import BLEKit
-import Foundation
+import Dispatch
+import Glibc
 import Synchronization
 import ToolCore
 

@@ -68,6 +68,14 @@ struct ValueTests {
     #expect(Output.escaped("{\"name\":\"\(text)\"}") == "{\"name\":\"\(escaped)\"}")
   }
 
+  @Test(arguments: [
+    (21.5, 2, "21.50"), (0.0004, 3, "0.000"), (0.0006, 3, "0.001"), (-0.5, 1, "-0.5"), (-0.01, 1, "0.0"),
+    (1234, 1, "1234.0"), (1e300, 1, "1e+300"), (.infinity, 3, "inf"),
+  ])
+  func numbersHaveTheirDecimals(value: Double, decimals: Int, text: String) {
+    #expect(value.text(decimals: decimals) == text)
+  }
+
   @Test func describesBeacons() throws {
     let iBeacon = try #require([UInt8](hexadecimal: "1aff4c000215e2c56db5dffb48d2b060d0f5a71096e000010002c5"))
     #expect(

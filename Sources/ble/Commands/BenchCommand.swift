@@ -1,6 +1,5 @@
 import BLEKit
 import BLEWire
-import Foundation
 import ToolCore
 
 /// `ble bench`: throughput and latency between two machines that run it.
@@ -36,8 +35,8 @@ enum BenchCommand {
 
     var line: String {
       let rate = Double(operations) / seconds
-      let time = String(format: "%.3f ms", 1_000 / rate)
-      let throughput = String(format: "%.1f kB/s", Double(octets) / seconds / 1_000)
+      let time = "\((1_000 / rate).text(decimals: 3)) ms"
+      let throughput = "\((Double(octets) / seconds / 1_000).text(decimals: 1)) kB/s"
       return "\(measurement.padded(to: 24)) \(throughput.leftPadded(to: 14)) \(time.leftPadded(to: 12)) each"
     }
   }

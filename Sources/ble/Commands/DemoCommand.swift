@@ -1,6 +1,5 @@
 import BLEKit
 import BLEWire
-import Foundation
 import ToolCore
 
 /// `ble demo`: a peripheral and a central on a radio in this process.

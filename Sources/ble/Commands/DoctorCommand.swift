@@ -1,7 +1,8 @@
 import BLEHCI
 import BLEKit
+import BLELinux
 import BLEWire
-import Foundation
+import Glibc
 import ToolCore
 
 /// `ble doctor`: whether Bluetooth works here, and what to do where it does not.
@@ -58,17 +59,21 @@ enum DoctorCommand {
 
   /// Opens the adapter with a packet trace, and reads the answers of the controller from it.
   private static func controller(_ transport: String) async throws -> ControllerFacts {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ble-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let trace = folder.appendingPathComponent("doctor.btsnoop")
-    var options = AdapterOptions(transport: transport, snoop: trace.path)
+    var path = Array("\(Environment.value("TMPDIR") ?? "/tmp")/ble-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&path) != nil else {
+      throw ToolError.output("no temporary folder can be made: \(Output.text(ofError: errno))")
+    }
+    let folder = String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    let trace = "\(folder)/doctor.btsnoop"
+    defer {
+      unlink(trace)
+      rmdir(folder)
+    }
+    var options = AdapterOptions(transport: transport, snoop: trace)
     options.pairing.storage = .memory
     // The trace is complete when the adapter is closed.
     try await AdapterUse.withAdapter(options, closes: true) { _ in }
-    let octets = Bytes(try Data(contentsOf: trace))
-    return ControllerFacts(try BTSnoopFile(octets))
+    return ControllerFacts(try BTSnoopFile(try Files.octets(of: trace)[...]))
   }
 
   private static func text(_ check: Check) -> String {

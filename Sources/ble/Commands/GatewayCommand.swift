@@ -1,4 +1,5 @@
-import Foundation
+import BLELinux
+import Glibc
 import ToolCore
 
 /// `ble gateway`: starts the program `ble-gateway`, which is a package of its own because it needs a library for MQTT. Its command line is
@@ -24,11 +25,10 @@ enum GatewayCommand {
 
   /// The program beside this one, else the first in PATH.
   private static func path() -> String? {
-    let files = FileManager.default
-    let own = (try? files.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    let own = Processes.ownPath ?? ""
     let folders =
-      [URL(fileURLWithPath: own).deletingLastPathComponent().path]
-      + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
-    return folders.map { "\($0)/ble-gateway" }.first { files.isExecutableFile(atPath: $0) }
+      [own.lastIndex(of: "/").map { own[..<$0] } ?? "."]
+      + (Environment.value("PATH") ?? "").split(separator: ":")
+    return folders.map { "\($0)/ble-gateway" }.first { access($0, X_OK) == 0 }
   }
 }

@@ -1,6 +1,6 @@
 import BLEHCI
+import BLELinux
 import BLEWire
-import Foundation
 import ToolCore
 
 /// `ble log`: a packet trace in plain words, or as a picture.
@@ -54,9 +54,9 @@ enum LogCommand {
     let filter = try TraceFilter(arguments)
     let shown = entries.filter { filter.admits($0) }
     if let picture = arguments.value("svg") {
-      do {
-        try Data(LadderDiagram(shown).svg.utf8).write(to: URL(fileURLWithPath: picture))
-      } catch { throw ToolError.output("\(picture): \(error.localizedDescription)") }
+      do throws(SystemError) { try Files.write(LadderDiagram(shown).svg.utf8, to: picture) } catch {
+        throw ToolError.output("\(picture) cannot be written: \(Output.text(ofError: error.number))")
+      }
       Output.line("\(picture): \(shown.count) of \(entries.count) packets")
     } else if arguments.has("json") {
       for entry in shown { Output.json(line(entry)) }
@@ -71,16 +71,16 @@ enum LogCommand {
 
   /// The entries of a file, and whether its last record is complete.
   static func read(_ file: String) throws(ToolError) -> ([TraceEntry], isComplete: Bool) {
-    let data: Data?
+    let octets: [UInt8]
     if file == "-" {
-      data = try? FileHandle.standardInput.readToEnd() ?? Data()
+      octets = try StandardInput.octets()
     } else {
-      data = FileManager.default.contents(atPath: file)
+      do throws(SystemError) { octets = try Files.octets(of: file) } catch {
+        let reason = Output.text(ofError: error.number)
+        throw .input("\(file) cannot be read: \(reason). Name a btsnoop file, such as the one of --snoop FILE.")
+      }
     }
-    guard let data else {
-      throw .input("\(file) cannot be read. Name a btsnoop file, such as the one of --snoop FILE.")
-    }
-    do { return try entries(in: Bytes(data)) } catch { throw .data("\(file): \(error)") }
+    do { return try entries(in: octets[...]) } catch { throw .data("\(file): \(error)") }
   }
 
   /// The entries of a trace, and whether its last record is complete.

@@ -1,7 +1,7 @@
 import BLEHCI
+import BLELinux
 import BLEVirtual
 import BLEVirtualServer
-import Foundation
 import ToolCore
 
 /// `ble radio`: a simulated radio for hosts in other programs.
@@ -47,8 +47,8 @@ enum RadioCommand {
     }
     if let rssi = try arguments.number("rssi", in: Int8(-127)...20) { configuration.controller.rssi = rssi }
     if let folder = arguments.value("traces") {
-      do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
-        throw ToolError.output("\(folder): \(error.localizedDescription)")
+      do throws(SystemError) { try Files.makeFolder(folder) } catch {
+        throw ToolError.output("\(folder) cannot be made: \(Output.text(ofError: error.number))")
       }
       configuration.traceFolder = folder
     }

@@ -1,6 +1,5 @@
 import BLEKit
 import BLEWire
-import Foundation
 import ToolCore
 
 /// `ble scan`: the devices in range.

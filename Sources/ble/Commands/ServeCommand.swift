@@ -2,8 +2,8 @@ import BLEAssignedNumbers
 import BLEEngine
 import BLEGAP
 import BLEKit
+import BLELinux
 import BLEWire
-import Foundation
 import Synchronization
 import ToolCore
 
@@ -122,10 +122,10 @@ enum ServeCommand {
   private static func change(
     of file: String, _ served: ServiceDescription, _ values: ServedValues
   ) async throws -> ServiceDescription? {
-    var last = modificationTime(file)
+    var last = Files.modificationTime(of: file)
     while !Output.isClosed {
       try await Task.sleep(for: .milliseconds(500))
-      let now = modificationTime(file)
+      let now = Files.modificationTime(of: file)
       guard let now, now != last else { continue }
       last = now
       do {
@@ -140,10 +140,6 @@ enum ServeCommand {
       }
     }
     return nil
-  }
-
-  private static func modificationTime(_ file: String) -> Date? {
-    (try? FileManager.default.attributesOfItem(atPath: file))?[.modificationDate] as? Date
   }
 }
 

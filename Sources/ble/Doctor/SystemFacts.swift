@@ -1,5 +1,6 @@
+import BLELinux
 import CLinux
-import Foundation
+import Glibc
 
 /// The parts of a Linux system on which Bluetooth depends, as they are now.
 struct SystemFacts: Sendable {
@@ -30,19 +31,17 @@ struct SystemFacts: Sendable {
 
   /// Reads the facts of this system.
   static func current() -> Self {
-    let files = FileManager.default
-    let classes = (try? files.contentsOfDirectory(atPath: "/sys/class/bluetooth")) ?? []
     let capabilities = effectiveCapabilities()
     return Self(
-      socketError: socketError(), hasModule: files.fileExists(atPath: "/sys/module/bluetooth"),
+      socketError: socketError(), hasModule: access("/sys/module/bluetooth", F_OK) == 0,
       // Links are there, too: hci0:64.
-      adapters: classes.filter { $0.hasPrefix("hci") && !$0.contains(":") }.sorted(), radioSwitches: radioSwitches(),
+      adapters: Files.names(in: "/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") },
+      radioSwitches: radioSwitches(),
       mayAdministrate: capabilities >> 12 & 1 == 1, mayUseRawSockets: capabilities >> 13 & 1 == 1,
-      hasDaemon: isRunning("bluetoothd"),
-      serialDevices: ((try? files.contentsOfDirectory(atPath: "/dev")) ?? [])
-        .filter { $0.hasPrefix("ttyACM") || $0.hasPrefix("ttyUSB") }.sorted(),
+      hasDaemon: Processes.isRunning("bluetoothd"),
+      serialDevices: Files.names(in: "/dev").filter { $0.hasPrefix("ttyACM") || $0.hasPrefix("ttyUSB") },
       kernelRelease: text("/proc/sys/kernel/osrelease"),
-      program: (try? files.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first ?? "ble")
+      program: Processes.ownPath ?? CommandLine.arguments.first ?? "ble")
   }
 
   /// AF_BLUETOOTH is 31, BTPROTO_HCI is 1 (bluetooth/bluetooth.h). The socket itself needs no capability.
@@ -55,12 +54,12 @@ struct SystemFacts: Sendable {
 
   private static func effectiveCapabilities() -> UInt64 {
     let line = text("/proc/self/status").split(separator: "\n").first { $0.hasPrefix("CapEff:") }
-    return line.flatMap { UInt64($0.dropFirst(7).trimmingCharacters(in: .whitespaces), radix: 16) } ?? 0
+    return line?.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 16) } ?? 0
   }
 
   private static func radioSwitches() -> [RadioSwitch] {
     let folder = "/sys/class/rfkill"
-    return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted().compactMap { name in
+    return Files.names(in: folder).compactMap { name in
       guard text("\(folder)/\(name)/type") == "bluetooth" else { return nil }
       return RadioSwitch(
         name: text("\(folder)/\(name)/name"), isSoftBlocked: text("\(folder)/\(name)/soft") == "1",
@@ -68,15 +67,9 @@ struct SystemFacts: Sendable {
     }
   }
 
-  private static func isRunning(_ command: String) -> Bool {
-    ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).contains { name in
-      Int(name) != nil && text("/proc/\(name)/comm") == command
-    }
-  }
-
   /// The content of a small file without the line feed at its end; empty where it cannot be read.
   private static func text(_ path: String) -> String {
-    guard let data = FileManager.default.contents(atPath: path) else { return "" }
-    return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
+    let octets = (try? Files.octets(of: path)) ?? []
+    return String(decoding: octets.last == 0x0A ? octets.dropLast() : octets[...], as: UTF8.self)
   }
 }

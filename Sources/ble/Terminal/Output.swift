@@ -1,6 +1,7 @@
+import BLEEngine
 import BLEWire
 import Dispatch
-import Foundation
+import Glibc
 import Synchronization
 
 /// Standard output and standard error, written at once.
@@ -70,7 +71,7 @@ enum Output {
   private static func write(_ text: String, to descriptor: Int32) {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { unsafe Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      let count = rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
       } else if errno != EINTR {
@@ -82,11 +83,9 @@ enum Output {
 
   /// Prints one line of JSON with the keys in alphabetical order.
   static func json(_ value: some Encodable) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // The values are strings, numbers and arrays of them: encoding does not fail.
-    guard let data = try? encoder.encode(value) else { return }
-    line(escaped(String(decoding: data, as: UTF8.self)))
+    // The values are strings, finite numbers and arrays of them: encoding does not fail.
+    guard let json = try? JSON(encoding: value) else { return }
+    line(escaped(json.line))
   }
 
   /// JSON whose strings have no characters that a terminal obeys: the encoder escapes C0 controls only.

@@ -36,7 +36,7 @@ enum StandardInput {
   /// The octets until the end of the input, or as many as `limit`; the thread is blocked meanwhile.
   ///
   /// - Throws: ``ToolError`` where it cannot be read.
-  static func octets(atMost limit: Int) throws(ToolError) -> [UInt8] {
+  static func octets(atMost limit: Int = .max) throws(ToolError) -> [UInt8] {
     var octets: [UInt8] = []
     var part = [UInt8](repeating: 0, count: 4_096)
     while octets.count < limit {

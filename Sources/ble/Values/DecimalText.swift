@@ -1,0 +1,13 @@
+extension Double {
+  /// The number rounded to so many digits after the point, with all of them: `21.50`. One that is not finite, or too large to have them,
+  /// as the standard library writes it.
+  ///
+  /// - Parameter decimals: at least 1.
+  func text(decimals: Int) -> String {
+    let scale = (0..<decimals).reduce(1.0) { scale, _ in scale * 10 }
+    guard let scaled = Int(exactly: (magnitude * scale).rounded()) else { return description }
+    let digits = String(scaled)
+    let text = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
+    return "\(self < 0 && scaled > 0 ? "-" : "")\(text.dropLast(decimals)).\(text.suffix(decimals))"
+  }
+}
