@@ -1,5 +1,5 @@
 public import BLEWire
-public import Foundation
+public import FoundationEssentials
 
 /// The retained messages of the `connection` topics of one gateway: which devices the broker has one of, and which are withdrawn.
 ///

@@ -1,6 +1,6 @@
 import BLEAssignedNumbers
 import BLEWire
-import Foundation
+import FoundationEssentials
 import ToolCore
 
 /// The discovery topics of Home Assistant's MQTT integration: it makes a sensor of each quantity.

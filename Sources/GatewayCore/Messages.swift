@@ -1,6 +1,6 @@
 import BLEGAP
 public import BLEWire
-public import Foundation
+public import FoundationEssentials
 import ToolCore
 
 /// The payloads of the topics: JSON, with the keys in alphabetical order.

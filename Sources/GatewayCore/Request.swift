@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A request of a client of the broker for a characteristic.
 public struct Request: Equatable, Sendable {

@@ -1,5 +1,5 @@
 public import BLEWire
-public import Foundation
+public import FoundationEssentials
 
 /// The messages that the broker must get: subscribed values and answers, in order.
 ///

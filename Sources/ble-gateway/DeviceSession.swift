@@ -1,6 +1,5 @@
 import BLEKit
 import BLEWire
-import Foundation
 import GatewayCore
 import Synchronization
 

@@ -1,5 +1,5 @@
 import BLEWire
-import Foundation
+import FoundationEssentials
 import GatewayCore
 
 /// Requests of clients of the broker. Each gateway receives each of them; the one that serves the device answers.

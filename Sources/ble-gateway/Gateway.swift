@@ -1,7 +1,7 @@
 import BLEGAP
 import BLEKit
 import BLEWire
-import Foundation
+import FoundationEssentials
 import GatewayCore
 import ToolCore
 

@@ -1,6 +1,7 @@
 import BLEKit
-import Foundation
+import Dispatch
 import GatewayCore
+import Glibc
 import ToolCore
 
 /// The program `ble-gateway`, which `ble gateway` starts.
@@ -17,8 +18,9 @@ struct GatewayTool {
     }
     let signals = [SIGINT, SIGTERM].map { number in
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setRegistrationHandler { watch.yield(number) }
-      source.setEventHandler {
+      // `@Sendable`: closures here would be isolated to the main actor, as `main` is, and the queue is another one.
+      source.setRegistrationHandler { @Sendable in watch.yield(number) }
+      source.setEventHandler { @Sendable in
         // A second signal ends the process at once.
         if work.isCancelled { _exit(128 + number) }
         work.cancel()

@@ -1,6 +1,8 @@
 import CMosquitto
-import Foundation
+import Dispatch
+import FoundationEssentials
 import GatewayCore
+import Glibc
 import Synchronization
 
 /// A connection to a broker by libmosquitto (MQTT 3.1.1), which is made again whenever it ends.
@@ -161,7 +163,8 @@ final class MQTTClient: Sendable {
 
   /// Connects, and connects again whenever the connection ends, until ``end()``.
   func start(_ broker: GatewayConfiguration.Broker) {
-    let thread = Thread { [self] in
+    // A queue of its own: the calls block.
+    DispatchQueue(label: "mqtt").async { [self] in
       var pause: UInt32 = 1
       while !state.withLock({ $0.hasEnded }) {
         let code = mosquitto_connect(handle, broker.host, Int32(broker.effectivePort), 30)
@@ -178,8 +181,6 @@ final class MQTTClient: Sendable {
       }
       continuation.finish()
     }
-    thread.name = "mqtt"
-    thread.start()
   }
 
   /// Ends the connection in good order: the broker does not publish the will. ``events`` ends with the connection, and at the latest
