@@ -79,7 +79,8 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CCoreBluetooth"),
-    .systemLibrary(name: "CBluetoothLinux", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
+    // The headers of libbluetooth-dev. With `pkgConfig`, programs would be linked against the library, which nothing here calls.
+    .systemLibrary(name: "CBluetoothLinux"),
     .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
     layer("BLEWire"),

@@ -1,6 +1,11 @@
-// The kernel's Bluetooth structures and numbers (libbluetooth-dev), and a system call for its sockets.
+// The kernel's Bluetooth structures and numbers (libbluetooth-dev; only its headers, the library is not linked), and system calls for
+// its sockets.
 #ifndef CBLUETOOTHLINUX_SHIM_H
 #define CBLUETOOTHLINUX_SHIM_H
+
+#if !__has_include(<bluetooth/bluetooth.h>)
+#error The headers of libbluetooth are missing. Run: sudo apt-get install libbluetooth-dev
+#endif
 
 #include <bluetooth/bluetooth.h>
 #include <bluetooth/hci.h>
