@@ -13,6 +13,10 @@ from programs import LIMIT, Program, product, wait_until
 from test_ble_tool import run
 
 
+SECURE, LEGACY = [], ["--legacy"]
+versions = pytest.mark.parametrize("version", [SECURE, LEGACY], ids=["secure", "legacy"])
+
+
 class Terminal:
     """A command of the tool on a terminal, for its questions."""
 
@@ -84,14 +88,15 @@ def bonds(transport):
     return [json.loads(line) for line in run("bonds", "--json", *transport).splitlines()]
 
 
-def test_a_bond_is_of_use_in_each_later_run(thermometer, tmp_path):
+@versions
+def test_a_bond_is_of_use_in_each_later_run(version, thermometer, tmp_path):
     with radio(tmp_path) as transport:
         with served(thermometer, transport, tmp_path) as device:
-            assert "bonded, encrypted" in run("pair", "Thermometer", *transport)
+            assert "bonded, encrypted" in run("pair", "Thermometer", *version, *transport)
             assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
             # Each end has bonds of its own, although both have the transport in common.
             [bond] = bonds(transport)
-            assert bond["address"] == device.address
+            assert bond["address"] == device.address and bond["secureConnections"] == (version == SECURE)
             address = device.address
         # The peripheral is started again, and has its bond.
         with served(thermometer, transport, tmp_path) as device:
@@ -146,9 +151,7 @@ def test_each_endpoint_has_the_address_of_its_device(thermometer, tmp_path):
 
 SECURED = {"name": "Lock", "services": [{"uuid": "180F", "characteristics": [
     {"uuid": "2A19", "properties": ["read"], "value": "37", "security": "authenticated"}]}]}  # fmt: skip
-SECURE, LEGACY = [], ["--legacy"]
 LEVELS = {"": "authenticated, LE Secure Connections", "--legacy": "authenticated"}
-versions = pytest.mark.parametrize("version", [SECURE, LEGACY], ids=["secure", "legacy"])
 
 
 @pytest.fixture
