@@ -32,8 +32,8 @@ help:
 	@echo "make docs            the documentation of every library product, and a site of all, in .cache/documentation; a warning fails"
 	@echo "make gateway         builds the gateway to MQTT, which needs libmosquitto, in .build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
-	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages"
-	@echo "make test-deb        installs these packages in a fresh Debian 12, runs them and removes them (needs root)"
+	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages, with debhelper"
+	@echo "make test-deb        checks these packages with lintian, installs them in a fresh Debian 12, runs and removes them (needs root)"
 	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C and Bumble, and the memory of a peripheral"
@@ -97,15 +97,15 @@ install:
 	@SWIFT="$(SWIFT)" scripts/install "$(DESTDIR)/" "$(PREFIX)"
 
 deb:
-	@scripts/debian-packages $(GATEWAY_PACKAGES) dpkg-dev
+	@scripts/debian-packages $(GATEWAY_PACKAGES) debhelper
 	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages
-	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway
 
 test-deb:
-	@scripts/debian-packages $(GATEWAY_PACKAGES) dpkg-dev debootstrap mosquitto python3-venv
+	@scripts/debian-packages $(GATEWAY_PACKAGES) debhelper lintian debootstrap mosquitto python3-venv
 	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
-	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages)"
-	@scripts/test-debian-package "$$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages ble-gateway)"
+	@for package in $$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages); do \
+	  scripts/test-debian-package "$$package" || exit 1; \
+	done
 
 # The pictures of the documentation, in Docs/Pictures.
 pictures:
