@@ -19,7 +19,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test test-all test-long check check-examples docs gateway pictures install deb test-deb api bench bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
+.PHONY: help demo test test-all test-long check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -37,6 +37,7 @@ help:
 	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C and Bumble, and the memory of a peripheral"
+	@echo "make bench-start     how long the tool needs to start, beside bluetoothctl"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make call-path       the files that a dynamic read passes, from its recorded call stacks"
@@ -131,6 +132,11 @@ bench:
 	BUMBLE_PYTHON="$(CURDIR)/$(PYTHON)/bin/python" Benchmarks/h4.sh
 	Benchmarks/memory.sh
 	Benchmarks/allocations.sh
+
+bench-start:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3 bluez
+	@SWIFT="$(SWIFT)" scripts/release-products ble
+	@Benchmarks/start.py
 
 bench-instructions:
 	@scripts/debian-packages $(BUILD_PACKAGES) valgrind
