@@ -104,31 +104,49 @@ let package = Package(
         "BLECrypto", "BLEGATT", "BLEHost", "BLEHCI", "BLEKernel", "BLELinux", "BLEVirtual", "BLEWire",
       ]),
     layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
+    layer("BLEJSON", on: ["BLEWire"]),
     layer(
-      "BLEEngine",
+      "BLEStorage",
+      on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLEJSON", "BLELinux", "BLESMP", "BLEWire"]),
+    layer(
+      "BLEOptions",
+      on: ["BLECrypto", "BLEGAP", "BLEHCI", "BLEHost", "BLELinux", "BLESMP", "BLEStorage", "BLEWire"]),
+    layer(
+      "BLEAdapter",
       on: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLERuntime", "BLESMP",
-        "BLEWire",
+        "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions", "BLERuntime",
+        "BLESMP",
+        "BLEStorage", "BLEWire",
       ]),
     layer(
       "CoreBluetoothTypes",
-      on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLEWire", "CCoreBluetooth"]),
+      on: [
+        "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions",
+        "BLEStorage", "BLEWire", "CCoreBluetooth",
+      ]),
     layer(
       "BLEKit",
-      on: ["BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLESMP", "BLEWire"]),
+      on: [
+        "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions",
+        "BLESMP",
+        "BLEStorage", "BLEWire",
+      ]),
     layer("BLEProfiles", on: ["BLEGAP", "BLEKit", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
-    layer("BluetoothLE", on: ["BLEEngine", "BLEGAP", "BLEKit", "BLEWire", "CoreBluetoothTypes"]),
+    layer(
+      "BluetoothLE",
+      on: ["BLEAdapter", "BLEGAP", "BLEKit", "BLELinux", "BLEOptions", "BLEStorage", "BLEWire", "CoreBluetoothTypes"]),
 
     // What the programs `ble` and `ble-gateway` have in common.
-    layer("ToolCore", on: ["BLEEngine", "BLELinux", "BLEProfiles", "BLERuntime", "BLEWire"]),
+    layer("ToolCore", on: ["BLEAdapter", "BLEJSON", "BLELinux", "BLEOptions", "BLEProfiles", "BLERuntime", "BLEWire"]),
 
     // The tool of the command line.
     .executableTarget(
       name: "ble",
       dependencies: [
-        "BLEAssignedNumbers", "BLEATT", "BLEEngine", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEProfiles", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
+        "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux",
+        "BLEOptions",
+        "BLEProfiles", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.
@@ -199,9 +217,9 @@ let package = Package(
       packageAccess: false, swiftSettings: strict),
 
     .target(
-      name: "EngineFixtures",
-      dependencies: ["BLEATT", "BLECrypto", "BLEEngine", "BLEGATT", "BLEHost", "BLESMP", "BLEWire"],
-      path: "Tests/EngineFixtures", swiftSettings: strict),
+      name: "AdapterFixtures",
+      dependencies: ["BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLESMP", "BLEStorage", "BLEWire"],
+      path: "Tests/AdapterFixtures", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests(
       "bleTests",
@@ -226,7 +244,7 @@ let package = Package(
     tests(
       "FairnessTests",
       on: [
-        "BLEKit", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto",
+        "BLEKit", "CoreBluetoothTypes", "BLEAdapter", "AdapterFixtures", "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto",
         "BLEGATT", "BLEHCI", "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
@@ -244,11 +262,21 @@ let package = Package(
         "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLELinux", "BLEVirtual",
         "BLEHCI", "BLEWire",
       ]),
+    tests("BLEJSONTests", on: ["BLEJSON"]),
     tests(
-      "BLEEngineTests",
+      "BLEStorageTests",
       on: [
-        "BLEEngine", "EngineFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLELinux", "BLESMP", "BLEWire",
+        "BLEStorage", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLELinux",
+        "BLEOptions", "BLESMP", "BLEWire",
+      ]),
+    tests(
+      "BLEOptionsTests",
+      on: ["BLEOptions", "AdapterFixtures", "BLECrypto", "BLEHost", "BLELinux", "BLESMP", "BLEStorage"]),
+    tests(
+      "BLEAdapterTests",
+      on: [
+        "BLEAdapter", "AdapterFixtures", "BLEGAP", "BLEHCI", "BLEHost", "BLEL2CAP", "BLEOptions", "BLESMP",
+        "BLEStorage", "BLEWire",
       ]),
     .testTarget(
       name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire", "ToolCore"], packageAccess: false,
@@ -257,13 +285,14 @@ let package = Package(
     tests(
       "BLEKitTests",
       on: [
-        "BLEKit", "EngineFixtures", "BLEATT", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
+        "BLEKit", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
         "BLESMP", "BLEWire",
       ]),
     tests(
       "CoreBluetoothTypesTests",
       on: [
-        "BluetoothLE", "CoreBluetoothTypes", "BLEEngine", "EngineFixtures", "BLERuntime", "BLEHost", "BLEATT",
+        "BluetoothLE", "CoreBluetoothTypes", "AdapterFixtures", "BLEAdapter", "BLELinux", "BLEOptions", "BLEStorage",
+        "BLERuntime", "BLEHost", "BLEATT",
         "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
   ],
@@ -300,8 +329,9 @@ if isFuzzing {
       .executableTarget(
         name: "fuzz",
         dependencies: [
-          "BLEATT", "BLECrypto", "BLEEngine", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
-          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
+          "BLEAdapter", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
+          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEStorage", "BLEVirtual", "BLEWire",
+          "CoreBluetoothTypes",
           "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]

@@ -59,13 +59,18 @@ def dependencies(target, needs):
     return found
 
 
-def reexports(target, targets):
-    """The targets of the package whose symbols a client gets by importing `target`."""
+def reexports(target, targets, products):
+    """The targets of the package whose symbols a client gets by importing `target`: all of them, or single types of a target that is no
+    product. A type of another product has its page there.
+    """
     found = set()
     for source in (ROOT / "Sources" / target).rglob("*.swift"):
-        for name in re.findall(r"^@_exported (?:public )?import (\w+)$", source.read_text(), re.MULTILINE):
-            if name in targets and name not in found:
-                found |= {name} | reexports(name, targets)
+        exports = re.findall(r"^@_exported (?:public )?import (?:\w+ )?(\w+)(\.\w+)?$", source.read_text(), re.MULTILINE)
+        for name, part in exports:
+            if part and name not in products:
+                found.add(name)
+            elif not part and name in targets and name not in found:
+                found |= {name} | reexports(name, targets, products)
     return found
 
 
@@ -83,7 +88,7 @@ def extract():
         for library in sorted((ROOT / "Sources").glob("C*/module.modulemap")):
             command += ["-I", str(library.parent)]
         # The graph of a module that only re-exports others is empty without this.
-        exported = reexports(name, needs)
+        exported = reexports(name, needs, names)
         if exported:
             command.append(f"-experimental-allowed-reexported-modules={','.join(sorted(exported))}")
         run(*command)

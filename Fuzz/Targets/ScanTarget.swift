@@ -2,7 +2,7 @@ import BLEHCI
 import BLEHost
 import BLEWire
 
-@testable import BLEEngine
+@testable import BLEAdapter
 @testable import BLEGAP
 @testable import BLEKit
 

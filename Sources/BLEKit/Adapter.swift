@@ -1,5 +1,6 @@
-public import BLEEngine
+public import BLEAdapter
 import BLEHost
+public import BLEOptions
 public import BLEWire
 
 /// A Bluetooth LE adapter, as a peripheral and as a central.

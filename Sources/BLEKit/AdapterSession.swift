@@ -1,8 +1,9 @@
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEGATT
 import BLEHost
 import BLEL2CAP
+import BLEOptions
 import BLEWire
 import Synchronization
 

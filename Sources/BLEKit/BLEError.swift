@@ -1,5 +1,5 @@
 public import BLEATT
-public import BLEEngine
+public import BLEAdapter
 import BLEGATT
 import BLEHCI
 import BLEHost

@@ -1,9 +1,12 @@
 // A program that imports BLEKit gets the values of other modules that occur in its API.
-@_exported public import BLEEngine
+@_exported public import BLEAdapter
 @_exported public import BLEGAP
+@_exported public import BLEOptions
+@_exported public import BLEStorage
 
 @_exported public import struct BLEATT.ATTErrorCode
 @_exported public import struct BLEATT.AttributeHandle
 @_exported public import struct BLEGATT.GATTCharacteristicProperties
+@_exported public import enum BLELinux.BluetoothLog
 @_exported public import struct BLEWire.BluetoothUUID
 @_exported public import struct BLEWire.DeviceAddress

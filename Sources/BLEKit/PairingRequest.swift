@@ -1,5 +1,6 @@
-public import BLEEngine
+public import BLEAdapter
 import BLEHost
+public import BLEOptions
 import BLESMP
 
 /// A question of a pairing that the user or the program answers, from ``Adapter/pairingRequests``.
@@ -44,10 +45,10 @@ extension Adapter {
   public var pairingRequests: AsyncStream<PairingRequest> { session.stream(in: \.pairingStreams) }
 
   /// The devices that this adapter is bonded with, the oldest bond first.
-  public var bonds: [BLEEngine.Bond] { session.client.bonds }
+  public var bonds: [BLEStorage.Bond] { session.client.bonds }
 
   /// Removes a bond. The other device has to remove its own before the two can pair again.
-  public func remove(_ bond: BLEEngine.Bond) { session.client.remove(bond) }
+  public func remove(_ bond: BLEStorage.Bond) { session.client.remove(bond) }
 
   /// The devices that central managers of CoreBluetooth remember beside these bonds (`AdapterOptions.deviceStorage`).
   /// BLEKit names devices by their addresses, and remembers none itself.

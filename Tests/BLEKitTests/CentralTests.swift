@@ -1,11 +1,11 @@
+import AdapterFixtures
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEHCI
 import BLEHost
 import BLEKit
 import BLESMP
 import BLEWire
-import EngineFixtures
 import Testing
 
 @testable import BLEGATT

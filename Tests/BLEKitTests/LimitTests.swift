@@ -1,9 +1,9 @@
+import AdapterFixtures
 import BLEATT
 import BLEHCI
 import BLEHost
 import BLEKit
 import BLEWire
-import EngineFixtures
 import Testing
 
 @testable import BLEGATT

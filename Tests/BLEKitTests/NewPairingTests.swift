@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BLEKit
-import EngineFixtures
 import Testing
 
 /// Pairing anew with a bonded device, over the simulated radio.

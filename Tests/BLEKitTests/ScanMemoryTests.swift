@@ -1,7 +1,6 @@
-import BLEEngine
+import AdapterFixtures
 import BLEHCI
 import BLEWire
-import EngineFixtures
 import Testing
 
 @testable import BLEHost

@@ -1,8 +1,8 @@
+import AdapterFixtures
 import BLEGAP
 import BLEHost
 import BLEKit
 import BLEWire
-import EngineFixtures
 import Testing
 
 /// What a scan reports (Vol 3, Part C, 9.2 and 11); the test plays the host.

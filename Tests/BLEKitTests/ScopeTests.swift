@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BLEKit
-import EngineFixtures
 import Testing
 
 /// The end of a task or a scope takes back what it declared.

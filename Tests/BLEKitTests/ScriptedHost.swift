@@ -1,9 +1,9 @@
-import BLEEngine
+import AdapterFixtures
+import BLEAdapter
 import BLEHCI
 import BLEHost
 import BLEKit
 import BLEWire
-import EngineFixtures
 
 @testable import BLEGATT
 

@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BLEKit
-import EngineFixtures
 import Testing
 
 /// Pairing and values that require it, over the simulated radio.

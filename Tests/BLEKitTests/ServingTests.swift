@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BLEKit
-import EngineFixtures
 import Testing
 
 /// Services as values: handlers for reads, writes and subscriptions, over the simulated radio.

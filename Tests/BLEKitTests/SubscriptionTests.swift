@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BLEKit
-import EngineFixtures
 import Testing
 
 /// Notifications and indications, over the simulated radio.

@@ -1,8 +1,8 @@
+import AdapterFixtures
 import BLEATT
 import BLEHost
 import BLEKit
 import BLEWire
-import EngineFixtures
 import Synchronization
 import Testing
 

@@ -1,7 +1,7 @@
-import BLEEngine
+import AdapterFixtures
+import BLEAdapter
 import BLEHost
 import BLEKit
-import EngineFixtures
 import Testing
 
 @testable import BLEGATT

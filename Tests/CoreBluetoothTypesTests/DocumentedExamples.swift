@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BluetoothLE
-import EngineFixtures
 import Testing
 
 /// The examples in the documentation of the peripheral role, as a program of a user's would have them: public names only.

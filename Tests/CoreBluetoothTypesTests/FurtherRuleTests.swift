@@ -1,13 +1,13 @@
+import AdapterFixtures
 import BLEATT
 import BLEGAP
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
+@testable import BLEOptions
 @testable import CoreBluetoothTypes
 
 /// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that concern several parts of a manager.

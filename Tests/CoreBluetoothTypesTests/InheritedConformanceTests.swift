@@ -1,6 +1,6 @@
+import AdapterFixtures
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes

@@ -1,10 +1,9 @@
+import AdapterFixtures
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 /// Section 1 of CoreBluetooth's rules: states, queues, what happens below powered on.

@@ -1,12 +1,13 @@
+import AdapterFixtures
 import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 
-@testable import BLEEngine
+@testable import BLEAdapter
 @testable import BLEGATT
+@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// One manager on a queue of its own over a scripted host, with a delegate that writes everything down.

@@ -1,5 +1,5 @@
+import AdapterFixtures
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 import Testing
 

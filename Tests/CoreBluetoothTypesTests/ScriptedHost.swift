@@ -1,12 +1,13 @@
+import AdapterFixtures
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEHCI
 import BLEHost
 import BLEL2CAP
+import BLEStorage
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 
 @testable import BLEGATT

@@ -1,8 +1,8 @@
+import AdapterFixtures
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes

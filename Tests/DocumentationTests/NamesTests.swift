@@ -27,9 +27,12 @@ import Testing
     #expect(aliases.isDisjoint(with: own))
   }
 
-  @Test func theEngineAndTheSwiftAPIShareNoName() throws {
-    let (engine, own) = (try Self.names(of: "BLEEngine"), try Self.names(of: "BLEKit"))
-    #expect(engine.contains("AdapterOptions"))
-    #expect(engine.isDisjoint(with: own))
+  @Test func theModulesOfBothAPIsShareNoNameWithTheSwiftAPI() throws {
+    let own = try Self.names(of: "BLEKit")
+    for (module, name) in [("BLEAdapter", "AdapterError"), ("BLEOptions", "AdapterOptions"), ("BLEStorage", "Bond")] {
+      let names = try Self.names(of: module)
+      #expect(names.contains(name))
+      #expect(names.isDisjoint(with: own))
+    }
   }
 }

@@ -1,9 +1,8 @@
+import AdapterFixtures
 import BLEATT
-import BLEEngine
 import BLEGATT
 import BLEHost
 import BLEWire
-import EngineFixtures
 import Synchronization
 
 /// The way of a program to its host, which runs when the test lets it: commands wait to be taken, and events come when

@@ -1,5 +1,6 @@
-public import BLEEngine
+import BLEAdapter
 import BLEHost
+public import BLEOptions
 public import BLEWire
 
 extension Adapter {

@@ -1,4 +1,4 @@
-import BLEEngine
+public import BLEAdapter
 import BLEGATT
 import BLEHost
 import BLEL2CAP

@@ -1,5 +1,8 @@
-public import BLEEngine
+public import BLEAdapter
 import BLEHost
+import BLELinux
+public import BLEOptions
+import BLEStorage
 import BLEWire
 public import Foundation
 import Synchronization

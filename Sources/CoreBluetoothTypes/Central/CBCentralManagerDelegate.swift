@@ -1,4 +1,4 @@
-public import BLEEngine
+public import BLEAdapter
 public import CoreFoundation
 public import Foundation
 

@@ -1,7 +1,7 @@
 import BLEATT
-public import BLEEngine
 import BLEHost
 import BLEL2CAP
+public import BLEOptions
 public import Foundation
 import Synchronization
 

@@ -1,4 +1,4 @@
-public import BLEEngine
+public import BLEOptions
 public import Foundation
 
 /// The delegate of a ``CBPeripheral``; mirrors `CBPeripheralDelegate`.

@@ -1,7 +1,8 @@
-import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEHost
 import BLEL2CAP
+import BLEOptions
 import Foundation
 import Synchronization
 

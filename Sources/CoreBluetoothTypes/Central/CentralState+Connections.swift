@@ -1,9 +1,10 @@
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEGATT
 import BLEHCI
 import BLEHost
+import BLEOptions
 import BLEWire
 import Foundation
 

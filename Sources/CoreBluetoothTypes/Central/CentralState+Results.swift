@@ -1,7 +1,8 @@
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEGATT
 import BLEHost
+import BLEOptions
 import BLEWire
 import Foundation
 

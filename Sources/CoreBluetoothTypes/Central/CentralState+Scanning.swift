@@ -1,6 +1,7 @@
-import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEHost
+import BLEStorage
 import BLEWire
 import Foundation
 

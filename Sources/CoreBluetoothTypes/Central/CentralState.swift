@@ -1,8 +1,9 @@
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEGATT
 import BLEHCI
 import BLEHost
+import BLEStorage
 import BLEWire
 import Foundation
 

@@ -1,4 +1,4 @@
-import BLEEngine
+import BLEAdapter
 import BLEHost
 public import Dispatch
 public import Foundation

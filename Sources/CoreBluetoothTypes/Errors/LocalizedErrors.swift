@@ -1,4 +1,5 @@
-public import BLEEngine
+public import BLEAdapter
+public import BLEStorage
 public import Foundation
 
 extension AdapterError: LocalizedError {

@@ -1,5 +1,7 @@
-import BLEEngine
+import BLEAdapter
 import BLEHost
+import BLELinux
+import BLEStorage
 public import BLEWire
 public import Foundation
 import Synchronization

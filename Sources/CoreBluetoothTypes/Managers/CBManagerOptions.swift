@@ -1,6 +1,9 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-import BLEEngine
+import BLEAdapter
+import BLELinux
+import BLEOptions
+import BLEStorage
 import Foundation
 
 // The keys of the dictionaries that managers take and give.

@@ -1,4 +1,4 @@
-public import BLEEngine
+public import BLEStorage
 import BLEWire
 public import Foundation
 

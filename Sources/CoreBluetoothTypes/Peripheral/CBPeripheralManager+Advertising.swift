@@ -1,5 +1,5 @@
-public import BLEEngine
 public import BLEGAP
+public import BLEOptions
 
 /// Advertisements with everything they can hold.
 extension CBPeripheralManager {

@@ -1,6 +1,6 @@
-public import BLEEngine
 import BLEHCI
 import BLEHost
+public import BLEOptions
 
 /// The links themselves, which CoreBluetooth hides.
 extension CBPeripheralManager {

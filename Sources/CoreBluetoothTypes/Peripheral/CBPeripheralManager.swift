@@ -1,7 +1,10 @@
-public import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEHost
 import BLEL2CAP
+import BLELinux
+public import BLEOptions
+import BLEStorage
 import BLEWire
 public import Dispatch
 public import Foundation

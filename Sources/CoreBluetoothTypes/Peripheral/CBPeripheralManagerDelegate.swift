@@ -1,4 +1,5 @@
-public import BLEEngine
+public import BLEAdapter
+public import BLEOptions
 public import Foundation
 
 /// The delegate of a ``CBPeripheralManager``; mirrors `CBPeripheralManagerDelegate`.

@@ -1,4 +1,4 @@
-import BLEEngine
+import BLEAdapter
 import BLEGATT
 import BLEWire
 

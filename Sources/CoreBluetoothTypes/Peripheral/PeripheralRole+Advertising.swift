@@ -1,6 +1,7 @@
-import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEHost
+import BLEOptions
 import Foundation
 
 extension PeripheralRole {

@@ -1,7 +1,8 @@
-import BLEEngine
+import BLEAdapter
 import BLEGATT
 import BLEHCI
 import BLEHost
+import BLEOptions
 import BLEWire
 import Foundation
 

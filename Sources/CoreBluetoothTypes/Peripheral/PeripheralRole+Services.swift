@@ -1,5 +1,5 @@
 import BLEATT
-import BLEEngine
+import BLEAdapter
 import BLEGATT
 import BLEHost
 import BLEWire

@@ -1,7 +1,8 @@
-import BLEEngine
+import BLEAdapter
 import BLEGAP
 import BLEGATT
 import BLEHost
+import BLEOptions
 import BLEWire
 import Foundation
 

@@ -1,4 +1,4 @@
-import BLEEngine
+import BLEStorage
 import BLEWire
 import Foundation
 

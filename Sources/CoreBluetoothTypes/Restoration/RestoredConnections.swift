@@ -1,5 +1,5 @@
-import BLEEngine
 import BLEHost
+import BLEOptions
 import BLEWire
 import Foundation
 

@@ -1,16 +1,18 @@
-public import BLEEngine
+import BLEAdapter
 import BLEHost
+public import BLEOptions
+public import BLEStorage
 import Foundation
 import Synchronization
 
 /// Trust between devices, which CoreBluetooth leaves to the system.
 extension CBManager {
   /// The devices that are bonded, the oldest bond first. All managers of an adapter share them.
-  public final var bonds: [BLEEngine.Bond] { client.bonds }
+  public final var bonds: [BLEStorage.Bond] { client.bonds }
 
   /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
   /// device has to remove its bond, too, before the two can pair again.
-  public final func remove(_ bond: BLEEngine.Bond) { client.remove(bond) }
+  public final func remove(_ bond: BLEStorage.Bond) { client.remove(bond) }
 
   /// Changes how the adapter pairs from now on. What is under way goes on as it began; `PairingOptions.storage` stays
   /// what it was.
@@ -86,7 +88,7 @@ enum PairingCall: Sendable {
   case question(PairingPrompt, CBPeer, PairingReply)
   case withdrawn(PairingReply.ID, CBPeer)
   case keypress(PasskeyKeypress, CBPeer)
-  case paired(CBPeer, BLEEngine.Bond?)
+  case paired(CBPeer, BLEStorage.Bond?)
   case failed(CBPeer, PairingError)
   case security(CBPeer, PeerSecurity)
   case bondRemoved(UUID)

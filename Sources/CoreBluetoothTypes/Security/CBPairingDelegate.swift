@@ -1,4 +1,5 @@
-public import BLEEngine
+public import BLEAdapter
+public import BLEStorage
 public import Foundation
 
 /// The delegate for pairing and security. CoreBluetooth has none: there the system asks the user.

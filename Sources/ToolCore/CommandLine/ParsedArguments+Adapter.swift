@@ -1,5 +1,6 @@
-public import BLEEngine
+import BLEAdapter
 import BLELinux
+public import BLEOptions
 import BLERuntime
 import BLEWire
 

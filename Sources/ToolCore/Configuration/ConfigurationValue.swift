@@ -1,4 +1,4 @@
-import BLEEngine
+import BLEJSON
 import BLELinux
 public import BLEWire
 import Glibc

@@ -1,5 +1,7 @@
-import BLEEngine
+import BLEAdapter
 import BLEKit
+import BLEOptions
+import BLEStorage
 import BLEWire
 import ToolCore
 

@@ -1,10 +1,10 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 
 @testable import CoreBluetoothTypes

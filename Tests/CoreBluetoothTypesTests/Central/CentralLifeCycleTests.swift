@@ -1,12 +1,11 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
 @testable import CoreBluetoothTypes
 
 /// Section 1 of CoreBluetooth's rules, for the central role.

@@ -1,8 +1,8 @@
-import BLEEngine
+import AdapterFixtures
+import BLEAdapter
 import BLEHost
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes

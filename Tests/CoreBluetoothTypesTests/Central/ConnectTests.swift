@@ -1,9 +1,9 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
 @testable import CoreBluetoothTypes

@@ -1,11 +1,12 @@
+import AdapterFixtures
 import BLEHCI
 import BLEHost
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
+@testable import BLEAdapter
+@testable import BLEOptions
 @testable import CoreBluetoothTypes
 
 /// The options of scans and connections beside CoreBluetooth's, the PHYs of a link, and the address of the adapter.

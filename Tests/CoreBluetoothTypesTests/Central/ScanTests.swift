@@ -1,12 +1,12 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHost
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
+@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// Rules 6.1 to 6.3 and 6.17: scanning and what is found.

@@ -1,9 +1,9 @@
+import AdapterFixtures
 import BLEHCI
 import BLEHost
 import BLEL2CAP
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 import Testing
 

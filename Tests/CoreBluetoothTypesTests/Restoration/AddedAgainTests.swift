@@ -1,12 +1,12 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
+@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// A program that adds its services and advertises at each start, whatever `willRestoreState` gives it, as most

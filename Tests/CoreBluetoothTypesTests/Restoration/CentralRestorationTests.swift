@@ -1,12 +1,13 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
+@testable import BLEOptions
+@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// What a central manager declares is there again in a manager with the same restoration identifier.

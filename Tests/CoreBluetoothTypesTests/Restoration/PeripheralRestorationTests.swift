@@ -1,12 +1,12 @@
+import AdapterFixtures
 import BLEATT
 import BLEGATT
 import BLEHost
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Testing
 
-@testable import BLEEngine
+@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// What a peripheral manager declares is there again in a manager with the same restoration identifier.

@@ -1,6 +1,7 @@
-import BLEEngine
+import AdapterFixtures
+import BLEOptions
+import BLEStorage
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
+import AdapterFixtures
 import BluetoothLE
-import EngineFixtures
 import Synchronization
 import Testing
 
-@testable import BLEEngine
+@testable import BLEStorage
 
 /// The place of the states of managers, and the ends of the processes that they are for.
 final class RestorationPlace {

@@ -1,15 +1,15 @@
+import AdapterFixtures
 import BLECrypto
 import BLEGATT
 import BLEHost
 import BLESMP
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Foundation
 import Synchronization
 import Testing
 
-@testable import BLEEngine
+@testable import BLEAdapter
 @testable import CoreBluetoothTypes
 
 @Suite struct PairingDelegateTests {

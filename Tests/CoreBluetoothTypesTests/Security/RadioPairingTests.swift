@@ -1,14 +1,17 @@
+import AdapterFixtures
 import BLECrypto
 import BLEHost
+import BLELinux
 import BLESMP
 import BLEWire
 import BluetoothLE
-import EngineFixtures
 import Foundation
 import Synchronization
 import Testing
 
-@testable import BLEEngine
+@testable import BLEAdapter
+@testable import BLEOptions
+@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// Two managers of this process pair over the simulated radio, because a value demands it.

@@ -1,0 +1,43 @@
+import BLEATT
+import BLEGATT
+import BLEHost
+package import BLELinux
+package import BLEOptions
+package import BLERuntime
+import BLEWire
+
+extension AdapterOptions {
+  /// The host of the adapter, which all users of its transport share.
+  package func host() throws(TransportError) -> BLERuntime.Host {
+    var options = HostOptions()
+    options.trace = try LaunchOptions.trace(code: snoop)
+    options.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
+    options.configuration.awaitsBondStorage = true
+    if let deviceName { options.configuration.deviceName = deviceName }
+    options.configuration.enhancedBearers = enhancedATTBearers
+    options.configuration.priority = connectionPriority?.priority
+    if let appearance { options.configuration.appearance = appearance }
+    // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
+    options.configuration.serverLimits = GATTServer.Limits(
+      maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
+    switch address {
+    case .controller: break
+    case .random:
+      var random = SystemRandomNumberGenerator()
+      options.configuration.staticAddress = BD_ADDR(random.next() & 0xFFFF_FFFF_FFFF)
+    case .staticRandom(let address): options.configuration.staticAddress = BD_ADDR(address & 0xFFFF_FFFF_FFFF)
+    }
+    let transport = try LaunchOptions.transport(code: transport)
+    if case .linux = transport, address != .controller {
+      throw TransportError(
+        .unsupported, at: "\(transport)", "the kernel chooses the adapter's address",
+        remedy: "Take the adapter from the kernel with hci-socket:N, or leave address at .controller.")
+    }
+    if case .linux = transport, privacy.usesPrivateAddress {
+      throw TransportError(
+        .unsupported, at: "\(transport)", "the kernel chooses the adapter's address, which is no private one of ours",
+        remedy: "Take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off.")
+    }
+    return try BLERuntime.Host.shared(transport, options)
+  }
+}

@@ -1,0 +1,192 @@
+package import BLEGAP
+import BLEHost
+package import BLEOptions
+package import BLEWire
+
+/// The devices that a scan reports.
+package struct ScanFilter: Sendable {
+  /// Different for each scan of a client: each reports devices anew.
+  package var number: UInt64
+  package var services: [BluetoothUUID]
+  package var solicited: [BluetoothUUID]
+  package var allowsDuplicates: Bool
+
+  package init(
+    number: UInt64, services: [BluetoothUUID] = [], solicited: [BluetoothUUID] = [], allowsDuplicates: Bool = false
+  ) {
+    self.number = number
+    self.services = services
+    self.solicited = solicited
+    self.allowsDuplicates = allowsDuplicates
+  }
+
+  /// Whether a device is reported: it has any of the services, in its list or in its overflow area, or any of the
+  /// solicited ones. Without either, every device is.
+  func matches(_ data: AdvertisedData) -> Bool {
+    if services.isEmpty, solicited.isEmpty { return true }
+    if !services.isEmpty, data.serviceUUIDs.contains(where: services.contains) { return true }
+    if !solicited.isEmpty, data.solicitedServiceUUIDs.contains(where: solicited.contains) { return true }
+    return !(data.overflowArea?.matches(of: services) ?? []).isEmpty
+  }
+}
+
+/// Advertising data or a scan response of a device, as last received.
+struct AdvertisedArea: Sendable {
+  /// The report with the octets; nil for none.
+  private(set) var source: Discovery.Shared?
+  /// Whether the octets end before the end of the data.
+  private(set) var isTruncated = false
+  private let isScanResponse: Bool
+
+  init(isScanResponse: Bool) { self.isScanResponse = isScanResponse }
+
+  var octets: [UInt8] { source.map { octets(in: $0) } ?? [] }
+
+  private func octets(in report: Discovery.Shared) -> [UInt8] {
+    // A scan response comes alone, or with its advertisement.
+    if isScanResponse, !report.content.isScanResponse { return report.content.scanResponse ?? [] }
+    return report.content.data
+  }
+
+  /// - Returns: whether the octets are others than before. The beginning of octets that are there, whose end the
+  ///   controller has lost, says nothing new.
+  mutating func replace(by report: Discovery.Shared, isTruncated isNewTruncated: Bool) -> Bool {
+    let (new, old) = (octets(in: report), octets)
+    if isNewTruncated, old.starts(with: new), !old.isEmpty { return false }
+    guard new != old || isNewTruncated != isTruncated else { return false }
+    (source, isTruncated) = (report, isNewTruncated)
+    return true
+  }
+}
+
+/// What a device has advertised.
+package struct AdvertisementRecord: Sendable {
+  private var advertisingData = AdvertisedArea(isScanResponse: false)
+  private var scanResponse = AdvertisedArea(isScanResponse: true)
+  private var isConnectable = false
+  /// What was last added of either kind: to add it once more changes nothing.
+  private var added: (advertisement: Discovery.Shared?, scanResponse: Discovery.Shared?)
+  package private(set) var name: String?
+  /// What the reports of a scan have in common for as long as nothing changes.
+  private var content: AdvertisedContent?
+  /// What was last reported.
+  private var reported: AdvertisedContent?
+  /// The octets of memory that the record refers to. What two contents share counts for both.
+  package private(set) var allocatedOctets = 0
+  /// The last advertisement, or a scan response where there was none.
+  private var latest: Discovery.Shared? { added.advertisement ?? added.scanResponse }
+  /// Whether one of the areas ends before its end.
+  private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
+
+  package init() {}
+
+  /// Whether nothing was received.
+  var isEmpty: Bool { latest == nil }
+
+  /// Both areas in one view.
+  package var data: AdvertisedData { content?.data ?? parsed }
+
+  private var parsed: AdvertisedData {
+    AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
+  }
+
+  /// The PHYs on which the device was last seen, to connect to it with; LE 1M for a device that was not.
+  package var phys: Set<LEPHY> {
+    guard let latest = latest?.content else { return [.le1M] }
+    return Set([LEPHY(latest.primaryPHY) ?? .le1M, LEPHY(latest.secondaryPHY) ?? .le1M])
+  }
+
+  /// Adds an advertisement or a scan response.
+  ///
+  /// - Parameter view: what the client makes of contents, if it does.
+  mutating func add(
+    _ discovery: Discovery, for filter: ScanFilter, view: (any AdvertisedView.Type)?
+  ) -> DeviceTable.Addition {
+    var addition = DeviceTable.Addition()
+    if discovery.shared === added.advertisement || discovery.shared === added.scanResponse {
+      if let content, content.scan == filter.number {
+        report(content, discovery, isNew: false, for: filter, into: &addition)
+        return addition
+      }
+    }
+    let isNew = replace(by: discovery)
+    var data: AdvertisedData?
+    if isNew {
+      let new = parsed
+      if let name = new.localName?.text ?? new.localName?.displayText, name != self.name {
+        addition.name = (name, isChange: self.name != nil)
+        self.name = name
+      }
+      (data, content) = (new, nil)
+    }
+    let common: AdvertisedContent
+    if let content, content.scan == filter.number {
+      common = content
+    } else {
+      common = AdvertisedContent(
+        data ?? self.data, isConnectable: isConnectable, for: filter, latest: latest ?? discovery.shared,
+        areas: (advertisingData, scanResponse), view: view)
+      content = common
+    }
+    report(common, discovery, isNew: isNew, for: filter, into: &addition)
+    allocatedOctets = measured(common)
+    return addition
+  }
+
+  private func measured(_ content: AdvertisedContent) -> Int {
+    var octets = content.allocatedOctets + (name?.allocatedOctets ?? 0)
+    if let reported, reported !== content { octets += reported.allocatedOctets }
+    if let report = added.advertisement, !content.refers(to: report) { octets += report.allocatedOctets }
+    if let report = added.scanResponse, !content.refers(to: report) { octets += report.allocatedOctets }
+    return octets
+  }
+
+  /// - Returns: whether the octets are new.
+  private mutating func replace(by discovery: Discovery) -> Bool {
+    let new = discovery.shared.content
+    if !new.isScanResponse || added.advertisement == nil, latest?.content.describes(new) != true { content = nil }
+    if new.isScanResponse {
+      added.scanResponse = discovery.shared
+      return scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated)
+    }
+    added.advertisement = discovery.shared
+    if new.scanResponse != nil { added.scanResponse = nil }
+    if isConnectable != new.isConnectable {
+      isConnectable = new.isConnectable
+      content = nil
+    }
+    // Of an advertisement with its scan response, the controller lost the end of the latter.
+    let isTruncated = new.isTruncated && new.scanResponse == nil
+    var isNew = advertisingData.replace(by: discovery.shared, isTruncated: isTruncated)
+    if new.scanResponse != nil, scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated) {
+      isNew = true
+    }
+    return isNew
+  }
+
+  /// The report of a scan: one for each device, and another one when its scan response adds to it, or when what was
+  /// truncated is complete.
+  private mutating func report(
+    _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
+    into addition: inout DeviceTable.Addition
+  ) {
+    if !filter.allowsDuplicates, let reported, reported.scan == filter.number {
+      let completes = reported.isTruncated && !isTruncated
+      guard isNew, discovery.shared.content.isScanResponse || completes, reported.data != common.data else { return }
+    }
+    guard common.isWanted else { return }
+    if reported === common { addition.isRepeated = true } else { reported = common }
+    addition.report = DiscoveredDevice(common, rssi: discovery.rssi)
+  }
+}
+
+extension Discovery.Content {
+  /// Whether another report says the same, apart from its octets.
+  fileprivate func describes(_ other: Self) -> Bool {
+    address == other.address && reportedAddress == other.reportedAddress && isConnectable == other.isConnectable
+      && isScannable == other.isScannable && isScanResponse == other.isScanResponse && isLegacy == other.isLegacy
+      && isDirected == other.isDirected && target == other.target && primaryPHY == other.primaryPHY
+      && secondaryPHY == other.secondaryPHY && advertisingSet == other.advertisingSet && txPower == other.txPower
+      && periodicInterval == other.periodicInterval && isTruncated == other.isTruncated
+  }
+}

@@ -1,0 +1,155 @@
+package import BLEHost
+package import BLEStorage
+package import BLEWire
+
+/// The devices that one client of an adapter knows: those that it received advertisements of, connected to or named by
+/// address.
+///
+/// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, or with more
+/// memory for what they have advertised than ``maximumOctets``, the one that was not used for the longest time is
+/// removed, unless the client says that it needs it: such a device stays, without what it has advertised.
+/// `Content` is what the client itself stores about a device. Each operation on one device takes the same time for any
+/// number of devices.
+///
+/// ```swift
+/// var registry = DeviceRegistry<Bool>(limit: 256, maximumOctets: 1 << 20)
+/// let filter = ScanFilter(number: 1)
+/// let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false })
+/// let addition = registry.add(discovery, at: slot, for: filter, isNeeded: { $0 })
+/// if let device = addition.report { print(device.data.localName ?? "-", device.rssi) }
+/// ```
+package struct DeviceRegistry<Content: Sendable>: Sendable {
+  @usableFromInline package var table: DeviceTable
+  /// By slot.
+  @usableFromInline package var contents: ContiguousArray<Content> = []
+  @usableFromInline package var identifiers: [PeerIdentifier: Int] = [:]
+
+  /// How many devices are looked at to find those that can be removed. Those that are needed count as used from then
+  /// on.
+  @inlinable package static var candidateLimit: Int { 64 }
+
+  /// The number of devices at most, beside those that the client needs.
+  @inlinable package var limit: Int { table.limit }
+
+  /// The octets of memory at most of what the devices have advertised.
+  @inlinable package var maximumOctets: Int { table.maximumOctets }
+
+  /// The octets of memory of what the devices have advertised.
+  @inlinable package var allocatedOctets: Int { table.allocatedOctets }
+
+  /// - Parameter view: what the client makes of contents, if it does; its memory counts.
+  @inlinable package init(limit: Int, maximumOctets: Int, view: (any AdvertisedView.Type)? = nil) {
+    table = DeviceTable(limit: limit, maximumOctets: maximumOctets, view: view)
+  }
+
+  /// The identity addresses of all devices, the one used last at the end.
+  package var all: [DeviceAddress] { table.all }
+
+  /// The content of a device; setting it has an effect for a known device only.
+  @inlinable package subscript(_ address: DeviceAddress) -> Content? {
+    get { table.slot(of: address).map { contents[$0] } }
+    set {
+      if let newValue, let slot = table.slot(of: address) { contents[slot] = newValue }
+    }
+  }
+
+  /// The content of a device in its slot.
+  @inlinable package subscript(slot slot: Int) -> Content {
+    get { contents[slot] }
+    set { contents[slot] = newValue }
+  }
+
+  package func address(of identifier: PeerIdentifier) -> DeviceAddress? {
+    identifiers[identifier].map { table.address(at: $0) }
+  }
+
+  /// What a device has advertised; empty for a device that has not.
+  package func record(of address: DeviceAddress) -> AdvertisementRecord {
+    table.slot(of: address).map { table.record(at: $0) } ?? AdvertisementRecord()
+  }
+
+  /// The name that a device has advertised.
+  package func name(at slot: Int) -> String? { table.name(at: slot) }
+
+  /// Removes what devices have advertised.
+  package mutating func removeRecords() { table.removeRecords() }
+
+  /// Makes a device known, or marks it as used.
+  ///
+  /// - Parameters:
+  ///   - isNeeded: whether a device with this content has to stay.
+  ///   - content: the content of a new device.
+  /// - Returns: where the device is until the next one is made known.
+  @discardableResult
+  @inlinable package mutating func slot(
+    of address: DeviceAddress, isNeeded: (Content) -> Bool, content: (PeerIdentifier) -> Content
+  ) -> Int {
+    if let slot = table.slot(of: address) {
+      table.touch(slot)
+      return slot
+    }
+    makeRoom(isNeeded)
+    let (slot, identifier) = (table.insert(address), PeerIdentifier(address))
+    identifiers[identifier] = slot
+    if slot < contents.count { contents[slot] = content(identifier) } else { contents.append(content(identifier)) }
+    return slot
+  }
+
+  /// Removes the devices that were not used for the longest time and are not needed, as far as there are too many.
+  @inlinable mutating func makeRoom(_ isNeeded: (Content) -> Bool) {
+    var (candidates, hasRemovedRecord) = (Self.candidateLimit, false)
+    while table.isFull, candidates > 0, let oldest = table.oldest {
+      candidates -= 1
+      if isNeeded(contents[oldest]) {
+        // One record makes room for one.
+        if !hasRemovedRecord { hasRemovedRecord = table.removeRecord(at: oldest) }
+        table.touch(oldest)
+      } else {
+        remove(oldest)
+      }
+    }
+  }
+
+  /// Removes the records of the devices that were not used for the longest time, and the devices themselves that are
+  /// not needed, as far as the records take too much memory.
+  @inlinable mutating func limitOctets(isNeeded: (Content) -> Bool, keeping slot: Int) {
+    var candidates = Self.candidateLimit
+    while table.hasTooManyOctets, candidates > 0, let oldest = table.oldest, oldest != slot {
+      candidates -= 1
+      if isNeeded(contents[oldest]) {
+        table.removeRecord(at: oldest)
+        table.touch(oldest)
+      } else {
+        remove(oldest)
+      }
+    }
+    if table.hasTooManyOctets { table.removeRecord(at: slot) }
+  }
+
+  @inlinable mutating func remove(_ slot: Int) {
+    identifiers[PeerIdentifier(table.address(at: slot))] = nil
+    table.remove(slot)
+  }
+
+  /// The effect of an advertisement.
+  package typealias Addition = DeviceTable.Addition
+
+  /// Adds an advertisement or a scan response of a known device.
+  package mutating func add(
+    _ discovery: Discovery, for filter: ScanFilter, isNeeded: (Content) -> Bool
+  ) -> Addition {
+    guard let slot = table.slot(of: discovery.address.identity) else { return Addition() }
+    return add(discovery, at: slot, for: filter, isNeeded: isNeeded)
+  }
+
+  /// Adds an advertisement or a scan response of the device in a slot.
+  ///
+  /// - Parameter isNeeded: whether a device with this content has to stay.
+  @inlinable package mutating func add(
+    _ discovery: Discovery, at slot: Int, for filter: ScanFilter, isNeeded: (Content) -> Bool
+  ) -> Addition {
+    let addition = table.add(discovery, at: slot, for: filter)
+    if table.hasTooManyOctets { limitOctets(isNeeded: isNeeded, keeping: slot) }
+    return addition
+  }
+}

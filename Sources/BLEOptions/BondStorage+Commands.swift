@@ -1,0 +1,13 @@
+package import BLEHost
+package import BLEStorage
+
+extension BondStorage {
+  /// The first commands for a host.
+  package func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
+    let (bonds, key) = contents
+    return [
+      .setBonds(bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key)),
+      .setPrivacy(privacy.settings(identityResolvingKey: key)),
+    ]
+  }
+}

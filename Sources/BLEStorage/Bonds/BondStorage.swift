@@ -1,0 +1,224 @@
+import BLECrypto
+package import BLEHost
+package import BLELinux
+package import BLESMP
+package import BLEWire
+import Dispatch
+import Synchronization
+
+/// Stores the bonds of one host: posts those of earlier runs, and saves changes.
+///
+/// All clients of a host share it. The store is called on a queue of its own, with the newest state only where several changes
+/// come at once; ``BondSaveSchedule`` says when. A store that could not be loaded is not saved to: each attempt to save loads it
+/// first, until that succeeds.
+package final class BondStorage: Sendable {
+  /// The clock and the timer, which tests replace.
+  package struct Timing: Sendable {
+    package var now: @Sendable () -> Instant
+    /// Calls the body after the delay, one at a time.
+    package var after: @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void
+  }
+
+  fileprivate struct State {
+    var record: BondRecord
+    /// The key of our private addresses in this run; another one than that of the record only after a late load.
+    var key: SecretKey
+    var isLoaded: Bool
+    /// Bonds removed before the store could be loaded, the newest last.
+    var removed: [DeviceAddress] = []
+    var schedule = BondSaveSchedule()
+    /// When the timer runs that was started last.
+    var timer: Instant?
+  }
+
+  /// Bonds that may be removed while the store cannot be loaded; of more, the oldest come back with it.
+  static let removedLimit = 1024
+
+  private let state: Mutex<State>
+  private let store: any BondStore
+  private let log: Log
+  private let timing: Timing
+  private let queue: DispatchQueue
+  private let post = Mutex<(@Sendable (HostCommand) -> Void)?>(nil)
+  /// The saves of all storages that are under way on a queue.
+  private static let saves = DispatchGroup()
+
+  /// Waits for saves that are under way. The storages may be gone already: the last client of a host has left, and what the end of its
+  /// links has changed is being saved.
+  ///
+  /// - Returns: whether all have ended in time.
+  package static func waitForSaves(atMost patience: Duration) -> Bool {
+    let (seconds, attoseconds) = patience.components
+    let nanoseconds = Int(clamping: seconds) &* 1_000_000_000 &+ Int(attoseconds / 1_000_000_000)
+    return saves.wait(timeout: .now() + .nanoseconds(nanoseconds)) == .success
+  }
+
+  /// Saves what is not saved yet, and waits for it.
+  ///
+  /// - Parameter isLast: whether the program ends, so that a failure is the end of what has changed.
+  package func settle(isLast: Bool = false) {
+    queue.sync { save(isLast: isLast) }
+    startTimer()
+  }
+
+  /// - Parameter timing: the real time where it is nil.
+  package init(_ store: any BondStore, log: @escaping Log, timing: Timing? = nil) {
+    (self.store, self.log) = (store, log)
+    let queue = DispatchQueue(label: "BluetoothLE.bonds")
+    self.queue = queue
+    let clock = MonotonicClock()
+    self.timing =
+      timing
+      ?? Timing(
+        now: { clock.now() },
+        after: { delay, body in
+          let (seconds, attoseconds) = delay.components
+          let nanoseconds = Int(clamping: seconds) &* 1_000_000_000 &+ Int(attoseconds / 1_000_000_000)
+          queue.asyncAfter(deadline: .now() + .nanoseconds(nanoseconds), execute: body)
+        })
+    var record = BondRecord()
+    var isLoaded = true
+    do {
+      record = try store.load() ?? record
+    } catch {
+      isLoaded = false
+      log(.notice, "\(error)")
+    }
+    var random = RandomSource.system
+    let key = record.identityResolvingKey ?? SecretKey(random.uint128())
+    record.identityResolvingKey = key
+    state = Mutex(State(record: record, key: key, isLoaded: isLoaded))
+  }
+
+  deinit { save(isLast: true) }
+
+  /// Has `post` called with what the host is to know of the store.
+  package func report(to post: @escaping @Sendable (HostCommand) -> Void) { self.post.withLock { $0 = post } }
+
+  /// Saves our key before it is used: a program that shares the store and begins at the same time has the same one. To be
+  /// called before anything else changes.
+  package func shareKey() {
+    state.withLock { $0.schedule.change(.atOnce, now: timing.now()) }
+    settle()
+    guard let shared = queue.sync(execute: { try? store.load() }), let key = shared.identityResolvingKey else { return }
+    state.withLock { ($0.record, $0.key) = (shared, key) }
+  }
+
+  /// The bonds, and the key of our private addresses in this run.
+  package var contents: (bonds: [Bond], identityResolvingKey: SecretKey) {
+    state.withLock { ($0.record.bonds, $0.key) }
+  }
+
+  package var bonds: [Bond] { state.withLock { $0.record.bonds } }
+
+  package func receive(_ event: HostEvent) {
+    let now = timing.now()
+    state.withLock { state in
+      switch event {
+      case .bondChanged(let bond): state.update(bond, now: now)
+      case .bondRemoved(let identity): state.remove(identity, now: now)
+      default: break
+      }
+    }
+    startTimer()
+  }
+}
+
+extension BondStorage.State {
+  fileprivate mutating func update(_ bond: BLEHost.Bond, now: Instant) {
+    guard let index = record.bonds.firstIndex(where: { $0.record.identity == bond.identity }) else {
+      record.bonds.append(Bond(bond))
+      return schedule.change(.atOnce, now: now)
+    }
+    let old = record.bonds[index].record
+    record.bonds[index] = Bond(bond)
+    // A counter of ours that is used must not be used again, whatever happens (Vol 3, Part H, 2.4.5).
+    let isUrgent = !bond.isSamePairing(as: old) || bond.ownSignCounter != old.ownSignCounter
+    if bond != old { schedule.change(isUrgent ? .atOnce : .soon, now: now) }
+  }
+
+  fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
+    let count = record.bonds.count
+    record.bonds.removeAll { $0.record.identity == identity }
+    // A removal is reported twice: by the client that asks for it, and by the host.
+    guard !isLoaded || record.bonds.count < count else { return }
+    if !isLoaded { removed = removed.suffix(BondStorage.removedLimit - 1) + [identity] }
+    schedule.change(.atOnce, now: now)
+  }
+
+  /// Adds what a store held that could not be loaded before. Peers of this run have the key of this run; those of earlier
+  /// runs are more, so their key stays in the store.
+  fileprivate mutating func add(_ loaded: BondRecord) {
+    record = record.merged(with: loaded, since: BondRecord())
+    record.bonds.removeAll { bond in
+      removed.contains(bond.record.identity) && loaded.bonds.contains(bond)
+    }
+    (isLoaded, removed) = (true, [])
+  }
+}
+
+/// Saving, on the queue.
+extension BondStorage {
+  private func startTimer() {
+    let now = timing.now()
+    let delay: Duration? = state.withLock { state in
+      guard let deadline = state.schedule.deadline, state.timer.map({ deadline < $0 }) ?? true else { return nil }
+      state.timer = deadline
+      return max(.zero, deadline - now)
+    }
+    guard let delay else { return }
+    timing.after(delay) { [weak self] in
+      Self.saves.enter()
+      self?.timerFired()
+      Self.saves.leave()
+    }
+  }
+
+  private func timerFired() {
+    let now = timing.now()
+    let isDue = state.withLock { state in
+      state.timer = nil
+      return state.schedule.deadline.map { $0 <= now } ?? false
+    }
+    if isDue { save() }
+    startTimer()
+  }
+
+  private func save(isLast: Bool = false) {
+    let now = timing.now()
+    let isPending = state.withLock { state in
+      guard state.schedule.deadline != nil else { return false }
+      state.schedule.begin(now: now)
+      return true
+    }
+    guard isPending else { return }
+    do {
+      if !state.withLock({ $0.isLoaded }) { try loadLate() }
+      let record = state.withLock { $0.record }
+      try store.save(record)
+      // Sign counters wait for it.
+      post.withLock { $0 }?(.bondsStored(record.bonds.map(\.record)))
+      let failures = state.withLock { $0.schedule.succeed() }
+      if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
+    } catch {
+      let isFirst = state.withLock { $0.schedule.fail(now: timing.now()) }
+      if isLast {
+        log(.notice, "bonds that changed are lost: \(error)")
+      } else if isFirst {
+        log(.notice, "bonds are kept in memory, and saving is tried again: \(error)")
+      }
+    }
+  }
+
+  /// Loads the store that could not be loaded before; the host gets what it held.
+  private func loadLate() throws {
+    let loaded = try store.load() ?? BondRecord()
+    let bonds = state.withLock { state in
+      state.add(loaded)
+      return state.record.bonds.map(\.record)
+    }
+    guard !loaded.bonds.isEmpty else { return }
+    log(.notice, "bonds of \(loaded.bonds.count) devices are loaded now")
+    post.withLock { $0 }?(.setBonds(bonds))
+  }
+}

@@ -1,0 +1,133 @@
+package import BLELinux
+import Glibc
+import Synchronization
+
+/// Keeps bonds in a file that only its owner may read and write.
+///
+/// A file is replaced whole: the new one is written beside it, flushed to the disk and renamed, so that whatever happens
+/// there is the old one or the new one.
+///
+/// The file belongs to the effective user of the process, is a regular file and gives group and others no access; its
+/// folder belongs to that user or root and is not writable for group or others. A file or folder that differs is neither
+/// read nor replaced. A file whose content is not a record of bonds is moved to `NAME.corrupt-1` (and so on), never read
+/// in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file.
+///
+/// Programs may share a file, and lock `NAME.lock` beside it while they write. A store that has loaded it writes down what
+/// changed since and leaves what others have written meanwhile; one that has not replaces everything. What others have
+/// written is known at the next load.
+///
+/// ```swift
+/// let store = FileBondStore(path: "/var/lib/clock/bonds.json")
+/// let known = try store.load()?.bonds ?? []
+/// ```
+public final class FileBondStore: BondStore {
+  /// The path of the file, as it was given.
+  public let path: String
+  /// What was last loaded or saved here: by comparison, what has changed.
+  private let known = Mutex<BondRecord?>(nil)
+  /// How long another program may be writing.
+  private let patience: Duration
+  private let clock: FileLock.Clock
+  private let log: Log
+  /// A fault that a test injects between two steps.
+  private let interruption: (@Sendable (Step) throws -> Void)?
+
+  package typealias Step = PrivateFolder.Step
+
+  /// Creates a store over a file.
+  ///
+  /// - Parameter path: of the file; it is created with the first save.
+  public convenience init(path: String) { self.init(path: path, log: BluetoothLog.write) }
+
+  package init(
+    path: String, patience: Duration = .seconds(2), clock: FileLock.Clock = .system,
+    log: @escaping Log = BluetoothLog.write, interruption: (@Sendable (Step) throws -> Void)? = nil
+  ) {
+    self.path = path
+    (self.patience, self.clock) = (patience, clock)
+    self.log = log
+    self.interruption = interruption
+  }
+
+  public func load() throws -> BondRecord? {
+    let record = try reporting("the bonds cannot be loaded") { try read() }
+    known.withLock { $0 = record ?? BondRecord() }
+    return record
+  }
+
+  private func read() throws -> BondRecord? {
+    let (path, name) = Self.split(path)
+    guard let folder = try PrivateFolder.open(path), let octets = try folder.read(name) else { return nil }
+    if let record = try? BondRecord(decoding: octets) { return record }
+    // Once more with the lock: another program may have replaced it meanwhile.
+    let lock = try folder.lock(name, waiting: patience, on: clock)
+    let content = try content(of: name, in: folder)
+    lock.release()
+    return try content.get()
+  }
+
+  public func save(_ record: BondRecord) throws {
+    try reporting("the bonds cannot be saved") { try write(record) }
+    known.withLock { $0 = record }
+  }
+
+  private func write(_ record: BondRecord) throws {
+    let (path, name) = Self.split(path)
+    guard let folder = try PrivateFolder.open(path, isMade: true) else {
+      throw FileRefusal.failed(SystemError(.open, ENOENT))
+    }
+    // Before anything is made beside it.
+    try folder.check(name)
+    let lock = try folder.lock(name, waiting: patience, on: clock)
+    var merged = record
+    // A file that cannot be read ends the call here, and stays.
+    switch try content(of: name, in: folder) {
+    case .success(let theirs):
+      if let base = known.withLock({ $0 }), let theirs { merged = record.merged(with: theirs, since: base) }
+    case .failure(let error): log(.notice, "\(error)")
+    }
+    try folder.replace(name, with: try merged.encoded()) { try interruption?($0) }
+    lock.release()
+  }
+
+  /// What the file holds; call it with the lock held.
+  ///
+  /// - Returns: nil where there is no file; a failure where it was no record of bonds and has been set aside.
+  /// - Throws: where it can be neither read nor set aside.
+  private func content(
+    of name: String, in folder: borrowing PrivateFolder
+  ) throws -> Result<BondRecord?, BondStoreError> {
+    guard let octets = try folder.read(name) else { return .success(nil) }
+    do throws(CorruptRecord) {
+      return .success(try BondRecord(decoding: octets))
+    } catch {
+      let (reason, failure) = (error.description, "the bonds cannot be loaded")
+      guard let aside = folder.setAside(name) else {
+        throw BondStoreError(path, failure, because: reason, remedy: "It could not be moved aside: remove it.")
+      }
+      let place = path.dropLast(name.count) + aside
+      return .failure(
+        BondStoreError(path, failure, because: reason, remedy: "It was moved to \(place): pair the devices again."))
+    }
+  }
+
+  private func reporting<Result>(_ failure: String, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let refusal as FileRefusal {
+      throw BondStoreError(path, failure, refusal)
+    }
+  }
+
+  /// The path of a file of another kind beside a file of bonds: `clock.KIND.json` beside `clock.json`.
+  package static func path(beside bonds: String, _ kind: String) -> String {
+    "\(bonds.hasSuffix(".json") ? String(bonds.dropLast(5)) : bonds).\(kind).json"
+  }
+
+  /// The folder, empty for the working one, and the name in it, empty where the path ends with a slash.
+  static func split(_ path: String) -> (folder: String, name: String) {
+    guard let slash = path.lastIndex(of: "/") else { return ("", path) }
+    let folder = slash == path.startIndex ? "/" : String(path[..<slash])
+    return (folder, String(path[path.index(after: slash)...]))
+  }
+}

@@ -1,0 +1,186 @@
+import BLEJSON
+package import BLELinux
+package import BLEWire
+import Dispatch
+import Synchronization
+
+/// The devices that the program has connected to, in a file, so that an identifier of an earlier run still names its
+/// device.
+///
+/// The file has the address of each device with its kind, and nothing else. It has no private addresses, which change
+/// soon.
+///
+/// A device is written when the program connects to it for the first time in a run, so that a program that connects
+/// again and again does not wear out the disk. The next write, or ``settle()``, has the order of the last connections.
+/// With more than ``limit`` devices the one that was connected to the longest time ago is removed.
+///
+/// The file has the permissions 0600, and is trusted by the rules of the file of bonds (``FileBondStore``): it and its
+/// folder belong to the user, and no other user may write them. A file that differs, or is no file of devices, is
+/// neither read nor replaced; a line in the log says why. Programs may share a file: a program adds its devices to
+/// those in it.
+///
+/// The content is JSON: `{"version": 1, "devices": [{"address": "C0:11:22:33:44:55", "random": true}]}`, the device
+/// that was connected to last at the end.
+package final class RememberedDevices: Sendable {
+  private struct Content: Codable {
+    struct Device: Codable {
+      var address: String
+      var random: Bool
+    }
+    var version = 1
+    var devices: [Device] = []
+  }
+
+  private struct State {
+    /// All devices, those of earlier runs once the file was read.
+    var known: [PeerIdentifier: DeviceAddress] = [:]
+    var isLoaded = false
+    /// Those of this run, the one that was connected to last at the end.
+    var connected: [DeviceAddress] = []
+    /// Whether the file does not have ``connected`` at its end.
+    var isChanged = false
+    /// Whether a write is on its way.
+    var isDue = false
+    /// The failures that were logged.
+    var reported: Set<String> = []
+  }
+
+  /// The devices in the file at most.
+  package static let limit = 1_024
+
+  private let path: String
+  private let log: Log
+  private let state = Mutex(State())
+  private let queue = DispatchQueue(label: "BluetoothLE.devices")
+
+  package init(path: String, log: @escaping Log = BluetoothLog.write) { (self.path, self.log) = (path, log) }
+
+  // The last reference may end on the queue.
+  deinit { write() }
+
+  /// The program has connected to a device.
+  package func connected(to address: DeviceAddress) {
+    guard address.isIdentityAddress else { return }
+    let isFirst = state.withLock { state in
+      guard state.connected.last != address else { return false }
+      let place = state.connected.firstIndex(of: address)
+      if let place { state.connected.remove(at: place) } else { state.known[PeerIdentifier(address)] = address }
+      if state.connected.count == Self.limit { state.known[PeerIdentifier(state.connected.removeFirst())] = nil }
+      state.connected.append(address)
+      state.isChanged = true
+      guard place == nil, !state.isDue else { return false }
+      state.isDue = true
+      return true
+    }
+    guard isFirst else { return }
+    // A program may call `exit` as soon as it has what it has connected for.
+    OrderlyEnd.holdExit()
+    queue.async {
+      self.write()
+      OrderlyEnd.releaseExit()
+    }
+  }
+
+  /// The device with an identifier; nil where it is not remembered.
+  package func device(of identifier: PeerIdentifier) -> DeviceAddress? {
+    let (device, isLoaded) = state.withLock { ($0.known[identifier], $0.isLoaded) }
+    if device != nil || isLoaded { return device }
+    let loaded = load()
+    return state.withLock { state in
+      state.isLoaded = true
+      for address in loaded { state.known[PeerIdentifier(address)] = address }
+      return state.known[identifier]
+    }
+  }
+
+  /// All devices, in the order of the file.
+  package var all: [DeviceAddress] {
+    queue.sync { Self.merged(load(), state.withLock { $0.connected }) }
+  }
+
+  /// Removes a device.
+  ///
+  /// - Returns: whether it was there.
+  package func remove(_ address: DeviceAddress) -> Bool {
+    queue.sync {
+      let wasConnected = state.withLock { state in
+        state.known[PeerIdentifier(address)] = nil
+        let index = state.connected.firstIndex(of: address)
+        if let index { state.connected.remove(at: index) }
+        return index != nil
+      }
+      guard load().contains(address) else { return wasConnected }
+      update { $0.filter { $0 != address } }
+      return true
+    }
+  }
+
+  /// Waits until everything is in the file.
+  package func settle() { queue.sync { write() } }
+
+  private static func merged(_ others: [DeviceAddress], _ own: [DeviceAddress]) -> [DeviceAddress] {
+    let known = Set(own)
+    return Array((others.filter { !known.contains($0) } + own).suffix(limit))
+  }
+}
+
+/// The file. It is changed on the queue.
+extension RememberedDevices {
+  private func write() {
+    let own: [DeviceAddress] = state.withLock { state in
+      defer { (state.isDue, state.isChanged) = (false, false) }
+      return state.isChanged ? state.connected : []
+    }
+    guard !own.isEmpty else { return }
+    update { Self.merged($0, own) }
+  }
+
+  private func update(_ change: ([DeviceAddress]) -> [DeviceAddress]) {
+    do {
+      let (path, name) = FileBondStore.split(path)
+      guard let folder = try PrivateFolder.open(path, isMade: true) else { return }
+      // Before anything is made beside it.
+      try folder.check(name)
+      let lock = try folder.lock(name, waiting: .seconds(2))
+      let before = try read(name, in: folder)
+      let after = change(before)
+      if after != before {
+        let devices = after.map { Content.Device(address: "\($0.octets)", random: $0.kind == .random) }
+        try folder.replace(name, with: try JSON(encoding: Content(devices: devices)).encoded)
+      }
+      lock.release()
+    } catch {
+      report("the identifiers of devices cannot be saved", error)
+    }
+  }
+
+  /// The devices in the file; none where it cannot be read.
+  private func load() -> [DeviceAddress] {
+    do {
+      let (folder, name) = FileBondStore.split(path)
+      guard let folder = try PrivateFolder.open(folder) else { return [] }
+      return try read(name, in: folder)
+    } catch {
+      report("the identifiers of devices cannot be loaded", error)
+      return []
+    }
+  }
+
+  private func read(_ name: String, in folder: borrowing PrivateFolder) throws -> [DeviceAddress] {
+    guard let octets = try folder.read(name) else { return [] }
+    let content = try JSON(decoding: octets).decode(Content.self)
+    return content.devices.suffix(Self.limit).compactMap { device in
+      let address = DeviceAddress(device.address, kind: device.random ? .random : .public)
+      return address.flatMap { $0.isIdentityAddress ? $0 : nil }
+    }
+  }
+
+  /// Logs a failure, the first time that it happens.
+  private func report(_ failure: String, _ error: any Error) {
+    guard state.withLock({ $0.reported.insert(failure).inserted }) else { return }
+    let reason = error is DecodingError ? "it is not a file of devices" : "\(error)"
+    log(
+      .notice,
+      "\(path): \(failure) (\(reason)). Name another file with AdapterOptions.deviceStorage, or set it to memory.")
+  }
+}

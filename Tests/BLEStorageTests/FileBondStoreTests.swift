@@ -1,0 +1,243 @@
+import AdapterFixtures
+import BLEATT
+import BLECrypto
+import BLEGATT
+import BLEHost
+import BLELinux
+import BLESMP
+import BLEWire
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BLEStorage
+
+@Suite struct FileBondStoreTests {
+  /// A file of a version that did not store when a bond was used.
+  @Test func readsBondsWithoutALastUse() throws {
+    let folder = try BondFixtures.Folder()
+    let (store, record) = (FileBondStore(path: folder.file), BondFixtures.record(1))
+    try store.save(record)
+    var text = try String(contentsOfFile: folder.file, encoding: .utf8)
+    let pattern = try Regex(#""lastUse" : [0-9]+,\s*"#)
+    #expect(text.matches(of: pattern).count == 3)
+    text.replace(pattern, with: "")
+    folder.write(Data(text.utf8))
+    let loaded = try #require(try store.load())
+    #expect(
+      loaded.bonds.map(\.record.lastUse) == [0, 0, 0]
+        && loaded.bonds.map(\.identifier) == record.bonds.map(\.identifier))
+  }
+
+  @Test func whatIsSavedIsLoaded() throws {
+    let folder = try BondFixtures.Folder()
+    let store = FileBondStore(path: folder.file)
+    #expect(try store.load() == nil)
+    for bonds in [0, 1, 20] {
+      let record = BondFixtures.record(UInt64(bonds), bonds: bonds)
+      try store.save(record)
+      #expect(try FileBondStore(path: folder.file).load() == record)
+    }
+    #expect(folder.names == ["bonds.json", "bonds.json.lock"])
+  }
+
+  /// The file, its lock and the folders that were missing, whatever the mask of the process says.
+  @Test func onlyTheOwnerMayReadIt() async {
+    await #expect(processExitsWith: .success) {
+      for mask: mode_t in [0, 0o777] {
+        let folder = try BondFixtures.Folder()
+        umask(mask)
+        defer { umask(0o022) }
+        let store = FileBondStore(path: folder.file)
+        try store.save(BondFixtures.record(1))
+        try #require(folder.permissions(folder.file) == 0o600)
+        try #require(folder.permissions(folder.file + ".lock") == 0o600)
+        umask(0o022)
+        let deeper = folder.path + "/deeper/still/bonds.json"
+        try FileBondStore(path: deeper).save(BondFixtures.record(1))
+        try #require(folder.permissions(folder.path + "/deeper") == 0o700)
+        try #require(folder.permissions(folder.path + "/deeper/still") == 0o700)
+      }
+    }
+  }
+
+  private struct Killed: Error {}
+
+  /// The program ends between any two steps of a write: there is the old file or the new one, and the next write finds
+  /// nothing in its way.
+  @Test(arguments: FileBondStore.Step.allCases) func aKillLeavesTheOldOrTheNewFile(step: FileBondStore.Step) throws {
+    for keepsDebris in [true, false] {
+      let folder = try BondFixtures.Folder()
+      let (old, new) = (BondFixtures.record(1), BondFixtures.record(2))
+      try FileBondStore(path: folder.file).save(old)
+      let debris = Mutex<[String: Data]>([:])
+      let path = folder.path
+      let interruption: @Sendable (FileBondStore.Step) throws -> Void = { reached in
+        guard reached == step else { return }
+        // What a killed process cannot clean up any more.
+        debris.withLock { debris in
+          for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] where name.hasSuffix(".new") {
+            debris[name] = FileManager.default.contents(atPath: path + "/" + name)
+          }
+        }
+        throw Killed()
+      }
+      let store = FileBondStore(path: folder.file, interruption: interruption)
+      #expect(throws: Killed.self) { try store.save(new) }
+      if keepsDebris {
+        for (name, data) in debris.withLock({ $0 }) {
+          _ = FileManager.default.createFile(atPath: path + "/" + name, contents: data)
+        }
+      }
+      #expect(try FileBondStore(path: folder.file).load() == (step == .renamed ? new : old))
+      try FileBondStore(path: folder.file).save(new)
+      #expect(try FileBondStore(path: folder.file).load() == new)
+      #expect(folder.names == ["bonds.json", "bonds.json.lock"])
+    }
+  }
+
+  /// Whatever of a file is missing, it is never read in part: it is set aside, whole, and the error says where.
+  @Test func aCorruptFileIsSetAside() throws {
+    let folder = try BondFixtures.Folder()
+    let store = FileBondStore(path: folder.file)
+    try store.save(BondFixtures.record(1))
+    let good = try #require(FileManager.default.contents(atPath: folder.file))
+    var bad = stride(from: 0, to: good.count - 2, by: 97).map { good.prefix($0) }
+    bad.append(Data("{\"version\":2,\"bonds\":[]}".utf8))
+    bad.append(Data("{\"bonds\":[]}".utf8))
+    bad.append(Data([0xFF, 0, 1]))
+    for (number, octets) in bad.enumerated() {
+      folder.write(octets)
+      let error = #expect(throws: BondStoreError.self) { try store.load() }
+      let aside = "\(folder.file).corrupt-\(number + 1)"
+      #expect(error?.description.contains(aside) == true)
+      #expect(FileManager.default.contents(atPath: aside) == octets)
+      #expect(try store.load() == nil)
+    }
+  }
+
+  /// Two programs have loaded the same file: each writes what it changed, and nothing of the other's is lost.
+  @Test func twoWritersKeepWhatEachChanged() throws {
+    let folder = try BondFixtures.Folder()
+    let (one, two) = (FileBondStore(path: folder.file), FileBondStore(path: folder.file))
+    let base = BondFixtures.record(1, bonds: 4)
+    try one.save(base)
+    _ = (try one.load(), try two.load())
+    var (first, second) = (base, base)
+    let (forFirst, forSecond) = (BondFixtures.record(2, bonds: 1).bonds[0], BondFixtures.record(3, bonds: 1).bonds[0])
+    // Made here and there; removed by the first; changed by the second; changed by both.
+    first.bonds.append(forFirst)
+    second.bonds.append(forSecond)
+    first.bonds.remove(at: 1)
+    func changed(_ bond: BLEStorage.Bond, peer: UInt32, own: UInt32) -> BLEStorage.Bond {
+      var record = bond.record
+      (record.peerSignCounter, record.ownSignCounter) = (peer, own)
+      return BLEStorage.Bond(record)
+    }
+    second.bonds[2] = changed(base.bonds[2], peer: .max, own: 9)
+    first.bonds[2] = changed(base.bonds[3], peer: 30, own: 31)
+    second.bonds[3] = changed(base.bonds[3], peer: 40, own: 30)
+    try one.save(first)
+    try two.save(second)
+    let expected = [
+      base.bonds[0], changed(base.bonds[2], peer: .max, own: 9), changed(base.bonds[3], peer: 40, own: 31), forSecond,
+      forFirst,
+    ]
+    let found = try #require(try FileBondStore(path: folder.file).load()?.bonds)
+    #expect(found.map(\.identifier) == expected.map(\.identifier) && found == expected)
+    // What the other wrote is not this one's to remove, nor does it come back once its writer has removed it.
+    try two.save(second)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == true)
+    first.bonds.removeAll { $0.identifier == forFirst.identifier }
+    try one.save(first)
+    try two.save(second)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds.contains(forFirst) == false)
+    #expect(folder.names == ["bonds.json", "bonds.json.lock"])
+  }
+
+  /// A clock that each wait moves. At a given time the other program is done.
+  private final class Clock: Sendable {
+    private let time = Mutex(Instant.start)
+    let other: Int32
+    let end: Instant?
+
+    init(_ other: Int32, end: Duration?) {
+      (self.other, self.end) = (other, end.map { .start + $0 })
+    }
+
+    var now: Instant { time.withLock { $0 } }
+    var lock: FileLock.Clock {
+      FileLock.Clock(
+        now: { self.now },
+        wait: { duration in
+          let now = self.time.withLock { time in
+            time = time + duration
+            return time
+          }
+          if let end = self.end, end <= now { flock(self.other, LOCK_UN) }
+        })
+    }
+  }
+
+  private func lockElsewhere(_ folder: BondFixtures.Folder) -> Int32 {
+    let elsewhere = open(folder.file + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    #expect(flock(elsewhere, LOCK_EX | LOCK_NB) == 0)
+    return elsewhere
+  }
+
+  @Test func aFileThatIsBeingWrittenElsewhereIsWaitedForAndThenGivenUp() throws {
+    let folder = try BondFixtures.Folder()
+    let elsewhere = lockElsewhere(folder)
+    let clock = Clock(elsewhere, end: nil)
+    let store = FileBondStore(path: folder.file, clock: clock.lock)
+    let error = #expect(throws: BondStoreError.self) { try store.save(BondFixtures.record(1)) }
+    #expect(error?.description.contains("another program") == true)
+    #expect(clock.now == .start + .seconds(2))
+    close(elsewhere)
+    try store.save(BondFixtures.record(1))
+    #expect(try store.load() == BondFixtures.record(1))
+    #expect(clock.now == .start + .seconds(2))
+  }
+
+  @Test func aFileThatWasBeingWrittenElsewhereIsSaved() throws {
+    let folder = try BondFixtures.Folder()
+    let elsewhere = lockElsewhere(folder)
+    let clock = Clock(elsewhere, end: .milliseconds(1995))
+    let store = FileBondStore(path: folder.file, clock: clock.lock)
+    try store.save(BondFixtures.record(1))
+    #expect(clock.now == .start + .milliseconds(1995))
+    #expect(try store.load() == BondFixtures.record(1))
+    close(elsewhere)
+  }
+
+  @Test func whereNothingCanBeWrittenTheErrorSaysWhy() throws {
+    let error = #expect(throws: BondStoreError.self) {
+      try FileBondStore(path: "/proc/nowhere/bonds.json").save(BondFixtures.record(1))
+    }
+    #expect(error?.description.contains("/proc/nowhere/bonds.json") == true)
+  }
+
+  /// Neither a record's descriptions nor the errors about a file of keys hold a key.
+  @Test func descriptionsHoldNoSecrets() throws {
+    let folder = try BondFixtures.Folder()
+    let record = BondFixtures.record(5)
+    var text = "\(record) \(record.bonds) \(String(reflecting: record))"
+    dump(record, to: &text)
+    let store = FileBondStore(path: folder.file)
+    try store.save(record)
+    var whole = try String(contentsOfFile: folder.file, encoding: .utf8)
+    for key in BondFixtures.keys(of: record) {
+      // One digit too few: the decoder stumbles over this very key.
+      let digits = key.value.bigEndianOctets.hexadecimal
+      #expect(whole.contains(digits))
+      let broken = whole.replacingOccurrences(of: digits, with: String(digits.dropLast()))
+      folder.write(Data(broken.utf8))
+      let error = #expect(throws: BondStoreError.self) { try store.load() }
+      text += error?.description ?? ""
+      whole = whole.replacingOccurrences(of: digits, with: digits)
+    }
+    for key in BondFixtures.keys(of: record) {
+      #expect(!text.contains(key.value.bigEndianOctets.hexadecimal.prefix(16)) && !text.contains("\(key.value)"))
+    }
+  }
+}
