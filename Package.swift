@@ -110,7 +110,7 @@ let package = Package(
       on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLEJSON", "BLELinux", "BLESMP", "BLEWire"]),
     layer(
       "BLEOptions",
-      on: ["BLECrypto", "BLEGAP", "BLEHCI", "BLEHost", "BLELinux", "BLESMP", "BLEStorage", "BLEWire"]),
+      on: ["BLECrypto", "BLEGAP", "BLEHost", "BLELinux", "BLESMP", "BLEStorage", "BLEWire"]),
     layer(
       "BLEAdapter",
       on: [
@@ -135,7 +135,10 @@ let package = Package(
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer(
       "BluetoothLE",
-      on: ["BLEAdapter", "BLEGAP", "BLEKit", "BLELinux", "BLEOptions", "BLEStorage", "BLEWire", "CoreBluetoothTypes"]),
+      on: [
+        "BLEAdapter", "BLEGAP", "BLEHost", "BLEKit", "BLELinux", "BLEOptions", "BLEStorage", "BLEWire",
+        "CoreBluetoothTypes",
+      ]),
 
     // What the programs `ble` and `ble-gateway` have in common.
     layer("ToolCore", on: ["BLEAdapter", "BLEJSON", "BLELinux", "BLEOptions", "BLEProfiles", "BLERuntime", "BLEWire"]),

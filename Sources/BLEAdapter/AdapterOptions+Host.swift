@@ -15,7 +15,7 @@ extension AdapterOptions {
     options.configuration.awaitsBondStorage = true
     if let deviceName { options.configuration.deviceName = deviceName }
     options.configuration.enhancedBearers = enhancedATTBearers
-    options.configuration.priority = connectionPriority?.priority
+    options.configuration.priority = connectionPriority
     if let appearance { options.configuration.appearance = appearance }
     // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
     options.configuration.serverLimits = GATTServer.Limits(

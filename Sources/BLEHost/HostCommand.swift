@@ -40,7 +40,7 @@ package enum HostCommand: Sendable {
   indirect case updateConnection(PeerID, ConnectionParameters)
   /// Brings data length, PHY and timing of a link to a priority. A setting that is refused is reported as a diagnostic,
   /// a timing by ``HostEvent/connectionUpdateRefused(_:_:)``.
-  case prioritize(PeerID, LinkPriority)
+  case prioritize(PeerID, ConnectionPriority)
   case readRSSI(PeerID)
   /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers
   /// chose, and follows for a change that the peer asked for, too.
@@ -219,13 +219,9 @@ package struct PHYPreference: Equatable, Sendable {
   /// The PHYs to receive on; empty for no preference.
   package var receive: HCI.PHYs
   /// The coding to transmit with on LE Coded.
-  package var coding: Coding
+  package var coding: LECoding
 
-  package enum Coding: UInt16, Sendable {
-    case any, s2, s8
-  }
-
-  package init(transmit: HCI.PHYs = [], receive: HCI.PHYs = [], coding: Coding = .any) {
+  package init(transmit: HCI.PHYs = [], receive: HCI.PHYs = [], coding: LECoding = .any) {
     (self.transmit, self.receive, self.coding) = (transmit, receive, coding)
   }
 }

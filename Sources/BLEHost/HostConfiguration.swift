@@ -32,7 +32,7 @@ package struct HostConfiguration: Sendable {
   /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
   package var congestion = (from: 32, below: 8)
   /// The priority of each link that comes up; nil leaves links as they come up.
-  package var priority: LinkPriority?
+  package var priority: ConnectionPriority?
   /// Wishes to connect that may be pending at once.
   package var maximumPendingConnections = 16
   /// Advertisements that may be declared at once.

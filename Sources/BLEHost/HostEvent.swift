@@ -58,7 +58,7 @@ package enum HostEvent: Sendable {
   indirect case rssi(PeerID, Result<Int8, HostError>)
   /// The PHYs of a link: new ones go to everyone, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner
   /// that asked.
-  indirect case phy(PeerID, Result<LinkPHY, HostError>)
+  indirect case phy(PeerID, Result<ConnectionPHY, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
   case read(PeerID, RequestToken, AttributeID, offset: Int)
@@ -144,12 +144,4 @@ package struct LinkTiming: Equatable, Sendable {
     self.latency = latency
     self.supervisionTimeout = supervisionTimeout
   }
-}
-
-/// The PHYs of a link, for what we transmit and receive.
-package struct LinkPHY: Equatable, Sendable {
-  package var transmit: HCI.PHY
-  package var receive: HCI.PHY
-
-  package init(transmit: HCI.PHY, receive: HCI.PHY) { (self.transmit, self.receive) = (transmit, receive) }
 }

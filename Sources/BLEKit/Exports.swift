@@ -7,6 +7,10 @@
 @_exported public import struct BLEATT.ATTErrorCode
 @_exported public import struct BLEATT.AttributeHandle
 @_exported public import struct BLEGATT.GATTCharacteristicProperties
+@_exported public import struct BLEHost.ConnectionPHY
+@_exported public import enum BLEHost.ConnectionPriority
+@_exported public import enum BLEHost.LECoding
+@_exported public import enum BLEHost.LEPHY
 @_exported public import enum BLELinux.BluetoothLog
 @_exported public import struct BLEWire.BluetoothUUID
 @_exported public import struct BLEWire.DeviceAddress

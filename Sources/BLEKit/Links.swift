@@ -103,9 +103,9 @@ extension AdapterSession.State {
       LinkWait(peer: peer, id: first), result.map(Int.init).mapError(BLEError.init), into: &actions)
   }
 
-  mutating func phyChanged(_ peer: PeerID, _ result: Result<LinkPHY, HostError>, into actions: inout Actions) {
+  mutating func phyChanged(_ peer: PeerID, _ result: Result<ConnectionPHY, HostError>, into actions: inout Actions) {
     switch result {
-    case .success(let phy): phyWaiters.succeed(ConnectionPHY(phy), where: { $0.peer == peer }, into: &actions)
+    case .success(let phy): phyWaiters.succeed(phy, where: { $0.peer == peer }, into: &actions)
     case .failure(let error): phyWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
     }
   }

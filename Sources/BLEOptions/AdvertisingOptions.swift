@@ -1,5 +1,5 @@
 public import BLEGAP
-package import BLEHost
+public import BLEHost
 
 /// How an advertisement is sent, as against what it says (``Advertisement``).
 ///

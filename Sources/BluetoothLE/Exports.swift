@@ -10,5 +10,9 @@
 @_exported public import Dispatch
 @_exported public import Foundation
 
+@_exported public import struct BLEHost.ConnectionPHY
+@_exported public import enum BLEHost.ConnectionPriority
+@_exported public import enum BLEHost.LECoding
+@_exported public import enum BLEHost.LEPHY
 @_exported public import enum BLELinux.BluetoothLog
 @_exported public import struct BLEWire.BluetoothUUID

@@ -211,8 +211,8 @@ import Testing
 
   /// While the application has more to send, all buffers of the controller are in use, at each millisecond of half a
   /// second.
-  @Test(arguments: [LinkPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
-  func notificationsKeepTheBuffersFull(_ priority: LinkPriority, _ buffers: (length: Int, count: Int)) throws {
+  @Test(arguments: [ConnectionPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
+  func notificationsKeepTheBuffersFull(_ priority: ConnectionPriority, _ buffers: (length: Int, count: Int)) throws {
     var controller = VirtualControllerConfiguration()
     controller.aclDataPacketLength = UInt16(buffers.length)
     controller.totalNumACLDataPackets = UInt8(buffers.count)
@@ -250,8 +250,10 @@ import Testing
 
   /// The same for writes without response. The application has 16 that the host has not sent, as a manager lets its own
   /// do.
-  @Test(arguments: [LinkPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
-  func writesWithoutResponseKeepTheBuffersFull(_ priority: LinkPriority, _ buffers: (length: Int, count: Int)) throws {
+  @Test(arguments: [ConnectionPriority.throughput, .balanced, .lowPower], [(27, 3), (251, 8), (251, 20)])
+  func writesWithoutResponseKeepTheBuffersFull(_ priority: ConnectionPriority, _ buffers: (length: Int, count: Int))
+    throws
+  {
     var controller = VirtualControllerConfiguration()
     controller.aclDataPacketLength = UInt16(buffers.length)
     controller.totalNumACLDataPackets = UInt8(buffers.count)

@@ -36,7 +36,7 @@ import Testing
     return data + [119, 0xFF, 0xFF, 0xFF] + [UInt8](repeating: 7, count: 116)
   }()
 
-  private func phys(_ world: World, _ host: Int) -> [LinkPHY] {
+  private func phys(_ world: World, _ host: Int) -> [ConnectionPHY] {
     world.heard[host].compactMap { if case .phy(_, .success(let phy)) = $0 { phy } else { nil } }
   }
 
@@ -62,7 +62,7 @@ import Testing
     let links = try connected(&world, [.le1M, .le2M, .leCoded])
     world.ask(0, .readPHY(links.peripheral))
     world.ask(1, .readPHY(links.central))
-    let expected = LinkPHY(transmit: air.secondary, receive: air.secondary)
+    let expected = ConnectionPHY(reported: air.secondary, air.secondary)
     #expect(phys(world, 0) == [expected] && phys(world, 1) == [expected])
     #expect(world.complaints.isEmpty, "\(world.complaints)")
   }
@@ -109,11 +109,11 @@ import Testing
     world.ask(0, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
     let links = try connected(&world)
     for (host, peer) in [(1, links.central), (0, links.peripheral)] {
-      for (phys, phy) in [(HCI.PHYs.le2M, HCI.PHY.le2M), (.leCoded, .leCoded), (.le1M, .le1M)] {
+      for (phys, phy) in [(HCI.PHYs.le2M, LEPHY.le2M), (.leCoded, .leCoded), (.le1M, .le1M)] {
         for host in world.hosts.indices { _ = world.takeHeard(host) }
         world.ask(host, .setPHY(peer, PHYPreference(transmit: phys, receive: phys, coding: .s8)))
         world.run(for: .seconds(2))
-        let expected = LinkPHY(transmit: phy, receive: phy)
+        let expected = ConnectionPHY(transmit: phy, receive: phy)
         #expect(self.phys(world, 0) == [expected] && self.phys(world, 1) == [expected], "\(phy) by host \(host)")
       }
     }
@@ -126,8 +126,8 @@ import Testing
     let links = try connected(&world)
     world.ask(1, .setPHY(links.central, PHYPreference(transmit: .le2M, receive: .leCoded)))
     world.run(for: .seconds(1))
-    #expect(phys(world, 1) == [LinkPHY(transmit: .le2M, receive: .leCoded)])
-    #expect(phys(world, 0) == [LinkPHY(transmit: .leCoded, receive: .le2M)])
+    #expect(phys(world, 1) == [ConnectionPHY(transmit: .le2M, receive: .leCoded)])
+    #expect(phys(world, 0) == [ConnectionPHY(transmit: .leCoded, receive: .le2M)])
   }
 
   @Test func aPreferenceThatChangesNothingIsAnsweredAllTheSame() throws {
@@ -135,7 +135,7 @@ import Testing
     world.ask(0, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
     let links = try connected(&world)
     world.ask(1, .setPHY(links.central, PHYPreference(transmit: .le1M, receive: .le1M)))
-    #expect(phys(world, 1) == [LinkPHY(transmit: .le1M, receive: .le1M)] && phys(world, 0).isEmpty)
+    #expect(phys(world, 1) == [ConnectionPHY(transmit: .le1M, receive: .le1M)] && phys(world, 0).isEmpty)
   }
 
   @Test func aPHYThatTheControllerLacksIsRejectedBeforeTheController() throws {

@@ -1,6 +1,6 @@
 package import BLEGAP
-import BLEHost
-package import BLEOptions
+package import BLEHost
+import BLEOptions
 package import BLEWire
 
 /// The devices that a scan reports.

@@ -1,6 +1,6 @@
 import BLEHCI
-import BLEHost
-public import BLEOptions
+public import BLEHost
+import BLEOptions
 public import BLEWire
 
 /// What the controller reported of an advertisement (Vol 4, Part E, 7.7.65.2 and 7.7.65.13).

@@ -39,7 +39,7 @@ struct LinkPHYs: Sendable {
       if isTuned { return }
       return reject(.controller(.leSetPHY, event.status), to: owner, into: &effects)
     }
-    let phy = LinkPHY(transmit: event.txPHY, receive: event.rxPHY)
+    let phy = ConnectionPHY(reported: event.txPHY, event.rxPHY)
     effects.append(.event(.phy(peer, .success(phy)), to: .everyone))
   }
 
@@ -64,7 +64,7 @@ extension PHYPreference {
       $0.connectionHandle = link
       if transmit.isEmpty { $0.allPHYs.insert(.transmitter) }
       if receive.isEmpty { $0.allPHYs.insert(.receiver) }
-      ($0.txPHYs, $0.rxPHYs, $0.phyOptions) = (transmit, receive, coding.rawValue)
+      ($0.txPHYs, $0.rxPHYs, $0.phyOptions) = (transmit, receive, coding.phyOptions)
     }
   }
 }

@@ -41,7 +41,7 @@ enum Purpose: Sendable, Equatable {
       guard let response = try? HCI.LEReadPHY.Response(returned: returned) else {
         return AddressedEvent(.phy(peer, .failure(.controller(.leReadPHY, .success))), to: owner.recipient)
       }
-      let phy = LinkPHY(transmit: response.txPHY, receive: response.rxPHY)
+      let phy = ConnectionPHY(reported: response.txPHY, response.rxPHY)
       return AddressedEvent(.phy(peer, .success(phy)), to: owner.recipient)
     case .setup, .advertising, .scanning, .initiating, .disconnect, .endingSuperseded, .encryption, .tuning, .address,
       .reply:

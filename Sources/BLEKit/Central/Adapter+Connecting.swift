@@ -1,5 +1,5 @@
 import BLEAdapter
-import BLEHost
+public import BLEHost
 public import BLEOptions
 public import BLEWire
 

@@ -1,7 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEHCI
-import BLEHost
+public import BLEHost
 public import BLEWire
 
 /// A device at the other end of a link, which it or this device made.
@@ -153,7 +153,7 @@ public struct RemoteDevice: Sendable {
   /// try device.requestConnectionPriority(.balanced)
   /// ```
   public func requestConnectionPriority(_ priority: ConnectionPriority) throws(BLEError) {
-    try session.command(peer, .prioritize(peer, priority.priority))
+    try session.command(peer, .prioritize(peer, priority))
   }
 
   private func link<Value: Sendable>(_ get: @Sendable (LinkState) -> Value) -> Value? {

@@ -1,7 +1,7 @@
 public import BLEAdapter
 public import BLEGAP
-import BLEHost
-public import BLEOptions
+public import BLEHost
+import BLEOptions
 public import BLEWire
 
 /// A device that a scan reports, with what it advertises.

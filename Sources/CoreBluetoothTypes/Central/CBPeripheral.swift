@@ -1,7 +1,7 @@
 import BLEATT
-import BLEHost
+public import BLEHost
 import BLEL2CAP
-public import BLEOptions
+import BLEOptions
 public import Foundation
 import Synchronization
 
@@ -187,7 +187,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// logged. Not in CoreBluetooth.
   public final func requestConnectionPriority(_ priority: ConnectionPriority) {
     command("requestConnectionPriority") {
-      $0.phy(self, "requestConnectionPriority", { .prioritize($0, priority.priority) }, into: &$1)
+      $0.phy(self, "requestConnectionPriority", { .prioritize($0, priority) }, into: &$1)
     }
   }
 

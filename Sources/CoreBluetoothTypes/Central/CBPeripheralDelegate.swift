@@ -1,4 +1,5 @@
-public import BLEOptions
+public import BLEHost
+import BLEOptions
 public import Foundation
 
 /// The delegate of a ``CBPeripheral``; mirrors `CBPeripheralDelegate`.

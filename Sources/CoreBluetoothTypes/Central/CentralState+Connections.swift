@@ -103,7 +103,7 @@ extension CentralState {
       effects.facts.append(.connected(address))
       effects.calls.append(.connected(object))
       if let priority = options.priority {
-        effects.commands.append(.prioritize(connection.peer, priority.priority))
+        effects.commands.append(.prioritize(connection.peer, priority))
       }
       readName(of: object, connection.peer, into: &effects)
       if shared == nil { tell(.peerConnected, of: address, services, into: &effects) }

@@ -41,10 +41,10 @@ extension CentralState {
     }
   }
 
-  func phyUpdated(_ peer: PeerID, _ result: Result<LinkPHY, HostError>, into effects: inout CentralEffects) {
+  func phyUpdated(_ peer: PeerID, _ result: Result<ConnectionPHY, HostError>, into effects: inout CentralEffects) {
     guard let connection = connections[peer], let object = devices[connection.address]?.object.object else { return }
     switch result {
-    case .success(let phy): effects.calls.append(.peripheral(object, .phy(ConnectionPHY(phy), nil)))
+    case .success(let phy): effects.calls.append(.peripheral(object, .phy(phy, nil)))
     case .failure(let error): effects.calls.append(.peripheral(object, .phy(nil, CBError(error))))
     }
   }

@@ -1,5 +1,5 @@
 import BLEHCI
-import BLEHost
+public import BLEHost
 public import BLEOptions
 
 /// The links themselves, which CoreBluetooth hides.
@@ -24,7 +24,7 @@ extension CBPeripheralManager {
   public final func requestConnectionPriority(_ priority: ConnectionPriority, for central: CBCentral) {
     guard accepts("requestConnectionPriority") else { return }
     run {
-      $0.command("requestConnectionPriority", central, { .prioritize($0, priority.priority) }, into: &$1)
+      $0.command("requestConnectionPriority", central, { .prioritize($0, priority) }, into: &$1)
     }
   }
 

@@ -1,5 +1,6 @@
 public import BLEAdapter
-public import BLEOptions
+public import BLEHost
+import BLEOptions
 public import Foundation
 
 /// The delegate of a ``CBPeripheralManager``; mirrors `CBPeripheralManagerDelegate`.

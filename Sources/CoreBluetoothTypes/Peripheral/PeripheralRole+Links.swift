@@ -109,10 +109,10 @@ extension PeripheralRole {
     }
   }
 
-  func phyUpdated(_ peer: PeerID, _ result: Result<LinkPHY, HostError>, into effects: inout PeripheralEffects) {
+  func phyUpdated(_ peer: PeerID, _ result: Result<ConnectionPHY, HostError>, into effects: inout PeripheralEffects) {
     guard let link = links[peer], link.isCentral else { return }
     switch result {
-    case .success(let phy): effects.calls.append(.phy(link.central, ConnectionPHY(phy), nil))
+    case .success(let phy): effects.calls.append(.phy(link.central, phy, nil))
     case .failure(let error): effects.calls.append(.phy(link.central, nil, CBError(error)))
     }
   }

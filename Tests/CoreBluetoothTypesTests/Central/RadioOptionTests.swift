@@ -162,7 +162,7 @@ import Testing
       case .readPHY(PeerID(rawValue: 1))? = commands.last
     else { Issue.record("\(commands)"); return }
     fixture.say(
-      .phy(PeerID(rawValue: 1), .success(LinkPHY(transmit: .le2M, receive: .leCoded))),
+      .phy(PeerID(rawValue: 1), .success(ConnectionPHY(transmit: .le2M, receive: .leCoded))),
       .phy(PeerID(rawValue: 1), .failure(.unsupported("LE 2M PHY"))))
     #expect(observer.phys == [ConnectionPHY(transmit: .le2M, receive: .leCoded)] && observer.errors == 1)
   }

@@ -1,31 +1,6 @@
 import BLEHCI
 import BLEWire
 
-/// The purpose of a link. Data length, PHY, connection interval and the depth of its queue are chosen together for it
-/// (Docs/Decisions/0083).
-package enum LinkPriority: Equatable, Sendable, CaseIterable {
-  /// As many octets a second as possible.
-  case throughput
-  /// The defaults of the host.
-  case balanced
-  /// As little time of the radio as possible.
-  case lowPower
-
-  /// The timing to ask for (Vol 4, Part E, 7.8.18).
-  package func parameters(_ role: Connection.Role) -> ConnectionParameters {
-    switch self {
-    // iOS rejects an interval below 15 ms that a peripheral asks for.
-    case .throughput: ConnectionParameters(interval: role == .central ? 6...12 : 12...12)
-    case .balanced: ConnectionParameters(interval: 24...40)
-    case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
-    }
-  }
-
-  /// Frames that wait on the link from which on its client sends no more commands, and below which it goes on; nil is
-  /// ``HostConfiguration/congestion``.
-  var congestion: (from: Int, below: Int)? { self == .throughput ? (from: 128, below: 64) : nil }
-}
-
 /// Brings a link to its priority, with what the controller and the peer have. A step that is refused is reported, and the next one
 /// follows.
 ///
@@ -50,7 +25,7 @@ struct LinkTuning: Sendable {
   private let peer: PeerID
   private let handle: ConnectionHandle
   let role: Connection.Role
-  private(set) var priority: LinkPriority
+  private(set) var priority: ConnectionPriority
   /// The owner that asked for the priority.
   private(set) var owner = OwnerID.process
   private var means = Means()
@@ -62,7 +37,7 @@ struct LinkTuning: Sendable {
   /// Whether the link was moved to LE 2M.
   private var isOn2M = false
 
-  init(_ priority: LinkPriority, peer: PeerID, handle: ConnectionHandle, role: Connection.Role) {
+  init(_ priority: ConnectionPriority, peer: PeerID, handle: ConnectionHandle, role: Connection.Role) {
     (self.priority, self.peer, self.handle, self.role) = (priority, peer, handle, role)
   }
 
@@ -70,7 +45,7 @@ struct LinkTuning: Sendable {
   ///
   /// - Returns: whether only the timing is left.
   mutating func begin(
-    _ priority: LinkPriority, for owner: OwnerID, _ controller: ControllerCapabilities,
+    _ priority: ConnectionPriority, for owner: OwnerID, _ controller: ControllerCapabilities,
     into effects: inout [Effect<LinkEffect>]
   ) -> Bool {
     (self.priority, self.owner) = (priority, owner)
@@ -199,7 +174,7 @@ extension LinkSignalling {
 
   /// Begins to bring the link to a priority.
   mutating func prioritize(
-    _ priority: LinkPriority, for owner: OwnerID, _ role: Connection.Role, _ controller: ControllerCapabilities,
+    _ priority: ConnectionPriority, for owner: OwnerID, _ role: Connection.Role, _ controller: ControllerCapabilities,
     _ turn: inout LinkTurn
   ) {
     if tuning == nil { tuning = LinkTuning(priority, peer: peer, handle: handle, role: role) }

@@ -1,5 +1,3 @@
-package import BLEHost
-
 /// The purpose of a connection. Data length, PHY, connection interval and the depth of the queue are chosen together for it.
 ///
 /// | | throughput | balanced | low power |
@@ -21,11 +19,17 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// As little time of the radio as possible: for values that change rarely.
   case lowPower
 
-  package var priority: LinkPriority {
+  /// The timing to ask for (Vol 4, Part E, 7.8.18).
+  package func parameters(_ role: Connection.Role) -> ConnectionParameters {
     switch self {
-    case .throughput: .throughput
-    case .balanced: .balanced
-    case .lowPower: .lowPower
+    // iOS rejects an interval below 15 ms that a peripheral asks for.
+    case .throughput: ConnectionParameters(interval: role == .central ? 6...12 : 12...12)
+    case .balanced: ConnectionParameters(interval: 24...40)
+    case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
     }
   }
+
+  /// Frames that wait on the link from which on its client sends no more commands, and below which it goes on; nil is
+  /// ``HostConfiguration/congestion``.
+  var congestion: (from: Int, below: Int)? { self == .throughput ? (from: 128, below: 64) : nil }
 }

@@ -1,8 +1,9 @@
 package import BLEHCI
-package import BLEHost
 
 /// A physical layer of Bluetooth LE (Vol 1, Part A, 3.2.2).
-public enum LEPHY: Hashable, Sendable, CaseIterable {
+///
+/// The numbers in packets are `HCI.PHY`, which has values that are not assigned, and none.
+public enum LEPHY: Hashable, Sendable, CaseIterable, CustomStringConvertible {
   /// LE 1M: 1 Mbit/s; each device has it.
   case le1M
   /// LE 2M: 2 Mbit/s, with less range.
@@ -26,9 +27,7 @@ public enum LEPHY: Hashable, Sendable, CaseIterable {
     case .leCoded: .leCoded
     }
   }
-}
 
-extension LEPHY: CustomStringConvertible {
   /// The name of the specification: `LE 2M`.
   public var description: String {
     switch self {
@@ -53,11 +52,12 @@ public enum LECoding: Hashable, Sendable {
   /// Eight symbols a bit, 125 kbit/s, with the most range.
   case s8
 
-  package var coding: PHYPreference.Coding {
+  /// As LE Set PHY has it.
+  var phyOptions: UInt16 {
     switch self {
-    case .any: .any
-    case .s2: .s2
-    case .s8: .s8
+    case .any: 0
+    case .s2: 1
+    case .s8: 2
     }
   }
 }
@@ -72,25 +72,15 @@ public struct ConnectionPHY: Hashable, Sendable {
   /// Creates a pair of PHYs.
   public init(transmit: LEPHY, receive: LEPHY) { (self.transmit, self.receive) = (transmit, receive) }
 
-  package init(_ phy: LinkPHY) {
-    self.init(transmit: LEPHY(phy.transmit) ?? .le1M, receive: LEPHY(phy.receive) ?? .le1M)
+  /// The PHYs that a controller reports. One with a number that is not assigned counts as LE 1M.
+  package init(reported transmit: HCI.PHY, _ receive: HCI.PHY) {
+    self.init(transmit: LEPHY(transmit) ?? .le1M, receive: LEPHY(receive) ?? .le1M)
   }
 }
 
 extension PHYPreference {
   /// A preference in the types of the APIs; an empty set is no preference.
   package init(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding) {
-    self.init(transmit: transmit.phys, receive: receive.phys, coding: coding.coding)
-  }
-}
-
-extension ScanParameters {
-  /// The interval and the window in the units of HCI, 0.625 ms; nil where they are not allowed.
-  package init?(interval: Duration, window: Duration) {
-    func units(_ duration: Duration) -> UInt16? { UInt16(exactly: (duration / .microseconds(625)).rounded()) }
-    guard let interval = units(interval), let window = units(window), 4...0x4000 ~= interval, 4...interval ~= window
-    else { return nil }
-    self.init()
-    (self.interval, self.window) = (interval, window)
+    self.init(transmit: transmit.phys, receive: receive.phys, coding: coding)
   }
 }
