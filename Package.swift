@@ -147,7 +147,7 @@ let package = Package(
     .executableTarget(
       name: "ble",
       dependencies: [
-        "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux",
+        "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLEL2CAP", "BLELinux",
         "BLEOptions",
         "BLEProfiles", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
       ], swiftSettings: strict),

@@ -1,4 +1,4 @@
-import BLEEngine
+import BLEJSON
 import BLEWire
 import Dispatch
 import Glibc
