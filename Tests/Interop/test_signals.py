@@ -184,8 +184,8 @@ def description(folder):
     return path
 
 
-def example(name, advertised, *words):
-    return Case(name, ["--role", "peripheral", *words], "advertises", advertised)
+def example(name, advertised):
+    return Case(name, ["peripheral"], "advertises", advertised)
 
 
 SERVE = Case("ble", ["serve"], "READY", "Thermometer", of_a_tool, needs_description=True)
@@ -231,8 +231,8 @@ CENTRALS = {
     "tool-subscribe": Case("ble", ["subscribe", "Thermometer", "2A6E"], status=of_a_tool, peer=SERVE),
     "channel": Case("channel-transfer", ["connect", "Server", "--receive", 1_000_000], "open", peer=PERIPHERALS["channel"]),
     "heart-rate": Case("heart-rate", ["--role", "central", "--beats", 1000], "bpm", status=of_a_tool, peer=STRAP),
-    "battery": Case("battery", ["--role", "central", "--updates", 100], "charge now", peer=PERIPHERALS["battery"]),
-    "thermometer": Case("thermometer", ["--role", "central", "--count", 1000], "measures", peer=PERIPHERALS["thermometer"]),
+    "battery": Case("battery", ["central"], "charge now", peer=PERIPHERALS["battery"]),
+    "thermometer": Case("thermometer", ["central"], "measures", peer=PERIPHERALS["thermometer"]),
 }
 
 
@@ -274,8 +274,8 @@ def test_a_central_that_is_directed(number, air, tmp_path, end):
 SEARCHES = {
     "tool-scan": Case("ble", ["scan", "--json", "--duration", 3600], status=of_a_tool),
     "tool-search": Case("ble", ["read", "Nobody", "2A19", "--timeout", 3600], status=of_a_tool),
-    "scanner": Case("scanner", ["--seconds", 3600]),
-    "explorer": Case("explorer", ["--name", "Nobody", "--seconds", 3600]),
+    "scanner": Case("scanner", []),
+    "explorer": Case("explorer", ["Nobody"]),
 }
 
 
@@ -294,7 +294,7 @@ def test_a_search(case, number, air, tmp_path, end):
 @pytest.mark.parametrize(
     ("name", "words", "status"),
     [("ble", ["demo", "--beats", 1000], of_a_tool), ("heart-rate", ["--beats", 1000], of_a_tool),
-     ("battery", ["--updates", 100], of_a_service)], ids=["tool-demo", "heart-rate", "battery"],
+     ("battery", [], of_a_service)], ids=["tool-demo", "heart-rate", "battery"],
 )  # fmt: skip
 def test_both_ends_in_one_process(name, words, status, number, tmp_path, end):
     with Program([*product(name), *words], tmp_path / "program.log") as program:

@@ -3,29 +3,22 @@ import Synchronization
 
 /// A device with a Battery Service and a Device Information Service, and a central that reads both.
 @main struct BatteryExample {
-  static let usage = """
-    battery [--role peripheral|central] [--transport SPEC] [--level N] [--updates N]
-
-      --role ROLE       one end alone; without it both ends run here, on the simulated radio
-      --transport SPEC  the controller of that end, e.g. linux, tcp-client:127.0.0.1:6402
-      --level N         peripheral: the charge at the start in percent (90)
-      --updates N       central: how many changes of the charge it waits for (3)
-    """
-
   static func main() async {
-    await Program.run(usage) { program in
-      let level = try program.number("--level", or: 90, in: 0...100)
-      let updates = try program.number("--updates", or: 3, in: 0...100)
-      try await program.runRoles {
-        try await serve(on: $0, level: UInt8(level))
-      } central: {
-        try await read(with: $0, updates: updates)
+    await Adapter.runProgram {
+      switch CommandLine.arguments.dropFirst().first {
+      case "peripheral": try await serve(on: .open())
+      case "central": try await read(with: .open())
+      case nil:
+        // Both ends in this process, on the simulated radio. The peripheral ends with this scope.
+        async let _ = serve(on: .open(AdapterOptions(transport: "virtual:peripheral")))
+        try await read(with: .open(AdapterOptions(transport: "virtual:central")))
+      default: print("usage: battery [peripheral | central] [--transport SPEC]")
       }
     }
   }
 
-  static func serve(on adapter: Adapter, level: UInt8) async throws {
-    let charge = Charge(level)
+  static func serve(on adapter: Adapter) async throws {
+    let charge = Charge(90)
     var information = DeviceInformation()
     information.manufacturerName = "BluetoothLE for Swift"
     information.modelNumber = "Battery example"
@@ -47,33 +40,31 @@ import Synchronization
     } level: {
       BatteryLevel(percent: charge.level)
     }
-    say("advertises as \"Battery\" with \(level) %")
+    print("advertises as \"Battery\" with \(charge.level) %")
     try await adapter.serve([battery, information.localService()], advertisingAs: "Battery")
   }
 
-  static func read(with adapter: Adapter, updates: Int) async throws {
-    try await adapter.withDevice(advertising: Battery.service) { device in
+  static func read(with adapter: Adapter) async throws {
+    let scan = adapter.scan(ScanOptions(services: [Battery.service]))
+    guard let found = try await scan.first(where: \.isConnectable) else { return }
+    try await adapter.withConnection(to: found.address) { device in
       // A device without the service is no error.
       do {
         let information = try await device.readDeviceInformation()
-        say("made by \(information.manufacturerName ?? "?"), model \(information.modelNumber ?? "?")")
-        if let id = information.pnpID { say("product \(id.product) of \(id.source), vendor \(id.vendor)") }
+        // Text of another device is not printed as it is: it could control the terminal.
+        let maker = String(printable: information.manufacturerName ?? "?")
+        let model = String(printable: information.modelNumber ?? "?")
+        print("made by \(maker), model \(model)")
+        if let id = information.pnpID { print("product \(id.product) of \(id.source), vendor \(id.vendor)") }
       } catch let error as BLEError where error.kind == .notFound {
-        say("no device information")
+        print("no device information")
       }
-      say("charge \(try await device.read(Battery.level).percent) %")
+      print("charge \(try await device.read(Battery.level).percent) %")
       if let status = try await device.readIfPresent(Battery.levelStatus) {
-        say("\(status.powerState.chargeState), charge \(status.powerState.chargeLevel)")
+        print("\(status.powerState.chargeState), charge \(status.powerState.chargeLevel)")
       }
-      guard updates > 0 else { return }
-      try await within(.seconds(20), "\(updates) changes of the charge") {
-        var received = 0
-        for try await level in try await device.values(of: Battery.level) {
-          say("charge now \(level.percent) %")
-          received += 1
-          if received == updates { break }
-        }
-      }
+      // Until Control-C, or until the link ends.
+      for try await level in try await device.values(of: Battery.level) { print("charge now \(level.percent) %") }
     }
   }
 }

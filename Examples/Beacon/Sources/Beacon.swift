@@ -3,14 +3,6 @@ import Synchronization
 
 /// An iBeacon whose numbers are set over a connection, and a central that does so.
 @main struct Beacon {
-  static let usage = """
-    beacon [--role peripheral|central] [--transport SPEC] [--minor N]
-
-      --role ROLE       one end alone; without it both ends run here, on the simulated radio
-      --transport SPEC  the controller of that end, e.g. linux, tcp-client:127.0.0.1:6402
-      --minor N         central: the number that it sets (7)
-    """
-
   /// The service with the settings of the beacon, and its characteristics.
   static let service: BluetoothUUID = "7A3C0070-52D6-4C1E-9B0F-6D1E2F3A4B5C"
   static let major = ProfileCharacteristic<UInt16>("7A3C0071-52D6-4C1E-9B0F-6D1E2F3A4B5C", in: service)
@@ -18,12 +10,15 @@ import Synchronization
   static let region: BluetoothUUID = "E2C56DB5-DFFB-48D2-B060-D0F5A71096E0"
 
   static func main() async {
-    await Program.run(usage) { program in
-      let number = UInt16(try program.number("--minor", or: 7, in: 0...65_535))
-      try await program.runRoles {
-        try await serve(on: $0)
-      } central: {
-        try await configure(with: $0, minor: number)
+    await Adapter.runProgram {
+      switch CommandLine.arguments.dropFirst().first {
+      case "peripheral": try await serve(on: .open())
+      case "central": try await configure(with: .open())
+      case nil:
+        // Both ends in this process, on the simulated radio. The peripheral ends with this scope.
+        async let _ = serve(on: .open(AdapterOptions(transport: "virtual:peripheral")))
+        try await configure(with: .open(AdapterOptions(transport: "virtual:central")))
+      default: print("usage: beacon [peripheral | central] [--transport SPEC]")
       }
     }
   }
@@ -55,37 +50,35 @@ import Synchronization
       _ = await advertising?.result
       var advertisement = value.advertisement
       advertisement.localName = "Beacon"
-      say("advertises \(value.major)/\(value.minor)")
+      print("advertises \(value.major)/\(value.minor)")
       advertising = Task { [advertisement] in try await adapter.advertise(advertisement) }
     }
     advertising?.cancel()
     withExtendedLifetime(publication) {}
   }
 
-  static func configure(with adapter: Adapter, minor number: UInt16) async throws {
+  static func configure(with adapter: Adapter) async throws {
     let (address, before) = try await find(with: adapter) { _ in true }
-    say("found \(before.major)/\(before.minor), \(before.measuredPower) dBm at 1 m")
+    print("found \(before.major)/\(before.minor), \(before.measuredPower) dBm at 1 m")
     try await adapter.withConnection(to: address) { device in
-      try await device.write(number, to: minor)
-      say("set the minor number to \(try await device.read(minor))")
+      try await device.write(7, to: minor)
+      print("set the minor number to \(try await device.read(minor))")
     }
-    let (_, after) = try await find(with: adapter) { $0.minor == number }
-    say("found \(after.major)/\(after.minor)")
+    let (_, after) = try await find(with: adapter) { $0.minor == 7 }
+    print("found \(after.major)/\(after.minor)")
   }
 
   /// Scans until a beacon of the region is as `condition` demands.
   static func find(
-    with adapter: Adapter, where condition: @escaping @Sendable (IBeacon) -> Bool
+    with adapter: Adapter, where condition: (IBeacon) -> Bool
   ) async throws -> (DeviceAddress, IBeacon) {
-    try await within(.seconds(20), "the beacon") {
-      var options = ScanOptions()
-      options.allowsDuplicates = true
-      for try await result in adapter.scan(options) where result.isConnectable {
-        if let beacon = IBeacon(result.contents), beacon.region == region, condition(beacon) {
-          return (result.address, beacon)
-        }
+    var options = ScanOptions()
+    options.allowsDuplicates = true
+    for try await result in adapter.scan(options) where result.isConnectable {
+      if let beacon = IBeacon(result.contents), beacon.region == region, condition(beacon) {
+        return (result.address, beacon)
       }
-      throw ExampleError("the scan ended")
     }
+    throw CancellationError()
   }
 }

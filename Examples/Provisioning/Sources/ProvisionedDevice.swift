@@ -3,10 +3,10 @@ import Synchronization
 
 /// The peripheral: it shows the digits of a pairing, takes credentials and joins the network.
 final class ProvisionedDevice: Sendable {
-  private let settings: Settings
+  private let user: User
   private let state = Mutex(NetworkState.unconfigured)
 
-  init(_ settings: Settings) { self.settings = settings }
+  init(user: User) { self.user = user }
 
   func serve(on adapter: Adapter) async throws {
     let questions = Task {
@@ -21,7 +21,7 @@ final class ProvisionedDevice: Sendable {
         LocalCharacteristic(ProvisioningService.network)
           .write(NetworkCredentials.self, security: .authenticated) { credentials, device in
             guard credentials.isUsable else { throw ProvisioningService.invalidCredentials }
-            say("\(device) sets the network \"\(credentials.name)\"")
+            print("\(device) sets the network \"\(String(printable: credentials.name))\"")
             continuation.yield(credentials)
           },
         LocalCharacteristic(ProvisioningService.state)
@@ -33,7 +33,7 @@ final class ProvisionedDevice: Sendable {
       for await _ in joins { try await join(publication) }
     }
     defer { joining.cancel() }
-    say("advertises as \"Lamp\"")
+    print("advertises as \"Lamp\"")
     try await adapter.advertise(
       Advertisement(localName: "Lamp", serviceUUIDs: [ProvisioningService.service]))
   }
@@ -42,7 +42,7 @@ final class ProvisionedDevice: Sendable {
   private func join(_ publication: ServicePublication) async throws {
     for next in [NetworkState.connecting, .connected] {
       state.withLock { $0 = next }
-      say("state \(next)")
+      print("state \(next)")
       try await publication.send(next, for: ProvisioningService.state.uuid)
       try await Task.sleep(for: .milliseconds(300))
     }
@@ -50,14 +50,12 @@ final class ProvisionedDevice: Sendable {
 
   private func answer(_ request: PairingRequest) {
     switch request.question {
-    case .display(let passkey): say("type \(passkey) on the other device")
+    case .display(let passkey): print("type \(passkey) on the other device")
     case .compare(let number):
-      say("the other device shows \(number)")
-      guard settings.isAlone else { return request.reply.accept() }
+      print("the other device shows \(number)")
       // Without a user at the device, who compares, the pairing protects against nobody. A real device waits for
       // its button.
-      say("are both the same? yes or no:")
-      if readLine() == "yes" { request.reply.accept() } else { request.reply.reject() }
+      if user.confirms() { request.reply.accept() } else { request.reply.reject() }
     default: request.reply.reject()
     }
   }

@@ -2,44 +2,38 @@ import BLEProfiles
 
 /// The central: it pairs, writes the credentials, and waits until the device is in the network.
 struct Provisioner: Sendable {
-  let settings: Settings
-
-  init(_ settings: Settings) { self.settings = settings }
+  let user: User
+  let home = NetworkCredentials(name: "Home", password: "correct horse")
 
   func run(with adapter: Adapter) async throws {
     let questions = Task {
       for await request in adapter.pairingRequests { answer(request) }
     }
     defer { questions.cancel() }
-    try await adapter.withDevice(advertising: ProvisioningService.service) { device in
+    let scan = adapter.scan(ScanOptions(services: [ProvisioningService.service]))
+    guard let found = try await scan.first(where: \.isConnectable) else { return }
+    try await adapter.withConnection(to: found.address) { device in
       try await device.pair(level: .authenticated)
-      say("paired: \(device.security.level), a key of \(device.security.keySize) octets")
+      print("paired: \(device.security.level), a key of \(device.security.keySize) octets")
       let states = try await device.values(of: ProvisioningService.state)
-      try await within(.seconds(20), "the device to be in the network") {
-        var changes = try await states.subscribed()
-        try await device.write(settings.network, to: ProvisioningService.network)
-        say("the device has the network \"\(settings.network.name)\"")
-        while let state = try await changes.next() {
-          say("state \(state)")
-          if state == .connected { return }
-        }
+      var changes = try await states.subscribed()
+      try await device.write(home, to: ProvisioningService.network)
+      print("the device has the network \"\(home.name)\"")
+      while let state = try await changes.next() {
+        print("state \(state)")
+        if state == .connected { break }
       }
-      say("the device is in the network")
+      print("the device is in the network")
     }
   }
 
   private func answer(_ request: PairingRequest) {
     switch request.question {
     case .enterPasskey:
-      if let passkey = settings.passkey { return request.reply.enter(passkey: passkey) }
-      say("type the digits that the device shows:")
-      guard let digits = readLine(), let passkey = UInt32(digits) else { return request.reply.reject() }
-      request.reply.enter(passkey: passkey)
+      if let passkey = user.digits() { request.reply.enter(passkey: passkey) } else { request.reply.reject() }
     case .compare(let number):
-      say("the device shows \(number)")
-      guard settings.isAlone else { return request.reply.accept() }
-      say("are both the same? yes or no:")
-      if readLine() == "yes" { request.reply.accept() } else { request.reply.reject() }
+      print("the device shows \(number)")
+      if user.confirms() { request.reply.accept() } else { request.reply.reject() }
     default: request.reply.reject()
     }
   }

@@ -19,13 +19,12 @@ struct NetworkCredentials: ProfileValue {
 
   init() {}
 
-  /// - Returns: nil for a name that is empty or longer than 32 octets, and for a password without 8 to 63 octets.
-  init?(name: String, password: String) {
+  init(name: String, password: String) {
     (nameOctets, passwordOctets) = (Bytes(name.utf8), Bytes(password.utf8))
-    guard isUsable else { return nil }
   }
 
   var name: String { String(decoding: nameOctets, as: UTF8.self) }
+  /// Whether the name has 1 to 32 octets, and the password 8 to 63.
   var isUsable: Bool { 1...32 ~= nameOctets.count && 8...63 ~= passwordOctets.count }
 
   mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

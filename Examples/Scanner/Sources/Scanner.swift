@@ -1,49 +1,23 @@
 import BLEProfiles
 
-/// Lists the devices in range, with names, services and beacons.
+/// Lists the devices in range, with names, services and beacons, until Control-C.
 @main struct Scanner {
-  static let usage = """
-    scanner [--transport SPEC] [--seconds N] [--devices N]
-
-      --transport SPEC  the controller, e.g. linux; without it three devices on the simulated radio are found
-      --seconds N       how long to scan (5)
-      --devices N       ends earlier, after so many devices
-    """
-
   static func main() async {
-    await Program.run(usage) { program in
-      let seconds = try program.number("--seconds", or: 5, in: 1...86_400)
-      let isSimulated = program.value("--transport") == nil
-      let limit = try program.number("--devices", or: isSimulated ? 3 : .max, in: 1...Int.max)
-      let adapter = try await Adapter.open(AdapterOptions(transport: isSimulated ? "virtual:scanner" : nil))
-      let devices = isSimulated ? try await simulatedDevices() : []
-      defer { for device in devices { device.cancel() } }
-      say("\(try await scan(with: adapter, for: .seconds(seconds), limit: limit)) devices")
-    }
-  }
-
-  /// Scans for a time.
-  ///
-  /// - Returns: the number of devices.
-  static func scan(with adapter: Adapter, for time: Duration, limit: Int) async throws -> Int {
-    try await withThrowingTaskGroup(of: Int?.self) { group in
-      let counter = Counter()
-      group.addTask {
-        var options = ScanOptions()
-        options.waitsForScanResponse = true
-        for try await result in adapter.scan(options) {
-          if counter.add(result.address) { say(line(result)) }
-          if counter.count >= limit { break }
-        }
-        return nil
+    await Adapter.runProgram {
+      let adapter: Adapter
+      if CommandLine.arguments.count == 1 {
+        // Without `--transport`: three devices on the simulated radio.
+        adapter = try await Adapter.open(AdapterOptions(transport: "virtual:scanner"))
+        try await advertiseSimulatedDevices()
+      } else {
+        adapter = try await Adapter.open()
       }
-      group.addTask {
-        try await Task.sleep(for: time)
-        return nil
+      var options = ScanOptions()
+      options.waitsForScanResponse = true
+      var devices: Set<DeviceAddress> = []
+      for try await result in adapter.scan(options) where devices.insert(result.address).inserted {
+        print(line(result))
       }
-      defer { group.cancelAll() }
-      _ = try await group.next()
-      return counter.count
     }
   }
 
@@ -73,17 +47,15 @@ import BLEProfiles
   }
 
   /// An iBeacon, an Eddystone beacon and a thermometer.
-  static func simulatedDevices() async throws -> [Task<Void, any Error>] {
+  static func advertiseSimulatedDevices() async throws {
     let beacon = IBeacon(region: "E2C56DB5-DFFB-48D2-B060-D0F5A71096E0", major: 1, minor: 2, measuredPower: -59)
     let advertisements = [
       beacon.advertisement, try EddystoneFrame.url(power: -18, "https://swift.org/").advertisement(),
       Advertisement(localName: "Thermometer", serviceUUIDs: [HealthThermometer.service]),
     ]
-    var tasks: [Task<Void, any Error>] = []
     for (number, advertisement) in advertisements.enumerated() {
       let adapter = try await Adapter.open(AdapterOptions(transport: "virtual:device\(number)"))
-      tasks.append(Task { try await adapter.advertise(advertisement) })
+      Task { try await adapter.advertise(advertisement) }
     }
-    return tasks
   }
 }

@@ -3,28 +3,22 @@ import Foundation
 
 /// The temperature of this computer as a Health Thermometer and as an Environmental Sensing value, and a central that reads them.
 @main struct Thermometer {
-  static let usage = """
-    thermometer [--role peripheral|central] [--transport SPEC] [--zone FILE] [--count N]
-
-      --role ROLE       one end alone; without it both ends run here, on the simulated radio
-      --transport SPEC  the controller of that end, e.g. linux, tcp-client:127.0.0.1:6402
-      --zone FILE       peripheral: the file with the temperature in 0.001 °C (/sys/class/thermal/thermal_zone0/temp)
-      --count N         central: how many measurements it waits for (3)
-    """
-
   static func main() async {
-    await Program.run(usage) { program in
-      let sensor = Sensor(file: program.value("--zone") ?? "/sys/class/thermal/thermal_zone0/temp")
-      let count = try program.number("--count", or: 3, in: 1...1_000)
-      try await program.runRoles {
-        try await serve(sensor, on: $0)
-      } central: {
-        try await read(with: $0, count: count)
+    await Adapter.runProgram {
+      switch CommandLine.arguments.dropFirst().first {
+      case "peripheral": try await serve(on: .open())
+      case "central": try await read(with: .open())
+      case nil:
+        // Both ends in this process, on the simulated radio. The peripheral ends with this scope.
+        async let _ = serve(on: .open(AdapterOptions(transport: "virtual:peripheral")))
+        try await read(with: .open(AdapterOptions(transport: "virtual:central")))
+      default: print("usage: thermometer [peripheral | central] [--transport SPEC]")
       }
     }
   }
 
-  static func serve(_ sensor: Sensor, on adapter: Adapter) async throws {
+  static func serve(on adapter: Adapter) async throws {
+    let sensor = Sensor()
     let health = HealthThermometer.localService { subscriber in
       while true {
         let number = MedicalFloat(sensor.celsius, decimals: 2)
@@ -36,23 +30,21 @@ import Foundation
     let environment = EnvironmentalSensing.localService([
       EnvironmentalSensing.sensor(Temperature.self) { EnvironmentalValue(sensor.celsius) }
     ])
-    say("advertises as \"Thermometer\", \(sensor.isSimulated ? "with simulated values" : "with \(sensor.file)")")
+    print("advertises as \"Thermometer\", \(sensor.isSimulated ? "with simulated values" : "with \(sensor.file)")")
     try await adapter.serve([health, environment], advertisingAs: "Thermometer")
   }
 
-  static func read(with adapter: Adapter, count: Int) async throws {
-    try await adapter.withDevice(advertising: HealthThermometer.service) { device in
-      if let value = try await device.readIfPresent(EnvironmentalSensing.temperature) { say("reads \(value)") }
-      try await within(.seconds(20), "\(count) measurements") {
-        var received = 0
-        for try await measurement in try await device.values(of: HealthThermometer.measurement) {
-          let time = measurement.timeStamp.map { " at \($0)" } ?? ""
-          switch measurement.temperature {
-          case .celsius(let number): say("measures \(number) °C\(time)")
-          case .fahrenheit(let number): say("measures \(number) °F\(time)")
-          }
-          received += 1
-          if received == count { break }
+  static func read(with adapter: Adapter) async throws {
+    let scan = adapter.scan(ScanOptions(services: [HealthThermometer.service]))
+    guard let found = try await scan.first(where: \.isConnectable) else { return }
+    try await adapter.withConnection(to: found.address) { device in
+      if let value = try await device.readIfPresent(EnvironmentalSensing.temperature) { print("reads \(value)") }
+      // Until Control-C, or until the link ends.
+      for try await measurement in try await device.values(of: HealthThermometer.measurement) {
+        let time = measurement.timeStamp.map { " at \($0)" } ?? ""
+        switch measurement.temperature {
+        case .celsius(let number): print("measures \(number) °C\(time)")
+        case .fahrenheit(let number): print("measures \(number) °F\(time)")
         }
       }
     }
@@ -61,7 +53,8 @@ import Foundation
 
 /// A thermal zone of Linux; a simulated temperature where the file does not exist.
 struct Sensor: Sendable {
-  let file: String
+  /// A number in 0.001 °C.
+  let file = ProcessInfo.processInfo.environment["THERMAL_ZONE"] ?? "/sys/class/thermal/thermal_zone0/temp"
 
   private var millidegrees: Int? {
     (try? String(contentsOfFile: file, encoding: .utf8)).flatMap {
