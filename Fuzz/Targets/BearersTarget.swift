@@ -65,9 +65,9 @@ private struct BearersRun {
   var now = Instant.start
   var steps = 0
   var links: [Link]
-  var tokens: [(PeerID, RequestToken)] = []
+  var tokens: [(LinkID, RequestToken)] = []
   /// The links that are up.
-  var peers: [PeerID] = []
+  var peers: [LinkID] = []
   var value = AttributeHandle(rawValue: 0)
   var updates: UInt32 = 0
   /// Whether packets of the host are being received, and the packets that answer them.

@@ -23,9 +23,9 @@ private struct HostRun {
   var output = HostOutput()
   var now = Instant.start
   var steps = 0
-  var peers: [PeerID] = []
-  var questions: [(PeerID, PairingQuestionID, PairingQuestion)] = []
-  var requests: [(PeerID, RequestToken)] = []
+  var peers: [LinkID] = []
+  var questions: [(LinkID, PairingQuestionID, PairingQuestion)] = []
+  var requests: [(LinkID, RequestToken)] = []
   var channels: [L2CAPChannelID] = []
   var lastID: UInt32 = 0
   /// The handles of characteristic values; the Client Characteristic Configuration descriptor of each follows.
@@ -167,7 +167,7 @@ private struct HostRun {
 
   private mutating func command(_ input: inout FuzzInput) -> HostCommand {
     lastID += 1
-    let peer = peers.isEmpty ? PeerID(rawValue: 9) : input.element(of: peers)
+    let peer = peers.isEmpty ? LinkID(rawValue: 9) : input.element(of: peers)
     switch input.index(22) {
     case 0: return .removeService(input.element(of: TestDatabase.services).id)
     case 1: return .addService(input.element(of: TestDatabase.services))
@@ -307,7 +307,7 @@ let hciEvents: [any HCIEventParameters.Type] =
   + HCI.leEvents.values.sorted { $0.subeventCode.rawValue < $1.subeventCode.rawValue }
 
 /// The command of an application that sends a value of one of the first eight attributes to all subscribers.
-func update(_ input: inout FuzzInput, number: UInt32, to peers: [PeerID]) -> HostCommand {
+func update(_ input: inout FuzzInput, number: UInt32, to peers: [LinkID]) -> HostCommand {
   .update(
     UpdateToken(rawValue: UInt64(number)), AttributeID(rawValue: UInt32(1 + input.index(8))),
     [UInt8](repeating: 5, count: Int(input.octet())), to: peers)

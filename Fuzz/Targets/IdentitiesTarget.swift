@@ -35,9 +35,9 @@ private struct IdentitiesRun {
   var steps = 0
   var settings: [PairingSettings] = []
   /// The central's name of its link, by the central.
-  var links: [Int: PeerID] = [:]
+  var links: [Int: LinkID] = [:]
   /// The central of each link of the peripheral, and the identity that the peripheral gives to it.
-  var centrals: [PeerID: (central: Int, identity: DeviceAddress)] = [:]
+  var centrals: [LinkID: (central: Int, identity: DeviceAddress)] = [:]
   var connecting: Int?
   var bonds: [DeviceAddress: Bond] = [:]
   var removed: Set<DeviceAddress> = []
@@ -145,7 +145,7 @@ private struct IdentitiesRun {
   }
 
   private mutating func answer(
-    _ question: PairingQuestion, _ id: PairingQuestionID, on peer: PeerID, of host: Int
+    _ question: PairingQuestion, _ id: PairingQuestionID, on peer: LinkID, of host: Int
   ) {
     switch question {
     case .consent, .replaceBond, .compare: command(host, .answerPairing(peer, id, .accept))
@@ -155,7 +155,7 @@ private struct IdentitiesRun {
     }
   }
 
-  private func proved(_ security: SecurityState, on peer: PeerID) {
+  private func proved(_ security: SecurityState, on peer: LinkID) {
     guard security.isBondProven, let link = centrals[peer] else { return }
     guard link.identity == hosts[Self.victim].ownAddress.identity else { return }
     require(link.central == Self.victim, "central \(link.central) proves the bond of the authenticated device")

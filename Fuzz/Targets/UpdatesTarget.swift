@@ -50,19 +50,19 @@ private struct UpdatesRun {
   }
 
   var steps = 0
-  private var links: [PeerID: Link] = [:]
+  private var links: [LinkID: Link] = [:]
   private var events: [AddressedEvent<HostEvent>] = []
   private var lastLink: UInt32 = 0
   private var windows = UpdateWindows()
   private var lastToken: UInt64 = 0
   /// The values of BLEKit that wait: the links that they are for, without those that may miss them.
-  private var expected: [UpdateToken: Set<PeerID>] = [:]
+  private var expected: [UpdateToken: Set<LinkID>] = [:]
   private let kitAttributes = [AttributeID(rawValue: 1), AttributeID(rawValue: 2)]
   private var role = PeripheralRole()
   private let characteristics: [CBMutableCharacteristic]
   private var managerAttributes: [AttributeID] = []
   /// What the application has been refused: it waits for the call that says that there is room.
-  private var refused: [(characteristic: Int, only: PeerID?)] = []
+  private var refused: [(characteristic: Int, only: LinkID?)] = []
 
   init() {
     characteristics = ["2A37", "2A38"].map {
@@ -78,7 +78,7 @@ private struct UpdatesRun {
   }
 
   private var attributes: [AttributeID] { kitAttributes + managerAttributes }
-  private var peers: [PeerID] { links.keys.sorted { $0.rawValue < $1.rawValue } }
+  private var peers: [LinkID] { links.keys.sorted { $0.rawValue < $1.rawValue } }
 
   mutating func step(_ input: inout FuzzInput) {
     steps += 1
@@ -114,7 +114,7 @@ private struct UpdatesRun {
   private mutating func connect() {
     guard links.count < Self.linkLimit else { return }
     lastLink += 1
-    let peer = PeerID(rawValue: lastLink)
+    let peer = LinkID(rawValue: lastLink)
     links[peer] = Link()
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(lastLink % 7)), kind: .random)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
@@ -122,7 +122,7 @@ private struct UpdatesRun {
   }
 
   /// As the server of a link reports its end.
-  private mutating func disconnect(_ peer: PeerID) {
+  private mutating func disconnect(_ peer: LinkID) {
     guard let link = links[peer] else { return }
     for attribute in managerAttributes where link.subscriptions[attribute] != nil {
       role(.subscription(peer, attribute, []))
@@ -147,7 +147,7 @@ private struct UpdatesRun {
     receive()
   }
 
-  private mutating func subscribe(_ peer: PeerID, _ attribute: AttributeID, _ choice: UInt8) {
+  private mutating func subscribe(_ peer: LinkID, _ attribute: AttributeID, _ choice: UInt8) {
     let subscription: Subscription = choice % 3 == 0 ? [] : choice % 3 == 1 ? .notify : .indicate
     links[peer]?.subscriptions[attribute] = subscription.isEmpty ? nil : subscription
     if managerAttributes.contains(attribute) { role(.subscription(peer, attribute, subscription)) }
@@ -156,14 +156,14 @@ private struct UpdatesRun {
   // MARK: What leaves
 
   /// The controller has sent notifications.
-  private mutating func leave(_ count: Int, on peer: PeerID) {
+  private mutating func leave(_ count: Int, on peer: LinkID) {
     let count = min(count, links[peer]?.notifications ?? 0)
     links[peer]?.notifications -= count
     links[peer]?.updates.notificationsSent(count, on: peer, into: &events)
     receive()
   }
 
-  private mutating func confirm(_ attribute: AttributeID, on peer: PeerID) {
+  private mutating func confirm(_ attribute: AttributeID, on peer: LinkID) {
     guard let index = links[peer]?.indications.firstIndex(of: attribute) else { return }
     links[peer]?.indications.remove(at: index)
     guard let update = links[peer]?.updates.indicationEnded(of: attribute) else {
@@ -174,7 +174,7 @@ private struct UpdatesRun {
   }
 
   /// Everything that is on its way to a link leaves now, and not what is sent then.
-  private mutating func take(_ peer: PeerID) {
+  private mutating func take(_ peer: LinkID) {
     let indications = links[peer]?.indications ?? []
     leave(.max, on: peer)
     for attribute in indications { confirm(attribute, on: peer) }
@@ -195,7 +195,7 @@ private struct UpdatesRun {
     events = []
   }
 
-  private mutating func finished(_ token: UpdateToken, _ count: Int, of recipient: Recipient, on peer: PeerID) {
+  private mutating func finished(_ token: UpdateToken, _ count: Int, of recipient: Recipient, on peer: LinkID) {
     let owner = recipient == Self.kit.recipient ? Self.kit : Self.manager
     for _ in 0..<count {
       let index = links[peer]?.underWay.firstIndex { $0.owner == owner && $0.token == token }
@@ -212,7 +212,7 @@ private struct UpdatesRun {
 
   // MARK: BLEKit
 
-  private mutating func send(_ attribute: AttributeID, to peers: [PeerID]) {
+  private mutating func send(_ attribute: AttributeID, to peers: [LinkID]) {
     guard !peers.isEmpty else { return }
     lastToken += 1
     let token = UpdateToken(rawValue: lastToken)
@@ -262,11 +262,11 @@ private struct UpdatesRun {
 
   // MARK: CoreBluetooth
 
-  private func centrals(_ characteristic: Int) -> [PeerID] {
+  private func centrals(_ characteristic: Int) -> [LinkID] {
     peers.filter { links[$0]?.subscriptions[managerAttributes[characteristic]] != nil }
   }
 
-  private mutating func update(_ characteristic: Int, only peer: PeerID?) {
+  private mutating func update(_ characteristic: Int, only peer: LinkID?) {
     let central = peer.flatMap { role.links[$0]?.central }
     let targets = centrals(characteristic).filter { peer == nil || $0 == peer }
     let counts = targets.map { links[$0]?.count(Self.manager) ?? 0 }
@@ -299,7 +299,7 @@ private struct UpdatesRun {
 
   // MARK: The host
 
-  private mutating func begin(_ update: LinkUpdates.Entry, of attribute: AttributeID, on peer: PeerID) {
+  private mutating func begin(_ update: LinkUpdates.Entry, of attribute: AttributeID, on peer: LinkID) {
     links[peer]?.underWay.append(update)
     switch links[peer]?.subscriptions[attribute] {
     case .notify?:

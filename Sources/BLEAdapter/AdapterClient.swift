@@ -220,7 +220,7 @@ extension AdapterClient {
   }
 
   /// The reply to a question of ``HostEvent/pairing(_:_:_:)``.
-  package func reply(to question: PairingQuestionID, of peer: PeerID) -> PairingReply {
+  package func reply(to question: PairingQuestionID, of peer: LinkID) -> PairingReply {
     PairingReply(commands: commands, peer: peer, question: question)
   }
 
@@ -229,7 +229,7 @@ extension AdapterClient {
   ///
   /// - Parameter isConcerned: whether the client uses the link. A question about a link that no client uses is not
   ///   rejected.
-  package func decline(_ question: PairingQuestion, _ id: PairingQuestionID, of peer: PeerID, isConcerned: Bool) {
+  package func decline(_ question: PairingQuestion, _ id: PairingQuestionID, of peer: LinkID, isConcerned: Bool) {
     let entry = DeclinedQuestions.Question(id: id, peer: peer, kind: question)
     guard let hub = link.hub else {
       if isConcerned { rejectUnanswered(entry) }

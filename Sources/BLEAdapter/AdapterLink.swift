@@ -146,7 +146,7 @@ extension HostConnection: CommandReceiver {
     return attachment?.enqueue(command, octets: octets) ?? CommandAdmission(isTaken: isTaken, wakesHost: false)
   }
 
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> CommandAdmission {
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) -> CommandAdmission {
     if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets, to: peers) }
     return enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
   }

@@ -58,7 +58,7 @@ package struct CommandBatch {
 
   /// Appends a value of an attribute for some links. ``HostEvent/updatesFinished(_:_:)`` counts it for each link, or
   /// ``HostEvent/updateFinished(_:_:)`` follows, when it has left.
-  @inlinable package mutating func appendUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) {
+  @inlinable package mutating func appendUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) {
     if receiver.enqueueUpdate(of: attribute, octets: octets, to: peers).wakesHost { wakesHost = true }
   }
 }
@@ -68,7 +68,7 @@ package protocol CommandReceiver: AnyObject, Sendable {
   /// Appends a command to those that wait for the host.
   func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> CommandAdmission
   /// Appends a value of an attribute for some links (``UpdateRun``).
-  func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> CommandAdmission
+  func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) -> CommandAdmission
   /// Wakes the host for the commands that were enqueued.
   func wake()
 }

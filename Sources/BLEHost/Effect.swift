@@ -11,7 +11,7 @@ enum Effect<Own: Sendable>: Sendable {
   /// A command to the system host.
   indirect case systemHost(SystemHostCommand)
   /// A line for the log, within the limits of ``DiagnosticLog``.
-  indirect case report(Diagnostic.Origin, String, peer: PeerID?)
+  indirect case report(Diagnostic.Origin, String, peer: LinkID?)
   /// What only this part causes.
   case own(Own)
 }

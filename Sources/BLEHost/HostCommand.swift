@@ -27,31 +27,31 @@ package enum HostCommand: Sendable {
 
   // The server's side of a link.
   /// Answers a ``HostEvent/read(_:_:_:offset:)`` or ``HostEvent/write(_:_:_:)``.
-  case respond(PeerID, RequestToken, RequestAnswer)
+  case respond(LinkID, RequestToken, RequestAnswer)
   /// Notifies or indicates `value` to the peers named, or to every subscriber. ``HostEvent/updateFinished(_:)`` follows
   /// when the last copy has left or its link has gone.
-  case update(UpdateToken, AttributeID, [UInt8], to: [PeerID])
+  case update(UpdateToken, AttributeID, [UInt8], to: [LinkID])
 
   // Links.
   /// Ends a link, also where other owners use it.
-  case disconnect(PeerID, HCIErrorCode)
+  case disconnect(LinkID, HCIErrorCode)
   /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
-  case release(PeerID)
-  indirect case updateConnection(PeerID, ConnectionParameters)
+  case release(LinkID)
+  indirect case updateConnection(LinkID, ConnectionParameters)
   /// Brings data length, PHY and timing of a link to a priority. A setting that is refused is reported as a diagnostic,
   /// a timing by ``HostEvent/connectionUpdateRefused(_:_:)``.
-  case prioritize(PeerID, ConnectionPriority)
-  case readRSSI(PeerID)
+  case prioritize(LinkID, ConnectionPriority)
+  case readRSSI(LinkID)
   /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers
   /// chose, and follows for a change that the peer asked for, too.
-  indirect case setPHY(PeerID, PHYPreference)
+  indirect case setPHY(LinkID, PHYPreference)
   /// Reads the PHYs of a link; ``HostEvent/phy(_:_:)`` answers.
-  case readPHY(PeerID)
+  case readPHY(LinkID)
   /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
-  case requestSecurity(PeerID)
+  case requestSecurity(LinkID)
   /// Requests security as ``requestSecurity(_:)``, with a demand: a key that does not meet it is replaced by pairing
   /// anew, and a pairing that cannot meet it fails.
-  indirect case secure(PeerID, SecurityDemand)
+  indirect case secure(LinkID, SecurityDemand)
 
   // Trust (Vol 3, Part H).
   /// How we pair from now on; nil refuses every attempt.
@@ -61,10 +61,10 @@ package enum HostCommand: Sendable {
   indirect case setPrivacy(PrivacySettings?)
   /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link.
   /// ``HostEvent/security(_:_:)`` answers where it is news.
-  case authorize(PeerID, Bool)
+  case authorize(LinkID, Bool)
   /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
   /// question asks for, changes nothing and is reported as a diagnostic.
-  indirect case answerPairing(PeerID, PairingQuestionID, PairingAnswer)
+  indirect case answerPairing(LinkID, PairingQuestionID, PairingAnswer)
   /// Replaces all bonds with those of earlier runs. No event follows.
   case setBonds([Bond])
   /// These bonds are on stable storage, as ``HostEvent/bondChanged(_:)`` reported them. Sign counters wait for it
@@ -86,9 +86,9 @@ package enum HostCommand: Sendable {
   /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)
   /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
-  indirect case client(PeerID, GATTClient.Operation)
+  indirect case client(LinkID, GATTClient.Operation)
   /// As ``client(_:_:)``, for what the program has not asked for: the link is not secured for it.
-  indirect case inspect(PeerID, GATTClient.Operation)
+  indirect case inspect(LinkID, GATTClient.Operation)
 
   // Credit-based channels (Vol 3, Part A, 10). A command about a channel that is closed is ignored: it has crossed
   // ``HostEvent/channelClosed(_:_:)``.
@@ -97,7 +97,7 @@ package enum HostCommand: Sendable {
   /// Closes the service and its channels; ``HostEvent/stoppedListening(_:)`` answers.
   case stopListening(SPSM)
   /// Opens a channel. ``HostEvent/channelOpened(_:)`` or ``HostEvent/channelOpenFailed(_:_:)`` answers.
-  indirect case openChannel(OpenChannelID, PeerID, ChannelRequest)
+  indirect case openChannel(OpenChannelID, LinkID, ChannelRequest)
   /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/sduSent(_:octets:)`` reports that it has
   /// left.
   case sendSDU(L2CAPChannelID, [UInt8])
@@ -112,18 +112,18 @@ package enum HostCommand: Sendable {
 package struct UpdateRun: Equatable, Sendable {
   package var attribute: AttributeID
   package var owner: OwnerID
-  package var peers: [PeerID]
+  package var peers: [LinkID]
   /// The number of values, and of their octets.
   package var count: Int
   package var octets: Int
 
-  package init(of attribute: AttributeID, from owner: OwnerID, to peers: [PeerID], count: Int, octets: Int) {
+  package init(of attribute: AttributeID, from owner: OwnerID, to peers: [LinkID], count: Int, octets: Int) {
     (self.attribute, self.owner, self.peers, self.count, self.octets) = (attribute, owner, peers, count, octets)
   }
 }
 
 /// One link, named once for the life of the host; a later link of the same device has another name.
-package struct PeerID: RawRepresentable, Hashable, Sendable {
+package struct LinkID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 }
@@ -285,7 +285,7 @@ extension HostCommand {
   }
 
   /// The link that the command is about.
-  var link: PeerID? {
+  var link: LinkID? {
     switch self {
     case .respond(let peer, _, _), .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _),
       .prioritize(let peer, _), .readRSSI(let peer), .setPHY(let peer, _), .readPHY(let peer), .client(let peer, _),
@@ -318,7 +318,7 @@ extension HostCommand {
 extension PairingAnswerError {
   /// The line about an answer that changed nothing (Vol 3, Part H, 2.3.5.6.2: a yes counts only for the digits that the
   /// user compared).
-  func diagnostic(of peer: PeerID) -> Diagnostic {
+  func diagnostic(of peer: LinkID) -> Diagnostic {
     Diagnostic(.application, "an answer to a pairing question is ignored: \(self)", peer: peer)
   }
 }

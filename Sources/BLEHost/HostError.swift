@@ -54,10 +54,10 @@ package struct Diagnostic: Equatable, Sendable, CustomStringConvertible {
   package enum Origin: String, Sendable { case controller, peer, application, transport }
 
   package var origin: Origin
-  package var peer: PeerID?
+  package var peer: LinkID?
   package var text: String
 
-  package init(_ origin: Origin, _ text: String, peer: PeerID? = nil) {
+  package init(_ origin: Origin, _ text: String, peer: LinkID? = nil) {
     self.origin = origin
     self.text = text
     self.peer = peer

@@ -27,63 +27,63 @@ package enum HostEvent: Sendable {
   indirect case connected(Connection)
   /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported
   /// by the identity when this one came up.
-  case identified(PeerID, DeviceAddress)
-  case disconnected(PeerID, HCIErrorCode)
+  case identified(LinkID, DeviceAddress)
+  case disconnected(LinkID, HCIErrorCode)
   /// Another program of this machine has connected to a device, or its link has ended; on adapters that the system host
   /// runs. The host does not use the link.
   case foreignLink(DeviceAddress, isUp: Bool)
-  case mtu(PeerID, Int)
-  case connectionUpdated(PeerID, LinkTiming)
-  indirect case connectionUpdateRefused(PeerID, HostError)
+  case mtu(LinkID, Int)
+  case connectionUpdated(LinkID, LinkTiming)
+  indirect case connectionUpdateRefused(LinkID, HostError)
   /// The security level of the link, from the controller's encryption events and the key in use.
-  indirect case security(PeerID, SecurityState)
+  indirect case security(LinkID, SecurityState)
 
   /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
-  indirect case pairing(PeerID, PairingQuestionID, PairingQuestion)
+  indirect case pairing(LinkID, PairingQuestionID, PairingQuestion)
   /// A question is void: its pairing has ended without an answer to it, or another question has taken its place. A
   /// passkey that was displayed is void when its pairing ends, with success or without.
-  case pairingQuestionWithdrawn(PeerID, PairingQuestionID)
-  indirect case paired(PeerID, PairedDevice)
-  indirect case pairingFailed(PeerID, PairingFailure)
+  case pairingQuestionWithdrawn(LinkID, PairingQuestionID)
+  indirect case paired(LinkID, PairedDevice)
+  indirect case pairingFailed(LinkID, PairingFailure)
   /// The other device's user is typing the passkey that is displayed here (Vol 3, Part H, 3.5.8).
-  case keypress(PeerID, KeypressNotificationType)
+  case keypress(LinkID, KeypressNotificationType)
   /// A bond is new or has changed: store it, and remove one with the same identity.
   indirect case bondChanged(Bond)
   case bondRemoved(DeviceAddress)
   /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it,
   /// or another device has taken its place. ``paired(_:_:)`` follows.
-  case bondReplaced(PeerID, DeviceAddress)
+  case bondReplaced(LinkID, DeviceAddress)
   /// An encryption with the keys of a bond was tried and came to nothing.
-  indirect case bondLost(PeerID, DeviceAddress, BondLoss)
-  indirect case rssi(PeerID, Result<Int8, HostError>)
+  indirect case bondLost(LinkID, DeviceAddress, BondLoss)
+  indirect case rssi(LinkID, Result<Int8, HostError>)
   /// The PHYs of a link: new ones go to everyone, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner
   /// that asked.
-  indirect case phy(PeerID, Result<ConnectionPHY, HostError>)
+  indirect case phy(LinkID, Result<ConnectionPHY, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
-  case read(PeerID, RequestToken, AttributeID, offset: Int)
+  case read(LinkID, RequestToken, AttributeID, offset: Int)
   /// A client writes dynamic values; several parts only for a queued write, which is all or nothing. With a nil token
   /// there is nothing to answer.
-  case write(PeerID, RequestToken?, [WritePart])
+  case write(LinkID, RequestToken?, [WritePart])
   /// A client writes a dynamic value with a Write Command, which has no answer.
-  case command(PeerID, AttributeID, [UInt8])
+  case command(LinkID, AttributeID, [UInt8])
   /// A client changed a value that the stack keeps.
-  case stored(PeerID, AttributeID, [UInt8])
+  case stored(LinkID, AttributeID, [UInt8])
   /// The application did not answer in time; the client got Unlikely Error.
-  case requestTimedOut(PeerID, RequestToken)
+  case requestTimedOut(LinkID, RequestToken)
   /// A client's subscription changed: by a write, by its bond or by the end of its link.
-  case subscription(PeerID, AttributeID, Subscription)
+  case subscription(LinkID, AttributeID, Subscription)
   /// A value has left on a link: its notification was sent, or its indication confirmed. Or it does not leave: the
   /// client has not subscribed, or the link has ended.
-  case updateFinished(PeerID, UpdateToken)
+  case updateFinished(LinkID, UpdateToken)
   /// As ``updateFinished(_:_:)``, for so many values of ``UpdateRun``.
-  case updatesFinished(PeerID, Int)
+  case updatesFinished(LinkID, Int)
 
   /// Advertisements and scan responses in order, at most ``HostOutput/maximumDiscoveries``.
   case discovered([Discovery])
   indirect case scanStopped(HostError?)
   indirect case connectionFailed(ConnectID, HostError)
-  indirect case client(PeerID, GATTClient.Event)
+  indirect case client(LinkID, GATTClient.Event)
 
   /// The answer to ``HostCommand/listen(_:_:)``, with the number that the host assigned where the command had none.
   indirect case listening(ListenID, Result<SPSM, HostError>)
@@ -112,7 +112,7 @@ package enum AdapterState: Int, Comparable, Sendable {
 package struct Connection: Equatable, Sendable {
   package enum Role: Equatable, Sendable { case central, peripheral }
 
-  package var peer: PeerID
+  package var peer: LinkID
   /// The peer's address; an identity address where the controller or the host resolved a private one. Where another
   /// link has that address already, one drawn for this link alone (``HostEvent/identified(_:_:)``).
   package var address: DeviceAddress
@@ -123,7 +123,7 @@ package struct Connection: Equatable, Sendable {
   package var request: ConnectID?
 
   package init(
-    peer: PeerID, address: DeviceAddress, role: Role, timing: LinkTiming, request: ConnectID? = nil
+    peer: LinkID, address: DeviceAddress, role: Role, timing: LinkTiming, request: ConnectID? = nil
   ) {
     self.peer = peer
     self.address = address

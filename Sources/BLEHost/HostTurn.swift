@@ -39,7 +39,7 @@ struct HostTurn: Sendable {
   mutating func append(_ event: HostEvent, to recipient: Recipient = .everyone) { output.append(event, to: recipient) }
 
   /// Writes a line to the log. What a peer or the controller can cause is limited in rate.
-  mutating func report(_ origin: Diagnostic.Origin, _ text: String, peer: PeerID? = nil) {
+  mutating func report(_ origin: Diagnostic.Origin, _ text: String, peer: LinkID? = nil) {
     withLog { $0.report(Diagnostic(origin, text, peer: peer), now: $1, into: &$2) }
   }
 

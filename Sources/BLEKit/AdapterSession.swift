@@ -38,12 +38,12 @@ final class AdapterSession: Sendable {
     var updates = Waiters<UpdateToken, Void>()
     var updateWindows = UpdateWindows()
     /// The requests of each link for handlers that run in tasks, where there was one.
-    var requestQueues = IdentifierTable<PeerID, RequestQueue>()
+    var requestQueues = IdentifierTable<LinkID, RequestQueue>()
 
     // Links (Links.swift).
-    var links = IdentifierTable<PeerID, LinkState>()
+    var links = IdentifierTable<LinkID, LinkState>()
     /// What a synchronous handler needs of each link.
-    var clients = IdentifierTable<PeerID, ServedClient>()
+    var clients = IdentifierTable<LinkID, ServedClient>()
     var connectionStreams = Streams<RemoteDevice>()
     var linkEnds = Waiters<LinkWait, BLEError>()
 
@@ -51,7 +51,7 @@ final class AdapterSession: Sendable {
     var scans: [UInt32: Scan] = [:]
     var connects = Waiters<ConnectID, RemoteDevice>()
     var operations = Waiters<ClientWait, GATTClient.Outcome>()
-    var rssiReads: [PeerID: [UInt32]] = [:]
+    var rssiReads: [LinkID: [UInt32]] = [:]
     var rssiWaiters = Waiters<LinkWait, Int>()
     var phyWaiters = Waiters<LinkWait, ConnectionPHY>()
     var pairings = Waiters<LinkWait, Void>()
@@ -115,7 +115,7 @@ final class AdapterSession: Sendable {
     for scan in state.withLock({ Array($0.scans.values) }) { scan.results.wake() }
   }
 
-  private func write(_ parts: [WritePart], as token: RequestToken?, by peer: PeerID) {
+  private func write(_ parts: [WritePart], as token: RequestToken?, by peer: LinkID) {
     if writeAtOnce(parts, as: token, by: peer) { return }
     let queue = state.withLock { $0.queue(of: peer, for: parts.lazy.map(\.attribute)) }
     self.queue(.write(token, parts), in: queue, of: peer)

@@ -32,7 +32,7 @@ struct LinkState: Sendable {
 
 /// One task that waits for something of a link.
 struct LinkWait: Hashable, Sendable {
-  var peer: PeerID
+  var peer: LinkID
   /// The level that a pairing has to reach.
   var level = SecurityLevel.none
   var id = HostNames.next32()
@@ -55,16 +55,16 @@ extension AdapterSession.State {
   }
 
   /// The device at the other end of a link; nil where the link has ended.
-  func device(_ peer: PeerID, of session: AdapterSession) -> RemoteDevice? {
+  func device(_ peer: LinkID, of session: AdapterSession) -> RemoteDevice? {
     clients[peer].map { RemoteDevice(session: session, peer: peer, address: $0.address, isCentral: $0.isCentral) }
   }
 
-  mutating func disconnected(_ peer: PeerID, _ reason: HCIErrorCode, into actions: inout Actions) {
+  mutating func disconnected(_ peer: LinkID, _ reason: HCIErrorCode, into actions: inout Actions) {
     linkEnded(peer, BLEError(.disconnected, "the link ended: \(reason)"), into: &actions)
   }
 
   /// Everything that waits for the link ends with `error`.
-  mutating func linkEnded(_ peer: PeerID, _ error: BLEError, into actions: inout Actions) {
+  mutating func linkEnded(_ peer: LinkID, _ error: BLEError, into actions: inout Actions) {
     guard let link = links.removeValue(forKey: peer) else { return }
     clients[peer] = nil
     updatesEnded(of: peer, error, into: &actions)
@@ -80,7 +80,7 @@ extension AdapterSession.State {
     linkEnds.succeed(error, where: { $0.peer == peer }, into: &actions)
   }
 
-  mutating func securityChanged(_ peer: PeerID, _ security: SecurityState, into actions: inout Actions) {
+  mutating func securityChanged(_ peer: LinkID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
     if security.isBondProven { links[peer]?.pairingFailure = nil }
     // Encryption with a new key comes before the keys are distributed (Vol 3, Part H, 2.4.3): the end of that is
@@ -90,20 +90,20 @@ extension AdapterSession.State {
   }
 
   /// A pairing is complete. One that made a bond is reported once more, as a change of the security of the link.
-  mutating func paired(_ peer: PeerID, _ device: PairedDevice, into actions: inout Actions) {
+  mutating func paired(_ peer: LinkID, _ device: PairedDevice, into actions: inout Actions) {
     links[peer]?.pairingFailure = nil
     guard !device.isBonded, let level = links[peer]?.security.level else { return }
     pairings.succeed((), where: { $0.peer == peer && $0.level <= level }, into: &actions)
   }
 
-  mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into actions: inout Actions) {
+  mutating func rssi(_ peer: LinkID, _ result: Result<Int8, HostError>, into actions: inout Actions) {
     guard let first = rssiReads[peer]?.first else { return }
     rssiReads[peer]?.removeFirst()
     rssiWaiters.answer(
       LinkWait(peer: peer, id: first), result.map(Int.init).mapError(BLEError.init), into: &actions)
   }
 
-  mutating func phyChanged(_ peer: PeerID, _ result: Result<ConnectionPHY, HostError>, into actions: inout Actions) {
+  mutating func phyChanged(_ peer: LinkID, _ result: Result<ConnectionPHY, HostError>, into actions: inout Actions) {
     switch result {
     case .success(let phy): phyWaiters.succeed(phy, where: { $0.peer == peer }, into: &actions)
     case .failure(let error): phyWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
@@ -111,7 +111,7 @@ extension AdapterSession.State {
   }
 
   /// - Throws: ``BLEError/Kind/disconnected`` where the link is not up.
-  func requireLink(_ peer: PeerID) throws(BLEError) -> LinkState {
+  func requireLink(_ peer: LinkID) throws(BLEError) -> LinkState {
     guard let link = links[peer] else { throw .notConnected }
     return link
   }

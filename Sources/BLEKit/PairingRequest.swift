@@ -67,7 +67,7 @@ extension Adapter {
 
 extension AdapterSession.State {
   mutating func asked(
-    _ peer: PeerID, _ id: PairingQuestionID, _ question: PairingQuestion, of session: AdapterSession,
+    _ peer: LinkID, _ id: PairingQuestionID, _ question: PairingQuestion, of session: AdapterSession,
     into actions: inout Actions
   ) {
     guard let device = device(peer, of: session), !pairingStreams.isEmpty else {

@@ -29,7 +29,7 @@ extension HostAttachment: CommandReceiver {
     mailbox.enqueue(command, octets: octets, from: owner)
   }
 
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> CommandAdmission {
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) -> CommandAdmission {
     mailbox.enqueueUpdate(of: attribute, octets: octets, to: peers, from: owner)
   }
 

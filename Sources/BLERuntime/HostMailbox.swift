@@ -41,7 +41,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
     /// Whether a value of this attribute for these links would extend the last item.
     @inline(__always)
-    func extendsRun(of attribute: AttributeID, to peers: [PeerID], from owner: OwnerID) -> Bool {
+    func extendsRun(of attribute: AttributeID, to peers: [LinkID], from owner: OwnerID) -> Bool {
       openRun.count > 0 && openRun.attribute.rawValue == attribute.rawValue && openRun.owner == owner
         && openRun.peers == peers
     }
@@ -49,7 +49,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     /// Appends a value: to the run that it extends, or to a new one.
     @inline(__always)
     mutating func append(
-      _ value: Span<UInt8>, of attribute: AttributeID, to peers: [PeerID], from owner: OwnerID, extendsRun: Bool
+      _ value: Span<UInt8>, of attribute: AttributeID, to peers: [LinkID], from owner: OwnerID, extendsRun: Bool
     ) {
       if !extendsRun {
         closeRun()
@@ -136,7 +136,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   /// Appends a value of an attribute for some links, without waking the loop. Values for the same links that follow
   /// each other are one item.
   package func enqueueUpdate(
-    of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID], from owner: OwnerID
+    of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID], from owner: OwnerID
   ) -> CommandAdmission {
     state.withLock { state in
       // The owner of a run that is open has not detached since it was begun.

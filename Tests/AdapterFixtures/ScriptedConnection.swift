@@ -113,7 +113,7 @@ extension ScriptedConnection: CommandReceiver {
     }
   }
 
-  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [PeerID]) -> CommandAdmission {
+  package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) -> CommandAdmission {
     enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
   }
 

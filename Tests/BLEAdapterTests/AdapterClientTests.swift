@@ -40,7 +40,7 @@ import Testing
     if case .mtu(_, let mtu) = event { mtu } else { nil }
   }
 
-  private static func event(_ number: Int) -> HostEvent { .mtu(PeerID(rawValue: 1), number) }
+  private static func event(_ number: Int) -> HostEvent { .mtu(LinkID(rawValue: 1), number) }
 
   @Test func handsOutBatchesInOrderAndCountsThemAsTaken() {
     let link = Link()
@@ -69,7 +69,7 @@ import Testing
   }
 
   private static let channel = OpenedChannel(
-    id: L2CAPChannelID(rawValue: 3), peer: PeerID(rawValue: 1), spsm: SPSM(rawValue: 0x80), isIncoming: true,
+    id: L2CAPChannelID(rawValue: 3), peer: LinkID(rawValue: 1), spsm: SPSM(rawValue: 0x80), isIncoming: true,
     localMTU: 2048, remoteMTU: 100)
 
   /// The application's queue may be one that waits for the channel.
@@ -206,7 +206,7 @@ import Testing
   /// Of more questions than the limit the oldest is left to its time limit.
   @Test func rejectsQuestionsThatNoClientAnswers() {
     let questions = DeclinedQuestions()
-    let peer = PeerID(rawValue: 1)
+    let peer = LinkID(rawValue: 1)
     func question(_ number: Int) -> DeclinedQuestions.Question {
       DeclinedQuestions.Question(id: PairingQuestionID(rawValue: UInt64(number)), peer: peer, kind: .consent)
     }

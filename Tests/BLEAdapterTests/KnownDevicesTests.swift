@@ -16,7 +16,7 @@ import Testing
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     return .connected(
       Connection(
-        peer: PeerID(rawValue: UInt32(number)), address: address(number), role: .central, timing: timing))
+        peer: LinkID(rawValue: UInt32(number)), address: address(number), role: .central, timing: timing))
   }
 
   @Test func connectedDevicesAreFoundByTheirServices() {
@@ -24,11 +24,11 @@ import Testing
     devices.note(.seen(address(1), name: nil, services: ["180D"]))
     devices.receive(connection(1))
     devices.receive(connection(2))
-    devices.note(.discovered(["180F"], on: PeerID(rawValue: 2)))
+    devices.note(.discovered(["180F"], on: LinkID(rawValue: 2)))
     #expect(devices.connected(with: ["180D"]).map(\.address) == [address(1)])
     #expect(devices.connected(with: ["180F", "180D"]).map(\.address) == [address(1), address(2)])
-    devices.receive(.disconnected(PeerID(rawValue: 1), .connectionTimeout))
-    #expect(devices.connected(with: ["180D"]).isEmpty && !devices.isUp(PeerID(rawValue: 1)))
+    devices.receive(.disconnected(LinkID(rawValue: 1), .connectionTimeout))
+    #expect(devices.connected(with: ["180D"]).isEmpty && !devices.isUp(LinkID(rawValue: 1)))
     devices.receive(.state(.resetting, nil))
     #expect(devices.connected(with: ["180F"]).isEmpty)
     #expect(devices.device(of: PeerIdentifier(address(2)))?.address == address(2))
@@ -101,7 +101,7 @@ import Testing
     devices.receive(connection(1))
     let services = (0...UInt32(KnownDevices.linkServiceLimit)).map { BluetoothUUID(uuid32: 0x10_0000 + $0) }
     for part in [services[0..<4000], services[3000...]] {
-      devices.note(.discovered(Array(part), on: PeerID(rawValue: 1)))
+      devices.note(.discovered(Array(part), on: LinkID(rawValue: 1)))
     }
     #expect(devices.services(of: address(1)) == Array(services.dropLast()))
   }

@@ -105,7 +105,7 @@ import Testing
   ) -> [String] {
     let strength = KeyStrength(size: 16, isAuthenticated: isAuthenticated, isSecureConnections: true)
     var link = PairedLink(
-      peer: PeerID(rawValue: 1), address: device(number), identity: device(number), isBondProven: false)
+      peer: LinkID(rawValue: 1), address: device(number), identity: device(number), isBondProven: false)
     change(&link)
     var effects: [Effect<BondEffect>] = []
     table.paired(

@@ -69,14 +69,14 @@ struct BringUpTests {
     var bench = Bench()
     bench.receive(ScriptedController.connected(0x40))
     bench.controller.silent = [.readRSSI]
-    bench.perform(.readRSSI(PeerID(rawValue: 1)))
+    bench.perform(.readRSSI(LinkID(rawValue: 1)))
     _ = bench.takeEvents()
     bench.run(for: .seconds(3))
     let states = bench.events.compactMap { event -> AdapterState? in
       if case .state(let state, _) = event { state } else { nil }
     }
     #expect(states == [.resetting, .poweredOn])
-    let isTold = bench.events.contains { if case .disconnected(PeerID(rawValue: 1), _) = $0 { true } else { false } }
+    let isTold = bench.events.contains { if case .disconnected(LinkID(rawValue: 1), _) = $0 { true } else { false } }
     #expect(isTold)
     let ends = bench.events.compactMap { event -> String? in
       switch event {
@@ -86,7 +86,7 @@ struct BringUpTests {
       }
     }
     #expect(ends == ["resetting", "disconnected", "poweredOn"], "the state is the cause, and comes first")
-    let hasAnswer = bench.events.contains { if case .rssi(PeerID(rawValue: 1), .failure) = $0 { true } else { false } }
+    let hasAnswer = bench.events.contains { if case .rssi(LinkID(rawValue: 1), .failure) = $0 { true } else { false } }
     #expect(hasAnswer)
   }
 

@@ -24,9 +24,9 @@ struct ChannelPair {
   }
 
   /// The link as a host names it.
-  func link(_ host: Int) -> PeerID {
+  func link(_ host: Int) -> LinkID {
     let link = couple.links[1]
-    return (host == 0 ? link?.peripheral : link?.central) ?? PeerID(rawValue: 0)
+    return (host == 0 ? link?.peripheral : link?.central) ?? LinkID(rawValue: 0)
   }
 
   mutating func ask(_ host: Int, _ command: HostCommand, from owner: OwnerID = .process) {

@@ -19,7 +19,7 @@ import Testing
   private static let command: [UInt8] = [40, 0, 80, 0, 2, 0, 0x2C, 0x01]
   private static let request: [UInt8] = [0x12, 0x01, 0x08, 0x00] + command
 
-  private func world(_ pair: Pair) throws -> (World, peripheral: PeerID) {
+  private func world(_ pair: Pair) throws -> (World, peripheral: LinkID) {
     var world = World(
       2,
       controller: { host in
@@ -79,14 +79,14 @@ import Testing
   }
 
   /// A host with a scripted controller that has the procedure, and a link to a central.
-  private func bench(_ refusal: HCIErrorCode? = nil) -> (Bench, PeerID) {
+  private func bench(_ refusal: HCIErrorCode? = nil) -> (Bench, LinkID) {
     var controller = ScriptedController()
     controller.leFeatures.insert(.connectionParametersRequest)
     controller.supported.insert(.leConnectionUpdate)
     if let refusal { controller.refusals[.leConnectionUpdate] = refusal }
     var bench = Bench(controller)
     bench.receive(ScriptedController.connected(0x40))
-    return (bench, PeerID(rawValue: 1))
+    return (bench, LinkID(rawValue: 1))
   }
 
   private func updated(_ status: HCIErrorCode) -> [UInt8] {

@@ -20,7 +20,7 @@ struct Couple {
   var world: World
   var handles: [AttributeID: AttributeHandle] = [:]
   /// The newest link of each central: its own name for it, and the peripheral's.
-  var links: [Int: (central: PeerID, peripheral: PeerID)] = [:]
+  var links: [Int: (central: LinkID, peripheral: LinkID)] = [:]
   private var operations: UInt32 = 0
 
   init(
@@ -88,7 +88,7 @@ struct Couple {
     world.ask(
       central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters()))
     world.run(for: .seconds(1))
-    var (ours, theirs): (PeerID?, PeerID?)
+    var (ours, theirs): (LinkID?, LinkID?)
     for event in world.heard[central] { if case .connected(let connection) = event { ours = connection.peer } }
     for event in world.heard[0] { if case .connected(let connection) = event { theirs = connection.peer } }
     guard let ours, let theirs else { return false }

@@ -4,10 +4,10 @@ import Testing
 @testable import BLEHost
 
 @Suite("The log, alone") struct DiagnosticLogTests {
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
   private func later(_ seconds: Int) -> Instant { .start + .seconds(seconds) }
 
-  private func log(links: PeerID...) -> DiagnosticLog {
+  private func log(links: LinkID...) -> DiagnosticLog {
     var log = DiagnosticLog(limits: DiagnosticLimits())
     for link in links { log.linkAdded(link) }
     return log

@@ -108,7 +108,7 @@ import Testing
     bench.receive(Self.keyRequest(0x40))
     bench.receive(Self.encryption(0x40, on: 1))
     #expect(bench.controller.commands.count == before && bench.events.isEmpty)
-    bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    bench.perform(.requestSecurity(LinkID(rawValue: 1)))
     #expect(bench.data.isEmpty)
   }
 
@@ -194,7 +194,7 @@ import Testing
         bench.receive(Self.encryption(0x40, status: UInt8(random.next() % 2) * 6, on: UInt8(random.next() % 3)))
       case 2: bench.receive([0x04, 0x30, 3, UInt8(random.next() % 2), 0x40, 0])
       case 3:
-        let peer = PeerID(rawValue: UInt32(random.next() % 3))
+        let peer = LinkID(rawValue: UInt32(random.next() % 3))
         let question = PairingQuestionID(rawValue: random.next() % 4)
         bench.perform(.answerPairing(peer, question, random.next() % 2 == 0 ? .accept : .reject))
       default:

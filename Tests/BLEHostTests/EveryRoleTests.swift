@@ -36,7 +36,7 @@ import Testing
   /// The end of a link that asks: the host and its name for the link, and the number of the link.
   private struct Client {
     var host: Int
-    var peer: PeerID
+    var peer: LinkID
     var link: UInt8
   }
 
@@ -56,7 +56,7 @@ import Testing
     world.ask(
       host, .connect(ConnectID(rawValue: UInt32(other)), world.hosts[other].ownAddress, ConnectionParameters()))
     world.run(for: .seconds(1))
-    let links = world.takeHeard(host).compactMap { event -> PeerID? in
+    let links = world.takeHeard(host).compactMap { event -> LinkID? in
       guard case .connected(let link) = event, link.role == .central else { return nil }
       return link.peer
     }

@@ -56,7 +56,7 @@ import Testing
     let behaviour: Behaviour?
     var handles: [AttributeID: AttributeHandle] = [:]
     /// The newest link of each device: the name that the host under test has for it, and the device's own.
-    var links: [Int: (own: PeerID, theirs: PeerID)] = [:]
+    var links: [Int: (own: LinkID, theirs: LinkID)] = [:]
     var channel: (own: L2CAPChannelID, theirs: L2CAPChannelID)?
     private var operations: UInt32 = 0
     /// The operation that the exchange waits for.
@@ -306,13 +306,13 @@ import Testing
     }
 
     /// The program sends the device a value, as to all others.
-    private mutating func indicate(to peer: PeerID) {
+    private mutating func indicate(to peer: LinkID) {
       token += 1
       world.ask(0, .update(UpdateToken(rawValue: token), Self.indicated, [1], to: [peer]))
     }
 
     /// Opens a channel after the other, sends on each and reads none.
-    private mutating func fillChannel(_ device: Int, _ link: (own: PeerID, theirs: PeerID)) {
+    private mutating func fillChannel(_ device: Int, _ link: (own: LinkID, theirs: LinkID)) {
       if steps % 10 == 0 {
         let id = OpenChannelID(rawValue: UInt32(1_000 * device + steps))
         world.ask(device, .openChannel(id, link.theirs, ChannelRequest(spsm: FairnessTests.Scene.service)))

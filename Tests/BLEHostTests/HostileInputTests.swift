@@ -82,7 +82,7 @@ struct HostileInputTests {
 struct ApplicationMisuseTests {
   @Test func namesOfLinksThatAreNotThere() {
     var bench = Bench()
-    let nobody = PeerID(rawValue: 99)
+    let nobody = LinkID(rawValue: 99)
     bench.perform(.disconnect(nobody, .remoteUserTerminatedConnection))
     bench.perform(.updateConnection(nobody, ConnectionParameters()))
     bench.perform(.requestSecurity(nobody))

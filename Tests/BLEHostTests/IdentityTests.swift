@@ -8,7 +8,7 @@ import Testing
 
 /// Two links that claim one identity are two devices for the application until one has proven it (Docs/Decisions/0050).
 @Suite("Two links of one identity") struct IdentityTests {
-  static let (first, second) = (PeerID(rawValue: 1), PeerID(rawValue: 2))
+  static let (first, second) = (LinkID(rawValue: 1), LinkID(rawValue: 2))
 
   /// A bonded device by its private address, handle 0x0040, and somebody with its identity address, 0x0041.
   private func bench() -> (bench: Bench, handles: [AttributeID: AttributeHandle]) {
@@ -128,7 +128,7 @@ import Testing
     try couple.connect(2)
     couple.secure(2)
     let victim = try #require(couple.links[1])
-    func isUp(_ peer: PeerID) -> Bool {
+    func isUp(_ peer: LinkID) -> Bool {
       !couple.events(0).contains { if case .disconnected(peer, _) = $0 { true } else { false } }
     }
     if authenticated {

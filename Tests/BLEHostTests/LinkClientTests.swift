@@ -12,7 +12,7 @@ import Testing
 @Suite("Link client") struct LinkClientTests {
   private let owner = OwnerID(rawValue: 1)
   private let other = OwnerID(rawValue: 2)
-  private var client = LinkClient(peer: PeerID(rawValue: 1), users: [], maximumMTU: 23)
+  private var client = LinkClient(peer: LinkID(rawValue: 1), users: [], maximumMTU: 23)
   private var output = LinkClient.Output()
   private var operations: UInt32 = 0
   private let now = Instant.start

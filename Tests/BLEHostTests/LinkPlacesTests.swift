@@ -8,7 +8,7 @@ import Testing
 @Suite("Places of links") struct LinkPlacesTests {
   private func places(_ links: [(handle: UInt16, peer: UInt32)]) -> LinkPlaces {
     var places = LinkPlaces()
-    for link in links { places.append(ConnectionHandle(rawValue: link.handle), PeerID(rawValue: link.peer)) }
+    for link in links { places.append(ConnectionHandle(rawValue: link.handle), LinkID(rawValue: link.peer)) }
     return places
   }
 
@@ -17,7 +17,7 @@ import Testing
   }
 
   private func places(of peers: [UInt32], in places: LinkPlaces) -> [Int?] {
-    peers.map { places[PeerID(rawValue: $0)] }
+    peers.map { places[LinkID(rawValue: $0)] }
   }
 
   @Test func findsEachLinkByHandleAndByName() {

@@ -27,7 +27,7 @@ import Testing
   private func linked(
     _ controller: ScriptedController, _ role: Connection.Role = .central,
     _ configuration: HostConfiguration = HostConfiguration()
-  ) throws -> (Bench, PeerID) {
+  ) throws -> (Bench, LinkID) {
     var bench = Bench(controller, configuration: configuration)
     switch role {
     case .central: bench.receive(ScriptedController.connectedAsCentral(0x40, to: device))

@@ -13,7 +13,7 @@ import Testing
   private let other = OwnerID(rawValue: 2)
   private let toolbox = SecurityToolbox(LibCrypto())
   private var services = ServiceRegistry(HostConfiguration(), LibCrypto())
-  private var server = LinkServer(peer: PeerID(rawValue: 1), HostConfiguration())
+  private var server = LinkServer(peer: LinkID(rawValue: 1), HostConfiguration())
   private var output = LinkServer.Output()
   private var handles: [AttributeID: AttributeHandle] = [:]
   private var now = Instant.start

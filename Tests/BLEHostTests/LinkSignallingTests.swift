@@ -16,7 +16,7 @@ import Testing
     _ role: Connection.Role, _ ownership: ControllerOwnership = .exclusive
   ) -> LinkSignalling {
     LinkSignalling(
-      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), role: role,
+      peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), role: role,
       timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), ownership)
   }
 

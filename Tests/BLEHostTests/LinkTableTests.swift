@@ -10,7 +10,7 @@ import Testing
 
 /// The table of links, and the tree of their deadlines.
 @Suite("Link table") struct LinkTableTests {
-  private func link(_ peer: PeerID, _ handle: UInt16) -> Link {
+  private func link(_ peer: LinkID, _ handle: UInt16) -> Link {
     let address = DeviceAddress(octets: BD_ADDR(UInt64(handle)), kind: .public)
     return Link(peer: peer, handle: handle, device: PeerIdentity(address: address, identity: address))
   }
@@ -53,8 +53,8 @@ import Testing
     table[2].client.start(encryptedUntil: early, now: .start, into: &output)
     table[1].client.start(encryptedUntil: late, now: .start, into: &output)
     #expect(table.deadline == early)
-    #expect(table.due(early) == [PeerID(rawValue: 3)])
-    #expect(table.due(late) == [PeerID(rawValue: 2), PeerID(rawValue: 3)])
+    #expect(table.due(early) == [LinkID(rawValue: 3)])
+    #expect(table.due(late) == [LinkID(rawValue: 2), LinkID(rawValue: 3)])
     table[2].client.bondLost(queuesOperations: true, now: .start, into: &output)
     #expect(table.deadline == late)
     _ = table.remove(at: 1)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Links and the channels on them")
 struct LinkTests {
   let counter = AttributeID(rawValue: 1)
-  let peer = PeerID(rawValue: 1)
+  let peer = LinkID(rawValue: 1)
 
   /// A host with one dynamic, notifying and indicating characteristic at handles 0x… found by discovery.
   private func serving(_ controller: ScriptedController = ScriptedController()) throws -> (Bench, value: UInt16) {

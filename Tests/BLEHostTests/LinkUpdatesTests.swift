@@ -5,7 +5,7 @@ import Testing
 @testable import BLEHost
 
 struct LinkUpdatesTests {
-  private let peer = PeerID(rawValue: 3)
+  private let peer = LinkID(rawValue: 3)
   private let attribute = AttributeID(rawValue: 11)
 
   private func update(_ token: UInt64, of owner: UInt32 = 1) -> LinkUpdates.Entry {

@@ -19,7 +19,7 @@ import Testing
 
   private func manager(isCentral: Bool, isPrepared: Bool = true) -> OwnSecurityManager {
     var manager = OwnSecurityManager(
-      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 1), isCentral: isCentral,
+      peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 1), isCentral: isCentral,
       own: isCentral ? address : other, other: isCentral ? other : address)
     if isPrepared { manager.prepare(PairingSettings(), LibCrypto(), .seeded(isCentral ? 1 : 2)) }
     return manager

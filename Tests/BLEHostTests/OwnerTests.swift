@@ -9,7 +9,7 @@ import Testing
 struct OwnerTests {
   static let first = OwnerID(rawValue: 1)
   static let second = OwnerID(rawValue: 2)
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
 
   private func service(_ id: UInt32, dynamic: Bool = true) -> ServiceDefinition {
     ServiceDefinition(

@@ -44,11 +44,11 @@ import Testing
     world.heard[host].compactMap { if case .phy(_, .failure(let error)) = $0 { error } else { nil } }
   }
 
-  private func link(_ world: World, _ host: Int) -> PeerID? {
+  private func link(_ world: World, _ host: Int) -> LinkID? {
     world.heard[host].compactMap { if case .connected(let link) = $0 { link.peer } else { nil } }.last
   }
 
-  private func connected(_ world: inout World, _ phys: HCI.PHYs = .le1M) throws -> (central: PeerID, peripheral: PeerID)
+  private func connected(_ world: inout World, _ phys: HCI.PHYs = .le1M) throws -> (central: LinkID, peripheral: LinkID)
   {
     let scan = InitiatingParameters(phys: phys)
     world.ask(1, .connect(ConnectID(rawValue: 1), world.hosts[0].ownAddress, ConnectionParameters(), scan))
@@ -152,7 +152,7 @@ import Testing
     let sent = world.sent[1].count
     world.ask(1, .setPHY(links.central, PHYPreference(transmit: .le2M)), from: owner)
     world.ask(1, .setPHY(links.central, PHYPreference(receive: .leCoded)), from: owner)
-    world.ask(1, .setPHY(PeerID(rawValue: 99), PHYPreference()), from: owner)
+    world.ask(1, .setPHY(LinkID(rawValue: 99), PHYPreference()), from: owner)
     #expect(phyErrors(world, 1) == [.unsupported("LE 2M PHY"), .unsupported("LE Coded PHY"), .notConnected])
     var scan = ScanParameters()
     scan.phys = [.le1M, .leCoded]

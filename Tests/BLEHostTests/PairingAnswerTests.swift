@@ -109,7 +109,7 @@ import Testing
 
   @Test(arguments: [true, false]) func anOldAnswerAnswersNoNewQuestionOfTheKernel(failed: Bool) throws {
     var bench = bench(.with(.displayYesNo) { $0.asksConsent = true })
-    let peer = PeerID(rawValue: 1)
+    let peer = LinkID(rawValue: 1)
     bench.hear(.asked(Self.device, .consent))
     if failed { bench.hear(.failed(Self.device)) }
     bench.hear(.asked(Self.device, .compare(Passkey(lowestDigitsOf: 7))))

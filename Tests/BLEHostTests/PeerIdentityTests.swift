@@ -43,7 +43,7 @@ import Testing
 
   private func confirm(_ peer: UInt32, _ table: inout LinkTable) -> [String] {
     var effects: [Effect<LinkEffect>] = []
-    table.confirmIdentity(of: PeerID(rawValue: peer), into: &effects)
+    table.confirmIdentity(of: LinkID(rawValue: peer), into: &effects)
     return words(effects)
   }
 
@@ -113,11 +113,11 @@ import Testing
     var proven = PeerIdentity(address: device, identity: device)
     proven.bonded(as: device)
     var table = table([proven, proven, PeerIdentity(address: other, identity: other)])
-    #expect(table.provenIdentities() == [device] && table.provenIdentities(except: PeerID(rawValue: 3)) == [device])
+    #expect(table.provenIdentities() == [device] && table.provenIdentities(except: LinkID(rawValue: 3)) == [device])
     var effects: [Effect<LinkEffect>] = []
-    table.bondReplaced(device, on: PeerID(rawValue: 2), into: &effects)
+    table.bondReplaced(device, on: LinkID(rawValue: 2), into: &effects)
     #expect(words(effects) == ["security 1 false"])
-    #expect(table.provenIdentities(except: PeerID(rawValue: 2)).isEmpty)
+    #expect(table.provenIdentities(except: LinkID(rawValue: 2)).isEmpty)
     table.bondRemoved(device)
     #expect(table.provenIdentities().isEmpty && table.allSatisfy { !$0.security.isBonded })
   }

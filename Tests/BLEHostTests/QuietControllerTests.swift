@@ -34,7 +34,7 @@ import Testing
     case 5: return .connect(ConnectID(rawValue: 1), world.hosts[1].ownAddress, ConnectionParameters())
     case 6: return .cancelConnect(ConnectID(rawValue: 1))
     case 7: return .setBonds(bonds(&random))
-    case 8: return .disconnect(PeerID(rawValue: UInt32(random.next() % 8)), .remoteUserTerminatedConnection)
+    case 8: return .disconnect(LinkID(rawValue: UInt32(random.next() % 8)), .remoteUserTerminatedConnection)
     default:
       let settings = PrivacySettings(identityResolvingKey: key, rotation: .seconds(Int64(random.next() % 3 + 1)))
       return .setPrivacy(random.next() % 3 == 0 ? nil : settings)

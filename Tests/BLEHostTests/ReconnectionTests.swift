@@ -27,7 +27,7 @@ import Testing
     return bench
   }
 
-  private static let peer = PeerID(rawValue: 1)
+  private static let peer = LinkID(rawValue: 1)
   private static let plain = AttributeHandle(rawValue: 0x0003)
 
   private func read(_ number: UInt32 = 1) -> HostCommand {

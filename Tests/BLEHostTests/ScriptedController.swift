@@ -165,7 +165,7 @@ struct Bench {
   /// What it asked of the kernel's security manager.
   private var directives: [SystemHostCommand] = []
   /// The links that are up.
-  private(set) var peers: [PeerID] = []
+  private(set) var peers: [LinkID] = []
   /// ACL packets the host sent, whole, in order.
   private(set) var data: [[UInt8]] = []
   /// Give buffers back as soon as a packet arrives.
@@ -309,7 +309,7 @@ struct Bench {
   }
 }
 
-extension [PeerID] {
+extension [LinkID] {
   /// Keeps a list of the links that are up.
   mutating func note(_ event: HostEvent) {
     switch event {

@@ -14,7 +14,7 @@ import Testing
   static let unauthenticated = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
   static let key = LongTermKey(value: SecretKey(0x666), strength: unauthenticated)
   static let encrypted: [UInt8] = [0x04, 0x08, 4, 0, 0x41, 0, 1]
-  static let (victims, attackers) = (PeerID(rawValue: 1), PeerID(rawValue: 2))
+  static let (victims, attackers) = (LinkID(rawValue: 1), LinkID(rawValue: 2))
 
   static var bond: Bond {
     var bond = Bond(identity: victim, strength: unauthenticated)
@@ -38,10 +38,10 @@ import Testing
     return bench
   }
 
-  private func paired(_ bench: Bench) -> [PeerID] {
+  private func paired(_ bench: Bench) -> [LinkID] {
     bench.events.compactMap { if case .paired(let peer, _) = $0 { peer } else { nil } }
   }
-  private func failed(_ bench: Bench) -> [PeerID] {
+  private func failed(_ bench: Bench) -> [LinkID] {
     bench.events.compactMap { if case .pairingFailed(let peer, _) = $0 { peer } else { nil } }
   }
   private func bondChanges(_ bench: Bench) -> [Bond] {
@@ -52,7 +52,7 @@ import Testing
   private func closed(_ bench: Bench) -> [UInt8] {
     bench.controller.commands.compactMap { $0.opcode == .disconnect ? $0.parameters.first : nil }
   }
-  private func questions(_ bench: Bench) -> [(PeerID, PairingQuestionID, PairingQuestion)] {
+  private func questions(_ bench: Bench) -> [(LinkID, PairingQuestionID, PairingQuestion)] {
     bench.events.compactMap {
       if case .pairing(let peer, let id, let question) = $0 { (peer, id, question) } else { nil }
     }

@@ -43,7 +43,7 @@ import Testing
     /// Answers the newest question.
     mutating func answer(_ answer: PairingAnswer) {
       guard let question = questions.last else { return }
-      bench.perform(.answerPairing(PeerID(rawValue: 1), question.id, answer))
+      bench.perform(.answerPairing(LinkID(rawValue: 1), question.id, answer))
     }
 
     var questions: [(id: PairingQuestionID, question: PairingQuestion)] {
@@ -212,7 +212,7 @@ import Testing
     _ = off.directives()
     off.hear(.asked(Self.plainPeer, .consent))
     guard case .answer(_, .consent, .reject) = off.directives().first else { Issue.record("let in"); return }
-    off.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    off.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
     guard case .refused(.unsupported) = off.bench.events.last else { Issue.record("not refused"); return }
 
     var short = Room(.with { $0.minimumKeySize = 16 }, peer: "\(Self.plainPeer.octets)")
@@ -269,8 +269,8 @@ import Testing
   @Test func securityIsAskedForOnce() {
     var room = Room(peer: "\(Self.plainPeer.octets)")
     _ = room.directives()
-    room.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
-    room.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    room.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
+    room.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
     let asked = room.directives()
     #expect(asked.count == 1)
     guard case .secure(handle: 0x40, isAuthenticated: false) = asked.first else { Issue.record("\(asked)"); return }
@@ -285,7 +285,7 @@ import Testing
     room.hear(.level(handle: 0x40, Self.legacyKey.strength))
     for _ in 0..<2 {
       _ = room.directives()
-      room.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+      room.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
       guard case .secure = room.directives().first else { Issue.record("not asked"); return }
       room.hear(.level(handle: 0x40, Self.legacyKey.strength))
     }
@@ -299,7 +299,7 @@ import Testing
     #expect(room.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
     // Also where the link goes before the kernel has reported that the device refused what we asked for.
     var other = Room(peer: "\(Self.plainPeer.octets)")
-    other.bench.perform(.requestSecurity(PeerID(rawValue: 1)))
+    other.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
     other.bench.receive(ScriptedController.disconnected(0x40, .authenticationFailure))
     #expect(other.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
     // The keys of a link that has gone are kept all the same: the device will use them.

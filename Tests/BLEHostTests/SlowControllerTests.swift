@@ -135,7 +135,7 @@ import Testing
 extension Bench {
   /// Whether the host has told of a link to this device and not of its end.
   fileprivate func isConnected(to address: DeviceAddress) -> Bool {
-    var peers: Set<PeerID> = []
+    var peers: Set<LinkID> = []
     for event in events {
       switch event {
       case .connected(let connection) where connection.address == address: peers.insert(connection.peer)

@@ -10,10 +10,10 @@ import Testing
   private let victim = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random).identity
   private let attacker = DeviceAddress(octets: BD_ADDR(0xC066_6666_6666), kind: .random).identity
   private let weak = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
-  private let first = PeerID(rawValue: 1)
-  private let second = PeerID(rawValue: 2)
+  private let first = LinkID(rawValue: 1)
+  private let second = LinkID(rawValue: 2)
 
-  private func link(_ peer: PeerID, _ address: DeviceAddress, _ change: (inout SystemHostLink) -> Void = { _ in })
+  private func link(_ peer: LinkID, _ address: DeviceAddress, _ change: (inout SystemHostLink) -> Void = { _ in })
     -> SystemHostLink
   {
     var link = SystemHostLink(

@@ -17,7 +17,7 @@ import Testing
 
   private func manager(isCentral: Bool = false) -> SystemHostSecurityManager {
     SystemHostSecurityManager(
-      peer: PeerID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), isCentral: isCentral, address: device)
+      peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), isCentral: isCentral, address: device)
   }
 
   private func context(_ change: (inout SecurityContext) -> Void = { _ in }) -> SecurityContext {

@@ -171,7 +171,7 @@ import Testing
     let observer = Observer(seed: 1)
     let secret = [0x0B] + Self.secrets[1].2
     _ = observer.sent(0, [2, 0x40, 0x20, 17, 0, 13, 0, 4, 0] + secret)
-    observer.heard(0, .security(PeerID(rawValue: 1), SecurityState(level: .authenticated, keySize: 16)))
+    observer.heard(0, .security(LinkID(rawValue: 1), SecurityState(level: .authenticated, keySize: 16)))
     observer.state.withLock { $0.mustEncrypt = true }
     _ = observer.sent(1, [2, 0x40, 0x20, 7, 0, 3, 0, 4, 0, 0x0A, 3, 0])
     #expect(observer.state.withLock { $0.violations.count } == 3)

@@ -32,7 +32,7 @@ struct TwelveCentralsTests {
   /// A peripheral as host 0, and the centrals connected to it; MTU of central n: 23 + 40n.
   private func connected(
     _ configuration: VirtualControllerConfiguration = VirtualControllerConfiguration()
-  ) throws -> (World, handles: [AttributeID: AttributeHandle], peers: [Int: PeerID]) {
+  ) throws -> (World, handles: [AttributeID: AttributeHandle], peers: [Int: LinkID]) {
     var world = World(
       13, controller: { _ in configuration },
       host: {
@@ -52,7 +52,7 @@ struct TwelveCentralsTests {
       if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
     }
     world.ask(0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
-    var peers: [Int: PeerID] = [:]
+    var peers: [Int: LinkID] = [:]
     for central in Self.centrals {
       world.ask(
         central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].ownAddress, ConnectionParameters()))

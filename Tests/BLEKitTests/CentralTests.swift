@@ -15,7 +15,7 @@ import Testing
 @Suite struct CentralTests {
   private let host = ScriptedHost()
   private let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0009), kind: .random)
-  private let peer = PeerID(rawValue: 9)
+  private let peer = LinkID(rawValue: 9)
 
   private func link(_ adapter: Adapter) async throws -> RemoteDevice {
     async let link = adapter.connect(to: address, timeout: nil)
@@ -179,7 +179,7 @@ import Testing
       host.say(
         .connected(
           Connection(
-            peer: PeerID(rawValue: 100 + number), address: .init(octets: .init(UInt64(number)), kind: .public),
+            peer: LinkID(rawValue: 100 + number), address: .init(octets: .init(UInt64(number)), kind: .public),
             role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500))))
     }
     await host.connection.untilTaken(259)

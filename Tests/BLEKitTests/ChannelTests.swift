@@ -251,7 +251,7 @@ import Testing
   }
 
   /// A channel that a device opens.
-  private func incoming(_ number: UInt32, of peer: PeerID = ScriptedHost.client) -> HostEvent {
+  private func incoming(_ number: UInt32, of peer: LinkID = ScriptedHost.client) -> HostEvent {
     .channelOpened(
       OpenedChannel(
         id: L2CAPChannelID(rawValue: number), peer: peer, spsm: SPSM(rawValue: 0x80), isIncoming: true, request: nil,
@@ -283,7 +283,7 @@ import Testing
   @Test func aLinkLeavesRoomForTheChannelsOfOthers() async throws {
     let (adapter, _) = try await connect()
     let publication = try await publish(adapter, psm: 0x80)
-    let other = PeerID(rawValue: 8)
+    let other = LinkID(rawValue: 8)
     host.connect(other)
     for number in 1...33 as ClosedRange<UInt32> { host.say(incoming(number)) }
     host.say(incoming(34, of: other))
@@ -302,7 +302,7 @@ import Testing
     let publication = try await publish(adapter, psm: 0x80)
     var number: UInt32 = 0
     for link in 8..<24 as Range<UInt32> {
-      let peer = PeerID(rawValue: link)
+      let peer = LinkID(rawValue: link)
       host.connect(peer)
       for _ in 0..<32 {
         number += 1

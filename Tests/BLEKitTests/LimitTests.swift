@@ -28,7 +28,7 @@ import Testing
   @Test func aReaderThatDoesNotReadLosesTheOldestBeyond256() async throws {
     let adapter = try await host.open()
     let connections = adapter.connections
-    for number in 1...257 as ClosedRange<UInt32> { host.connect(PeerID(rawValue: number)) }
+    for number in 1...257 as ClosedRange<UInt32> { host.connect(LinkID(rawValue: number)) }
     var addresses: [DeviceAddress] = []
     for await device in connections {
       addresses.append(device.address)
@@ -126,7 +126,7 @@ import Testing
     let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").readable(), on: adapter)
     // One request of each of 65 clients, which nobody reads.
     for number in UInt32(0)...64 {
-      let peer = PeerID(rawValue: 100 + number)
+      let peer = LinkID(rawValue: 100 + number)
       host.say(
         .connected(
           Connection(

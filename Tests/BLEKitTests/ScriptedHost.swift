@@ -44,10 +44,10 @@ final class ScriptedHost: Sendable {
     return (try await publication, definition.characteristics[0].id)
   }
 
-  static let client = PeerID(rawValue: 7)
+  static let client = LinkID(rawValue: 7)
 
   /// A client connects. The last octets of its address are its number.
-  func connect(_ peer: PeerID = client) {
+  func connect(_ peer: LinkID = client) {
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(peer.rawValue)), kind: .random)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))

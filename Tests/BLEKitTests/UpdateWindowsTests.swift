@@ -8,21 +8,21 @@ import Testing
 /// The windows of values for each link.
 struct UpdateWindowsTests {
   private var windows = UpdateWindows()
-  private let slow = PeerID(rawValue: 1)
-  private let fast = PeerID(rawValue: 2)
+  private let slow = LinkID(rawValue: 1)
+  private let fast = LinkID(rawValue: 2)
 
   /// Takes the next value, and returns the links that it is sent to now.
-  private mutating func append(_ number: UInt64, to peers: [PeerID]) throws(BLEError) -> [PeerID] {
+  private mutating func append(_ number: UInt64, to peers: [LinkID]) throws(BLEError) -> [LinkID] {
     let value = UpdateWindows.Value(attribute: AttributeID(rawValue: 1), octets: [])
     return Self.sent(try windows.append(value, UpdateToken(rawValue: number), to: peers)).flatMap(\.peers)
   }
 
-  private static func sent(_ commands: [HostCommand]) -> [(token: UInt64, peers: [PeerID])] {
+  private static func sent(_ commands: [HostCommand]) -> [(token: UInt64, peers: [LinkID])] {
     commands.compactMap { if case .update(let token, _, _, let peers) = $0 { (token.rawValue, peers) } else { nil } }
   }
 
   /// The values that are sent when one has left on a link.
-  private mutating func finish(on peer: PeerID) -> [UInt64] {
+  private mutating func finish(on peer: LinkID) -> [UInt64] {
     Self.sent(windows.finished(on: peer)).map(\.token)
   }
 
@@ -86,7 +86,7 @@ struct UpdateWindowsTests {
   }
 
   @Test mutating func aLinkWithRoomMissesNothingBecauseOfAnotherOne() throws {
-    let third = PeerID(rawValue: 3)
+    let third = LinkID(rawValue: 3)
     for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow]) == [slow]) }
     #expect(try append(16, to: [third]) == [third])
     #expect(try append(17, to: [slow, third]).isEmpty)
@@ -98,7 +98,7 @@ struct UpdateWindowsTests {
   }
 
   @Test mutating func aLinkThatHasTakenAllWaitsForNoneThatWaitsItself() throws {
-    let third = PeerID(rawValue: 3)
+    let third = LinkID(rawValue: 3)
     for number in 0..<16 as Range<UInt64> { #expect(try append(number, to: [slow]) == [slow]) }
     for number in 16..<20 as Range<UInt64> { #expect(try append(number, to: [fast, third]) == [fast, third]) }
     #expect(try append(20, to: [slow, third]).isEmpty)

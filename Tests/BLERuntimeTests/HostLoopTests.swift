@@ -55,7 +55,7 @@ import Testing
         _ = mailbox.enqueueUpdate(of: attribute, octets: value.span, to: [], from: owner)
       }
       _ = mailbox.enqueue(.mark(1))
-      _ = mailbox.enqueueUpdate(of: second, octets: ([4, 5] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
+      _ = mailbox.enqueueUpdate(of: second, octets: ([4, 5] as [UInt8]).span, to: [LinkID(rawValue: 1)], from: owner)
       mailbox.wake()
       log.wait(for: .updated(second, [4, 5]))
       #expect(
@@ -66,7 +66,7 @@ import Testing
           ])
       mailbox.detach(owner)
       let admission = mailbox.enqueueUpdate(
-        of: second, octets: ([6] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
+        of: second, octets: ([6] as [UInt8]).span, to: [LinkID(rawValue: 1)], from: owner)
       #expect(!admission.wakesHost && !admission.isTaken)
     }
   }
@@ -76,7 +76,7 @@ import Testing
     let owner = mailbox.attach { _ in }
     func enqueue(_ attribute: UInt32) {
       _ = mailbox.enqueueUpdate(
-        of: AttributeID(rawValue: attribute), octets: ([1, 2] as [UInt8]).span, to: [PeerID(rawValue: 1)], from: owner)
+        of: AttributeID(rawValue: attribute), octets: ([1, 2] as [UInt8]).span, to: [LinkID(rawValue: 1)], from: owner)
     }
     for attribute in [1, 1, 2, 2, 3] as [UInt32] { enqueue(attribute) }
     var items = Mailbox.Items()
@@ -84,8 +84,8 @@ import Testing
     let runs = items.items.compactMap { if case .updates(let run) = $0 { run } else { nil } }
     #expect(
       runs == [
-        UpdateRun(of: AttributeID(rawValue: 1), from: owner, to: [PeerID(rawValue: 1)], count: 2, octets: 4),
-        UpdateRun(of: AttributeID(rawValue: 2), from: owner, to: [PeerID(rawValue: 1)], count: 1, octets: 2),
+        UpdateRun(of: AttributeID(rawValue: 1), from: owner, to: [LinkID(rawValue: 1)], count: 2, octets: 4),
+        UpdateRun(of: AttributeID(rawValue: 2), from: owner, to: [LinkID(rawValue: 1)], count: 1, octets: 2),
       ])
     enqueue(1)
     #expect(mailbox.take(into: &items) == [] && items.lengths == [2] && items.items.count == 1)

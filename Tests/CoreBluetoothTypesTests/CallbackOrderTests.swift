@@ -63,7 +63,7 @@ import Testing
       guard line == "rssi -40" else { return }
       for _ in 0..<2 { peripheral?.discoverServices(nil) }
     }
-    let peer = PeerID(rawValue: 1)
+    let peer = LinkID(rawValue: 1)
     fixture.say(.rssi(peer, .success(-40)), .disconnected(peer, .connectionTimeout))
     #expect(
       fixture.takeCalls() == [

@@ -12,7 +12,7 @@ import Testing
 
 /// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that concern several parts of a manager.
 @Suite struct FurtherRuleTests {
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
 
   @Test("1.9 There is no power alert; the option is accepted and logged")
   func thereIsNoPowerAlert() {

@@ -207,7 +207,7 @@ import Testing
     #expect(second.takeCalls() == ["didConnect 1"])
 
     let token = host.token()
-    first.say(.read(PeerID(rawValue: 1), token, second.attribute(theirs), offset: 0))
+    first.say(.read(LinkID(rawValue: 1), token, second.attribute(theirs), offset: 0))
     #expect(first.takeCalls() == [])
     #expect(second.takeCalls() == ["didReceiveRead 2A38 0"])
     #expect(host.takeCommands() == ["respond 1 success "])

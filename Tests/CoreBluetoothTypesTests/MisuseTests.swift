@@ -34,7 +34,7 @@ import Testing
     holder.manager?.add(service)
     work.finish()
     let attribute = holder.manager?.run { state, _ in state.attributeIDs[ObjectIdentifier(characteristic)] }
-    let peer = PeerID(rawValue: 1)
+    let peer = LinkID(rawValue: 1)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     host.say(
       .connected(
@@ -137,7 +137,7 @@ import Testing
   }
 
   @Test func eventsForUnknownLinksAndAttributesAreNobodysBusiness() {
-    let stranger = PeerID(rawValue: 99)
+    let stranger = LinkID(rawValue: 99)
     fixture.host.say(
       .mtu(stranger, 100), .disconnected(stranger, .connectionTimeout), .rssi(stranger, .success(1)),
       .read(stranger, fixture.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),

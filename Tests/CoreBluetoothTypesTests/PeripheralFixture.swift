@@ -67,7 +67,7 @@ final class PeripheralFixture: Sendable {
   /// A central connects; its address ends in its number.
   @discardableResult
   func connect(_ number: UInt32, mtu: Int? = nil) -> Central {
-    let peer = PeerID(rawValue: number)
+    let peer = LinkID(rawValue: number)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
     say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))

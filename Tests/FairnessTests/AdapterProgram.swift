@@ -10,11 +10,11 @@ final class AdapterProgram: Program {
   let link: ScriptedLink
   private let adapter: Adapter
   private let publication = Shared<ServicePublication?>(nil)
-  private let subscribers = Shared<[PeerID: [BluetoothUUID: Subscriber]]>([:])
+  private let subscribers = Shared<[LinkID: [BluetoothUUID: Subscriber]]>([:])
   private let devices = Shared<[DeviceAddress: (device: RemoteDevice, service: RemoteService)]>([:])
   private let tally = Shared(Tally())
   /// The tasks that make one step after the other, each with its link once there is one.
-  private let running = Shared<[Int: PeerID?]>([:])
+  private let running = Shared<[Int: LinkID?]>([:])
   private let number = Shared(0)
   /// The honest device: the first one.
   private let first = Shared<DeviceAddress?>(nil)
@@ -35,7 +35,7 @@ final class AdapterProgram: Program {
   }
 
   /// Begins a task whose next step is to be waited for.
-  private func follow(on peer: PeerID? = nil, _ body: @escaping @Sendable () async throws -> Void) {
+  private func follow(on peer: LinkID? = nil, _ body: @escaping @Sendable () async throws -> Void) {
     number.change { $0 += 1 }
     let number = number.value
     running.change { $0.updateValue(peer, forKey: number) }
@@ -63,9 +63,9 @@ final class AdapterProgram: Program {
     }
   }
 
-  func isSubscribed(_ peer: PeerID) -> Bool { subscribers.value[peer]?.count == ProgramService.values.count }
+  func isSubscribed(_ peer: LinkID) -> Bool { subscribers.value[peer]?.count == ProgramService.values.count }
 
-  func send(_ kind: ValueKind, to peer: PeerID?) {
+  func send(_ kind: ValueKind, to peer: LinkID?) {
     let uuid = ProgramService.values[kind.rawValue]
     Task.immediate { [publication, subscribers] in
       if let peer {

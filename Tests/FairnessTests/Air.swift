@@ -9,7 +9,7 @@ struct Air {
   private(set) var now = Instant.start
   private(set) var hosts: [HostCore] = []
   /// The links of each host that are up, and what each has reported.
-  private(set) var peers: [[PeerID]] = []
+  private(set) var peers: [[LinkID]] = []
   var heard: [[HostEvent]] = []
   /// How long a host keeps a packet for its controller back; nil loses it.
   var delay: (@Sendable (_ host: Int, _ packet: [UInt8]) -> Duration?)?

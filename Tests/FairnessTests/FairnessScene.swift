@@ -22,7 +22,7 @@ struct FairnessScene {
   /// The handles of ``ProgramService``, which all devices have at the same place.
   private var handles: [AttributeHandle] = []
   /// The newest link of each device: the name that the program's host has for it, and the device's own.
-  private var links: [Int: (own: PeerID, theirs: PeerID)] = [:]
+  private var links: [Int: (own: LinkID, theirs: LinkID)] = [:]
   private var number: UInt32 = 0
   private var steps = 0
 

@@ -49,11 +49,11 @@ final class ManagerProgram: NSObject, Program {
     managers.value.peripheral?.add(service)
   }
 
-  func isSubscribed(_ peer: PeerID) -> Bool {
+  func isSubscribed(_ peer: LinkID) -> Bool {
     characteristics.prefix(2).allSatisfy { $0.subscribedCentrals?.contains { $0.peer == peer } == true }
   }
 
-  func send(_ kind: ValueKind, to peer: PeerID?) {
+  func send(_ kind: ValueKind, to peer: LinkID?) {
     guard let manager = managers.value.peripheral else { return }
     let centrals = peer.map { peer in manager.connectedCentrals.filter { $0.peer == peer } }
     let isTaken = manager.updateValue(

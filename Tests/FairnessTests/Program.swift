@@ -11,9 +11,9 @@ protocol Program: Sendable {
   /// Publishes ``ProgramService``.
   func publish()
   /// Whether a client has subscribed to all values.
-  func isSubscribed(_ peer: PeerID) -> Bool
+  func isSubscribed(_ peer: LinkID) -> Bool
   /// Sends a value to a client, or to everyone.
-  func send(_ kind: ValueKind, to peer: PeerID?)
+  func send(_ kind: ValueKind, to peer: LinkID?)
 
   /// Connects to a device, discovers it and subscribes to its values.
   func connect(to address: DeviceAddress)

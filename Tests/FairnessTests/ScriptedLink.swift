@@ -21,7 +21,7 @@ final class ScriptedLink: Sendable {
   }
 
   fileprivate struct Request: Hashable {
-    var peer: PeerID
+    var peer: LinkID
     var token: RequestToken
   }
 
@@ -29,9 +29,9 @@ final class ScriptedLink: Sendable {
     var commands: [HostCommand] = []
     var unanswered: Set<Request> = []
     /// Client procedures on each link, connections, and services to be published, that the host has not ended.
-    var procedures: [PeerID: Int] = [:]
+    var procedures: [LinkID: Int] = [:]
     var others = 0
-    var received: [PeerID: Int] = [:]
+    var received: [LinkID: Int] = [:]
     var held: [HostCommand] = []
     var underWay = 0
   }
@@ -73,13 +73,13 @@ final class ScriptedLink: Sendable {
   /// Whether clients wait for answers of the program.
   var isAsked: Bool { state.value.withLock { !$0.unanswered.isEmpty } }
   /// The procedures on a link that the host has not ended; of all links, connections and services without one.
-  func procedures(on peer: PeerID?) -> Int {
+  func procedures(on peer: LinkID?) -> Int {
     state.value.withLock { state in
       peer.map { state.procedures[$0] ?? 0 } ?? state.procedures.values.reduce(state.others, +)
     }
   }
   /// The values that a link has brought.
-  func received(on peer: PeerID) -> Int { state.value.withLock { $0.received[peer] ?? 0 } }
+  func received(on peer: LinkID) -> Int { state.value.withLock { $0.received[peer] ?? 0 } }
 }
 
 extension ScriptedLink.State {

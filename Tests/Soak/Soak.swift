@@ -22,7 +22,7 @@ struct Soak {
 
   /// The link of a central, as its host reports it.
   struct Central {
-    var peer: PeerID?
+    var peer: LinkID?
     var nextAttempt = Instant.start
     /// The time of the request to connect; nil without one.
     var requestTime: Instant?
@@ -55,7 +55,7 @@ struct Soak {
   private var published: UInt64 = 0
   private var pending = 0
   /// The links of the peripheral that are up.
-  private var peers: [PeerID] = []
+  private var peers: [LinkID] = []
   private var lastOperation: UInt32 = 0
   private var nextIncident = 2_000
 
@@ -182,7 +182,7 @@ struct Soak {
 
   @discardableResult
   private mutating func operate(
-    _ kind: GATTClient.Operation.Kind, on central: Int, _ peer: PeerID
+    _ kind: GATTClient.Operation.Kind, on central: Int, _ peer: LinkID
   ) -> GATTClient.OperationID {
     lastOperation &+= 1
     let id = GATTClient.OperationID(rawValue: lastOperation)

@@ -32,7 +32,7 @@ package final class KnownDevices: Sendable {
     /// The Device Name characteristic (Vol 3, Part C, 12.1).
     case named(DeviceAddress, String)
     /// The services that a client has discovered on a link.
-    case discovered([BluetoothUUID], on: PeerID)
+    case discovered([BluetoothUUID], on: LinkID)
   }
 
   fileprivate struct Entry: Sendable {
@@ -57,7 +57,7 @@ package final class KnownDevices: Sendable {
     /// Has slots of the same numbers as ``entries``.
     var addresses = RecencyTable()
     var identifiers: [PeerIdentifier: Int] = [:]
-    var links: [PeerID: Link] = [:]
+    var links: [LinkID: Link] = [:]
     /// The devices that other programs of this machine are connected to.
     var foreignLinks: Set<DeviceAddress> = []
     var entries: ContiguousArray<Entry> = []
@@ -169,7 +169,7 @@ package final class KnownDevices: Sendable {
   }
 
   /// Whether a link is up.
-  package func isUp(_ peer: PeerID) -> Bool { state.withLock { $0.links[peer] != nil } }
+  package func isUp(_ peer: LinkID) -> Bool { state.withLock { $0.links[peer] != nil } }
 }
 
 extension KnownDevices.State {
@@ -198,7 +198,7 @@ extension KnownDevices.State {
     return slot
   }
 
-  fileprivate mutating func note(_ services: [BluetoothUUID], on peer: PeerID) {
+  fileprivate mutating func note(_ services: [BluetoothUUID], on peer: LinkID) {
     guard let link = links[peer] else { return }
     var known = Set(link.services)
     for service in services where known.count < KnownDevices.linkServiceLimit && known.insert(service).inserted {

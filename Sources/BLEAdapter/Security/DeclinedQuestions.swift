@@ -9,10 +9,10 @@ import Synchronization
 package final class DeclinedQuestions: Sendable {
   package struct Question: Sendable {
     package var id: PairingQuestionID
-    package var peer: PeerID
+    package var peer: LinkID
     package var kind: PairingQuestion
 
-    package init(id: PairingQuestionID, peer: PeerID, kind: PairingQuestion) {
+    package init(id: PairingQuestionID, peer: LinkID, kind: PairingQuestion) {
       (self.id, self.peer, self.kind) = (id, peer, kind)
     }
 
@@ -85,13 +85,13 @@ package final class DeclinedQuestions: Sendable {
   }
 
   /// The question is void.
-  func withdrawn(_ id: PairingQuestionID, of peer: PeerID) {
+  func withdrawn(_ id: PairingQuestionID, of peer: LinkID) {
     state.withLock { $0.declined.removeAll { $0.question.id == id && $0.question.peer == peer } }
   }
 
   /// Whether no question of this kind has been reported. Each kind is reported once, because a peer can cause them.
   func isFirst(_ kind: PairingQuestion) -> Bool {
-    let purpose = Question(id: PairingQuestionID(rawValue: 0), peer: PeerID(rawValue: 0), kind: kind).purpose
+    let purpose = Question(id: PairingQuestionID(rawValue: 0), peer: LinkID(rawValue: 0), kind: kind).purpose
     return state.withLock { $0.reported.insert(purpose).inserted }
   }
 }

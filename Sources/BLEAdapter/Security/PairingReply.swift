@@ -15,10 +15,10 @@ public struct PairingReply: Sendable, Identifiable {
   }
 
   private let commands: CommandPort
-  private let peer: PeerID
+  private let peer: LinkID
   private let question: PairingQuestionID
 
-  package init(commands: CommandPort, peer: PeerID, question: PairingQuestionID) {
+  package init(commands: CommandPort, peer: LinkID, question: PairingQuestionID) {
     (self.commands, self.peer, self.question) = (commands, peer, question)
   }
 

@@ -9,11 +9,11 @@ enum BondEffect: Equatable, Sendable {
   /// The bond of a pairing is not kept: its keys are of no use.
   case notKept(DeviceAddress)
   /// A pairing on this link has made a bond.
-  case made(Bond, PeerID)
+  case made(Bond, LinkID)
   /// The bond of this link's pairing has taken the place of another one of this device.
-  case replaced(DeviceAddress, PeerID)
+  case replaced(DeviceAddress, LinkID)
   /// The security of a link has changed with its bond.
-  case securityChanged(PeerID)
+  case securityChanged(LinkID)
   /// The identity resolving key of a pairing was refused, or taken from another bond: the keys of the system
   /// host differ from those of the bonds.
   case identityKeysChanged
@@ -21,7 +21,7 @@ enum BondEffect: Equatable, Sendable {
 
 /// Facts about the link of a pairing that succeeded.
 struct PairedLink: Sendable {
-  var peer: PeerID
+  var peer: LinkID
   /// The address that the peer uses on the link.
   var address: DeviceAddress
   /// The device that the peer is taken for, and whether the link has proven its bond.
@@ -218,7 +218,7 @@ struct BondTable: Sendable {
   }
 
   /// Says why a pairing made no bond.
-  private func declined(_ limit: UnconfirmedBondLimit, peer: PeerID, into effects: inout [Effect<BondEffect>]) {
+  private func declined(_ limit: UnconfirmedBondLimit, peer: LinkID, into effects: inout [Effect<BondEffect>]) {
     let reason =
       list.hasRoom(limit: maximum)
       ? "\(limit.count) unconfirmed bonds were made within \(limit.period). Enable asksConsent or authenticated pairing, or pair again later"

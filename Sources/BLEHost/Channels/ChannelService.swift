@@ -41,7 +41,7 @@ package struct ChannelRequest: Equatable, Sendable {
 /// A channel that is open.
 package struct OpenedChannel: Hashable, Sendable {
   package var id: L2CAPChannelID
-  package var peer: PeerID
+  package var peer: LinkID
   package var spsm: SPSM
   /// Whether the peer requested it.
   package var isIncoming: Bool
@@ -53,7 +53,7 @@ package struct OpenedChannel: Hashable, Sendable {
   package var remoteMTU: Int
 
   package init(
-    id: L2CAPChannelID, peer: PeerID, spsm: SPSM, isIncoming: Bool, request: OpenChannelID? = nil, localMTU: Int,
+    id: L2CAPChannelID, peer: LinkID, spsm: SPSM, isIncoming: Bool, request: OpenChannelID? = nil, localMTU: Int,
     remoteMTU: Int
   ) {
     self.id = id

@@ -13,7 +13,7 @@ struct ChannelServices: Sendable {
   private(set) var listeners: [SPSM: Listener] = [:]
   private var lastChannel: UInt32 = 0
   /// The link of each channel that is open or requested.
-  private var links: [L2CAPChannelID: PeerID] = [:]
+  private var links: [L2CAPChannelID: LinkID] = [:]
 
   /// The numbers of the services.
   var numbers: Set<SPSM> { Set(listeners.keys) }
@@ -62,14 +62,14 @@ struct ChannelServices: Sendable {
   }
 
   /// Draws a name for a channel on a link.
-  mutating func name(on link: PeerID) -> L2CAPChannelID {
+  mutating func name(on link: LinkID) -> L2CAPChannelID {
     lastChannel &+= 1
     let id = L2CAPChannelID(rawValue: lastChannel)
     links[id] = link
     return id
   }
 
-  func link(of channel: L2CAPChannelID) -> PeerID? { links[channel] }
+  func link(of channel: L2CAPChannelID) -> LinkID? { links[channel] }
   mutating func ended(_ channel: L2CAPChannelID) { links[channel] = nil }
 
   /// The commands to the system host that restore the services.

@@ -32,7 +32,7 @@ struct LinkChannels: Sendable {
     var sent = 0
   }
 
-  private let peer: PeerID
+  private let peer: LinkID
   private var entries: [ChannelID: Entry] = [:]
   private var numbers: [L2CAPChannelID: ChannelID] = [:]
   /// The channels that are enhanced ATT bearers.
@@ -40,7 +40,7 @@ struct LinkChannels: Sendable {
   /// The requests of the owners.
   var openings = ChannelOpenings()
 
-  init(peer: PeerID) { self.peer = peer }
+  init(peer: LinkID) { self.peer = peer }
 
   /// Answers a request of the peer.
   ///

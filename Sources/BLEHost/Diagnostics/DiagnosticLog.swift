@@ -19,11 +19,11 @@ package struct DiagnosticLimits: Hashable, Sendable {
 struct DiagnosticLog: Sendable {
   private let limits: DiagnosticLimits
   /// The links that are up.
-  private var up: Set<PeerID> = []
+  private var up: Set<LinkID> = []
   /// Those of them that there was a line about.
-  private var links: [PeerID: DiagnosticLimiter] = [:]
+  private var links: [LinkID: DiagnosticLimiter] = [:]
   /// Those of them that there was a line about in the period of ``peers``.
-  private var reported: Set<PeerID> = []
+  private var reported: Set<LinkID> = []
   private var peers = DiagnosticLimiter()
   private var controller = DiagnosticLimiter()
   /// When a summary is due.
@@ -31,10 +31,10 @@ struct DiagnosticLog: Sendable {
 
   init(limits: DiagnosticLimits) { self.limits = limits }
 
-  mutating func linkAdded(_ peer: PeerID) { up.insert(peer) }
+  mutating func linkAdded(_ peer: LinkID) { up.insert(peer) }
 
   /// What was left out of a link that has ended is counted with that of all links.
-  mutating func linkEnded(_ peer: PeerID) {
+  mutating func linkEnded(_ peer: LinkID) {
     up.remove(peer)
     reported.remove(peer)
     guard let link = links.removeValue(forKey: peer) else { return }
@@ -43,7 +43,7 @@ struct DiagnosticLog: Sendable {
   }
 
   /// Whether one more line is within the limits. A line that is not counts towards the summary.
-  mutating func admits(_ origin: Diagnostic.Origin, peer: PeerID?, now: Instant) -> Bool {
+  mutating func admits(_ origin: Diagnostic.Origin, peer: LinkID?, now: Instant) -> Bool {
     switch origin {
     case .application, .transport: return true
     case .controller: return passes(controller.admits(limit: limits.ofHost, period: limits.period, now: now))
@@ -80,7 +80,7 @@ struct DiagnosticLog: Sendable {
   }
 
   private static func summarize(
-    _ origin: Diagnostic.Origin, _ count: Int, peer: PeerID? = nil, into effects: inout [Effect<Never>]
+    _ origin: Diagnostic.Origin, _ count: Int, peer: LinkID? = nil, into effects: inout [Effect<Never>]
   ) {
     guard count > 0 else { return }
     effects.append(.event(.diagnostic(Diagnostic(origin, "\(count) more suppressed", peer: peer)), to: .everyone))

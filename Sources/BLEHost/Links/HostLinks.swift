@@ -44,7 +44,7 @@ struct HostLinks: Sendable {
 
   var bonds: BondTable { _read { yield context.bonds } }
   var isEmpty: Bool { table.isEmpty }
-  func contains(_ peer: PeerID) -> Bool { table.index(of: peer) != nil }
+  func contains(_ peer: LinkID) -> Bool { table.index(of: peer) != nil }
 
   /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.
   var deadline: Instant? { .nearer(table.deadline, context.bonds.deadline) }
@@ -344,7 +344,7 @@ extension HostLinks {
 
   /// As ``withLink(_:_:_:)``, by the name of the link, which may have ended.
   private mutating func withLink(
-    of peer: PeerID, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
+    of peer: LinkID, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
   ) {
     if let index = table.index(of: peer) { withLink(index, &host, body) }
   }
@@ -380,7 +380,7 @@ extension HostLinks {
 
   /// Sends one frame on a link.
   private mutating func send(
-    _ payload: Span<UInt8>, on peer: PeerID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
+    _ payload: Span<UInt8>, on peer: LinkID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
   ) {
     guard let index = table.index(of: peer) else { return }
     let refusal = table.send(payload, on: index, channel, tag: tag, into: &host.output.packets)
@@ -402,12 +402,12 @@ extension HostLinks {
     }
   }
 
-  private mutating func apply(_ effects: [Effect<LinkEffect>], of peer: PeerID, _ host: inout HostTurn) {
+  private mutating func apply(_ effects: [Effect<LinkEffect>], of peer: LinkID, _ host: inout HostTurn) {
     apply(effects, &host) { $0.perform($2, of: peer, &$1) }
   }
 
   /// Applies an effect of a link.
-  private mutating func perform(_ effect: LinkEffect, of peer: PeerID, _ host: inout HostTurn) {
+  private mutating func perform(_ effect: LinkEffect, of peer: LinkID, _ host: inout HostTurn) {
     switch effect {
     case .violated(let event, let recipient):
       if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
@@ -445,7 +445,7 @@ extension HostLinks {
   /// Takes the answer of one owner to a request; an answer on a link that has ended has no effect.
   ///
   /// - Parameter octets: the value, where the answer has an empty one.
-  mutating func respond(_ answer: OwnerAnswer, _ octets: Span<UInt8>, of peer: PeerID, _ host: inout HostTurn) {
+  mutating func respond(_ answer: OwnerAnswer, _ octets: Span<UInt8>, of peer: LinkID, _ host: inout HostTurn) {
     guard let index = table.index(of: peer) else { return }
     withLink(index, &host) { link, context in link.respond(answer, octets, &context) }
   }
@@ -536,7 +536,7 @@ extension HostLinks {
     }
   }
 
-  private mutating func open(_ wanted: ChannelOpenings.Opening, on peer: PeerID, _ host: inout HostTurn) {
+  private mutating func open(_ wanted: ChannelOpenings.Opening, on peer: LinkID, _ host: inout HostTurn) {
     var opening = wanted
     let number = opening.request.spsm
     guard let index = table.index(of: peer), !table[index].isClosing else {
@@ -579,7 +579,7 @@ extension HostLinks {
   }
 
   /// Applies an effect of the channels of a link.
-  private mutating func perform(_ effect: ChannelEffect, of peer: PeerID, _ host: inout HostTurn) {
+  private mutating func perform(_ effect: ChannelEffect, of peer: LinkID, _ host: inout HostTurn) {
     switch effect {
     case .requested(let request) where request.spsm == .enhancedATT:
       withLink(of: peer, &host) { link, context in
@@ -607,7 +607,7 @@ extension HostLinks {
   ///
   /// Other frames wait in the queues of their channels, and not in that of the link. So a PDU of ATT or SMP is behind
   /// one such frame, and behind those that the controller has.
-  private mutating func sendChannelFrames(of peer: PeerID, _ host: inout HostTurn) {
+  private mutating func sendChannelFrames(of peer: LinkID, _ host: inout HostTurn) {
     let tag = FrameTag.channel
     while let index = table.index(of: peer), !table[index].isClosing,
       table.hasRoomForStream(index, tag: tag),
@@ -630,7 +630,7 @@ extension HostLinks {
 /// What the security managers, the bonds and the pairings of the system host cause in other parts.
 extension HostLinks {
   /// Lets the security manager of a link do something and applies what it causes.
-  private mutating func withSecurity(of peer: PeerID, _ input: SecurityInput, _ host: inout HostTurn) {
+  private mutating func withSecurity(of peer: LinkID, _ input: SecurityInput, _ host: inout HostTurn) {
     guard let index = table.index(of: peer) else { return }
     var context = securityContext(of: table[index], host)
     var effects: [Effect<SecurityEffect>] = []
@@ -744,7 +744,7 @@ extension HostLinks {
 
   /// Lets the links learn that the link of `peer` has proven an identity.
   private mutating func withIdentities(
-    of peer: PeerID, _ host: inout HostTurn, _ body: (inout LinkTable, inout [Effect<LinkEffect>]) -> Void
+    of peer: LinkID, _ host: inout HostTurn, _ body: (inout LinkTable, inout [Effect<LinkEffect>]) -> Void
   ) {
     var effects: [Effect<LinkEffect>] = []
     body(&table, &effects)

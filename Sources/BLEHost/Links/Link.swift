@@ -17,7 +17,7 @@ import BLEWire
 /// An input writes PDUs and causes effects (``LinkTurn``); ``HostLinks`` sends the PDUs. It lends the link the attribute
 /// database and the bonds (``LinkContext``, Docs/Decisions/0058).
 struct Link: Sendable {
-  let peer: PeerID
+  let peer: LinkID
   let handle: ConnectionHandle
   /// The device that the peer is taken for, and the security of the link.
   var device: PeerIdentity
@@ -39,7 +39,7 @@ struct Link: Sendable {
   private(set) var isClosing = false
 
   init(
-    _ new: NewLink, peer: PeerID, device: PeerIdentity, manager: any LinkSecurityManager, users: [OwnerID] = [],
+    _ new: NewLink, peer: LinkID, device: PeerIdentity, manager: any LinkSecurityManager, users: [OwnerID] = [],
     _ configuration: HostConfiguration
   ) {
     self.peer = peer

@@ -51,7 +51,7 @@ struct LinkClient: Sendable {
     }
   }
 
-  private let peer: PeerID
+  private let peer: LinkID
   private let maximumMTU: UInt16
   private(set) var state = LinkClientState()
   /// The bearers beside that of ``gatt``.
@@ -60,7 +60,7 @@ struct LinkClient: Sendable {
   private(set) var users: [OwnerID]
   private(set) var reconnection = Reconnection.none
 
-  init(peer: PeerID, users: [OwnerID], maximumMTU: Int) {
+  init(peer: LinkID, users: [OwnerID], maximumMTU: Int) {
     (self.peer, self.users, self.maximumMTU) = (peer, users, UInt16(clamping: maximumMTU))
   }
 

@@ -54,7 +54,7 @@ enum LinkEffect: Sendable {
 
 extension Array where Element == Effect<LinkEffect> {
   /// Appends the event for a Write Command.
-  mutating func append(_ command: WritePart, of peer: PeerID, _ services: ServiceRegistry) {
+  mutating func append(_ command: WritePart, of peer: LinkID, _ services: ServiceRegistry) {
     let owner = services.owners.owner(of: command.attribute) ?? .process
     append(.event(.command(peer, command.attribute, command.value), to: owner.recipient))
   }

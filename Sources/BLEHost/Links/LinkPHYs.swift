@@ -5,12 +5,12 @@ import BLEWire
 ///
 /// Either end may ask for others. The controllers choose among the PHYs that both ends allow, and tell both hosts of a change.
 struct LinkPHYs: Sendable {
-  private let peer: PeerID
+  private let peer: LinkID
   private let handle: ConnectionHandle
   /// The owner that asked for other PHYs last.
   private var owner = OwnerID.process
 
-  init(peer: PeerID, handle: ConnectionHandle) { (self.peer, self.handle) = (peer, handle) }
+  init(peer: LinkID, handle: ConnectionHandle) { (self.peer, self.handle) = (peer, handle) }
 
   /// Performs ``HostCommand/setPHY(_:_:)`` or ``HostCommand/readPHY(_:)``.
   mutating func perform(

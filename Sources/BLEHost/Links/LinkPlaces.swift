@@ -8,18 +8,18 @@ struct LinkPlaces: Sendable {
   private var handles: [ConnectionHandle] = []
   /// They ascend from the first one on, as names are given in order. They are compared by their distances from the first one, which
   /// ascend where the number of links since the start passes 32 bits, too.
-  private var peers: [PeerID] = []
+  private var peers: [LinkID] = []
   private var lastPeer: UInt32 = 0
 
   /// The name of the next link.
-  mutating func nextPeer() -> PeerID {
+  mutating func nextPeer() -> LinkID {
     lastPeer &+= 1
-    return PeerID(rawValue: lastPeer)
+    return LinkID(rawValue: lastPeer)
   }
 
   subscript(handle: ConnectionHandle) -> Int? { indices[handle] }
 
-  subscript(peer: PeerID) -> Int? {
+  subscript(peer: LinkID) -> Int? {
     var (low, high) = (0, peers.count)
     guard high > 0 else { return nil }
     let first = peers[0].rawValue
@@ -31,7 +31,7 @@ struct LinkPlaces: Sendable {
   }
 
   /// Adds a link behind the others.
-  mutating func append(_ handle: ConnectionHandle, _ peer: PeerID) {
+  mutating func append(_ handle: ConnectionHandle, _ peer: LinkID) {
     indices[handle] = handles.count
     handles.append(handle)
     peers.append(peer)

@@ -18,7 +18,7 @@ struct LinkServer: Sendable {
     }
   }
 
-  private let peer: PeerID
+  private let peer: LinkID
   private let storageTimeout: Duration
   private var gatt: GATTServer
   /// Whether ``gatt`` has the state of an enhanced bearer.
@@ -33,7 +33,7 @@ struct LinkServer: Sendable {
   /// The enhanced bearers.
   var bearers = ServerBearers()
 
-  init(peer: PeerID, _ configuration: HostConfiguration) {
+  init(peer: LinkID, _ configuration: HostConfiguration) {
     self.peer = peer
     storageTimeout = configuration.bondStorageTimeout
     updates = LinkUpdates(limit: configuration.maximumPendingUpdates)

@@ -15,7 +15,7 @@ import BLEWire
 ///                                                                                  └ rejected, no answer ──► refused
 /// ```
 struct LinkSignalling: Sendable {
-  let peer: PeerID
+  let peer: LinkID
   let handle: ConnectionHandle
   /// Whether the central decides. Where the system host has the controller its commands are the only way.
   private let asksCentral: Bool
@@ -43,7 +43,7 @@ struct LinkSignalling: Sendable {
   private var tunings: [LinkTuning] = []
 
   init(
-    peer: PeerID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership
+    peer: LinkID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership
   ) {
     (self.peer, self.handle, self.timing) = (peer, handle, timing)
     channels = LinkChannels(peer: peer)

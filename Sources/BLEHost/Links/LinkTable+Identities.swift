@@ -24,7 +24,7 @@ extension LinkTable {
   }
 
   /// The devices that have proven their bonds, on other links than this one.
-  func provenIdentities(except peer: PeerID? = nil) -> Set<DeviceAddress> {
+  func provenIdentities(except peer: LinkID? = nil) -> Set<DeviceAddress> {
     Set(lazy.filter { $0.peer != peer && $0.security.isBondProven }.map(\.identity))
   }
 
@@ -32,7 +32,7 @@ extension LinkTable {
   ///
   /// Another link in the same role that is reported by the identity, or has proven it, is ended. A device has one link with us
   /// in a role: the other link is left from before, or of another device. A link that is reported by a drawn address stays.
-  mutating func confirmIdentity(of peer: PeerID, into effects: inout [Effect<LinkEffect>]) {
+  mutating func confirmIdentity(of peer: LinkID, into effects: inout [Effect<LinkEffect>]) {
     guard let index = index(of: peer) else { return }
     let (identity, role) = (self[index].identity, self[index].role)
     for other in self where other.peer != peer && other.identity == identity && other.role == role {
@@ -64,7 +64,7 @@ extension LinkTable {
 
   /// A pairing on the link `peer` has made another bond of this device. The one that other links have proven is not the
   /// device's bond any more.
-  mutating func bondReplaced(_ identity: DeviceAddress, on peer: PeerID, into effects: inout [Effect<LinkEffect>]) {
+  mutating func bondReplaced(_ identity: DeviceAddress, on peer: LinkID, into effects: inout [Effect<LinkEffect>]) {
     for index in indices where self[index].identity == identity && self[index].peer != peer {
       self[index].client.forgetBond()
       guard self[index].device.loseProof() else { continue }
@@ -86,7 +86,7 @@ extension LinkTable {
   }
 
   /// A pairing on the link `peer` has made a bond.
-  mutating func bonded(_ peer: PeerID, _ bond: Bond, _ toolbox: SecurityToolbox) {
+  mutating func bonded(_ peer: LinkID, _ bond: Bond, _ toolbox: SecurityToolbox) {
     guard let index = index(of: peer) else { return }
     self[index].device.bonded(as: bond.identity)
     if let key = bond.ownCSRK { self[index].client.setSigningKey(key, toolbox) }

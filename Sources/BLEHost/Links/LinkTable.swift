@@ -20,11 +20,11 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
   private let congestion: (from: Int, below: Int)
   /// The links whose clients send no commands, because their frames wait.
-  private var congested: Set<PeerID> = []
+  private var congested: Set<LinkID> = []
   /// Reused by each event.
   private var transmitted: [TransmittedFrames] = []
   /// The links whose channels have frames that wait for a buffer of the controller.
-  private(set) var withChannelFrames: Set<PeerID> = []
+  private(set) var withChannelFrames: Set<LinkID> = []
   /// Handles of links that have ended for the application and not yet at the controller.
   private var supersededHandles: Set<ConnectionHandle> = []
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
@@ -53,10 +53,10 @@ struct LinkTable: Sendable, RandomAccessCollection {
   }
 
   func index(of handle: ConnectionHandle) -> Int? { places[handle] }
-  func index(of peer: PeerID) -> Int? { places[peer] }
+  func index(of peer: LinkID) -> Int? { places[peer] }
 
   /// The name of the next link.
-  mutating func nextPeer() -> PeerID { places.nextPeer() }
+  mutating func nextPeer() -> LinkID { places.nextPeer() }
 
   /// Adds a link.
   ///
@@ -146,7 +146,7 @@ extension LinkTable {
   /// How the client of a link gets the values of an attribute; nil where it does not get them. Mutating, because the call of
   /// another function would copy the server of the link.
   mutating func recipient(
-    _ peer: PeerID, of attribute: AttributeHandle, _ services: ServiceRegistry
+    _ peer: LinkID, of attribute: AttributeHandle, _ services: ServiceRegistry
   ) -> UpdateRecipient? {
     guard let index = places[peer], !links[index].isClosing else { return nil }
     let security = links[index].device.security
@@ -255,7 +255,7 @@ extension LinkTable {
   var isCongested: Bool { !congested.isEmpty }
 
   /// Notes where the client of a link has to send no more commands, because frames of the link wait.
-  mutating func noteCongestion(of peer: PeerID, _ turn: inout LinkTurn) {
+  mutating func noteCongestion(of peer: LinkID, _ turn: inout LinkTurn) {
     guard let index = index(of: peer), !links[index].client.isCongested,
       let backlog = acl.backlog(links[index].handle), backlog.frames >= congestion(of: index).from
     else { return }
@@ -269,12 +269,12 @@ extension LinkTable {
   }
 
   /// Notes whether channels of a link have frames that wait.
-  mutating func setHasChannelFrames(_ hasFrames: Bool, _ peer: PeerID) {
+  mutating func setHasChannelFrames(_ hasFrames: Bool, _ peer: LinkID) {
     if hasFrames { withChannelFrames.insert(peer) } else { withChannelFrames.remove(peer) }
   }
 
   /// The links whose frames have left, so that their clients go on.
-  mutating func takeRelieved() -> [PeerID] {
+  mutating func takeRelieved() -> [LinkID] {
     let relieved = congested.filter { peer in
       guard let index = index(of: peer), let backlog = acl.backlog(links[index].handle) else { return false }
       return backlog.frames < congestion(of: index).below
@@ -290,7 +290,7 @@ extension LinkTable {
   var deadline: Instant? { .nearer(deadlines.earliest, starvationDeadline) }
 
   /// The links that have work, in order.
-  func due(_ now: Instant) -> [PeerID] { deadlines.due(now).map { links[$0].peer } }
+  func due(_ now: Instant) -> [LinkID] { deadlines.due(now).map { links[$0].peer } }
 
   /// Begins to watch the links where one of them may have no buffer of the controller.
   @inline(__always)
@@ -305,7 +305,7 @@ extension LinkTable {
 
   /// The links that have kept the buffers of the controller from others for ``starvationTime`` (Docs/Decisions/0099),
   /// without those that were asked to end.
-  mutating func takeStalled(_ now: Instant) -> [PeerID] {
+  mutating func takeStalled(_ now: Instant) -> [LinkID] {
     guard let due = starvationDeadline, due <= now else { return [] }
     starvationDeadline = nil
     return acl.takeStalled().compactMap { handle in

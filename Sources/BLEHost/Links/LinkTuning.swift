@@ -22,7 +22,7 @@ struct LinkTuning: Sendable {
     var readsFeatures = false
   }
 
-  private let peer: PeerID
+  private let peer: LinkID
   private let handle: ConnectionHandle
   let role: Connection.Role
   private(set) var priority: ConnectionPriority
@@ -37,7 +37,7 @@ struct LinkTuning: Sendable {
   /// Whether the link was moved to LE 2M.
   private var isOn2M = false
 
-  init(_ priority: ConnectionPriority, peer: PeerID, handle: ConnectionHandle, role: Connection.Role) {
+  init(_ priority: ConnectionPriority, peer: LinkID, handle: ConnectionHandle, role: Connection.Role) {
     (self.priority, self.peer, self.handle, self.role) = (priority, peer, handle, role)
   }
 

@@ -18,7 +18,7 @@ struct LinkUpdates: Sendable {
     /// The event when it has left.
     ///
     /// - Parameter count: the number of values of a run that have left with it.
-    func finished(_ count: Int = 1, on peer: PeerID) -> HostEvent {
+    func finished(_ count: Int = 1, on peer: LinkID) -> HostEvent {
       token == .counted ? .updatesFinished(peer, count) : .updateFinished(peer, token)
     }
   }
@@ -55,7 +55,7 @@ struct LinkUpdates: Sendable {
   /// The controller has sent the first notifications. Successive values of one owner that are only counted have one
   /// event.
   @inline(__always)
-  mutating func notificationsSent(_ count: Int, on peer: PeerID, into events: inout [AddressedEvent<HostEvent>]) {
+  mutating func notificationsSent(_ count: Int, on peer: LinkID, into events: inout [AddressedEvent<HostEvent>]) {
     let end = min(start + count, notifications.count)
     while start < end {
       let update = notifications[start]

@@ -142,7 +142,7 @@ struct SecurityContext: Sendable {
   ///
   /// - Parameter claimed: the identity that the peer named, if any.
   func report(
-    _ failure: PairingFailure, claimed: DeviceAddress?, on peer: PeerID, into effects: inout [Effect<SecurityEffect>]
+    _ failure: PairingFailure, claimed: DeviceAddress?, on peer: LinkID, into effects: inout [Effect<SecurityEffect>]
   ) {
     effects.append(.event(.pairingFailed(peer, failure), to: .everyone))
     let device = claimed ?? identity
@@ -162,7 +162,7 @@ struct SecurityContext: Sendable {
   }
 
   /// Whether our central secures the link `peer` although the application has not requested it.
-  func admitsUnrequestedSecurity(of peer: PeerID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
+  func admitsUnrequestedSecurity(of peer: LinkID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
     // A key that was made without authentication, although it was requested, is the best that the devices can make.
     if pairings.lacksAuthentication, level != .none { return false }
     switch reconnection {

@@ -13,7 +13,7 @@ import BLEWire
 ///     └────────────────────────┴───────────────────────────────────────────────────────────────┘ has failed
 /// ```
 struct OwnSecurityManager: LinkSecurityManager {
-  private let peer: PeerID
+  private let peer: LinkID
   private let handle: ConnectionHandle
   private let isCentral: Bool
   private let own: DeviceAddress
@@ -35,7 +35,7 @@ struct OwnSecurityManager: LinkSecurityManager {
   /// - Parameters:
   ///   - own: our address on this link.
   ///   - other: the peer's address on the air.
-  init(peer: PeerID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress) {
+  init(peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress) {
     (self.peer, self.handle, self.isCentral, self.own, self.other) = (peer, handle, isCentral, own, other)
   }
 

@@ -34,7 +34,7 @@ struct SecurityPolicy: Sendable {
   ///   - own: our address on this link.
   ///   - other: the peer's address as it is on the radio.
   func makeManager(
-    peer: PeerID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress
+    peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress
   ) -> any LinkSecurityManager {
     guard systemHost == nil else {
       return SystemHostSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other)

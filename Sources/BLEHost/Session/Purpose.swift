@@ -7,14 +7,14 @@ enum Purpose: Sendable, Equatable {
   case advertising(AdvertisingID, Advertisement.Step)
   case scanning(Scanner.Step)
   case initiating(Initiator.Step)
-  case disconnect(PeerID)
+  case disconnect(LinkID)
   case endingSuperseded(ConnectionHandle)
-  case connectionUpdate(PeerID, OwnerID)
-  case rssi(PeerID, OwnerID)
-  case setPHY(PeerID, OwnerID)
-  case readPHY(PeerID, OwnerID)
-  case tuning(PeerID)
-  case encryption(PeerID)
+  case connectionUpdate(LinkID, OwnerID)
+  case rssi(LinkID, OwnerID)
+  case setPHY(LinkID, OwnerID)
+  case readPHY(LinkID, OwnerID)
+  case tuning(LinkID)
+  case encryption(LinkID)
   case address
   /// Nothing depends on the answer; a refusal is reported.
   case reply

@@ -5,18 +5,18 @@ import BLEWire
 /// What the pairings of the system host alone cause.
 enum SystemHostEffect: Sendable {
   /// A report for the security manager of one link.
-  case report(SystemHostLinkReport, PeerID)
+  case report(SystemHostLinkReport, LinkID)
   /// A pairing has made another key for a bond.
   case bondChanged(Bond)
   /// A pairing has made a bond, and its link has ended since.
   case bondMade(Bond, hasConsent: Bool)
   /// The link is to be ended: Authentication Failure.
-  case close(PeerID)
+  case close(LinkID)
 }
 
 /// Facts about one link that a report of the system host may concern.
 struct SystemHostLink: Sendable {
-  var peer: PeerID
+  var peer: LinkID
   var handle: ConnectionHandle
   var isCentral = false
   /// The peer's address as it is on the radio.
@@ -49,9 +49,9 @@ struct SystemHostContext: Sendable {
   var links: [SystemHostLink] = []
 
   func bond(of device: DeviceAddress) -> Bond? { bonds.first { $0.identity == device.identity } }
-  func link(_ peer: PeerID?) -> SystemHostLink? { links.first { $0.peer == peer } }
+  func link(_ peer: LinkID?) -> SystemHostLink? { links.first { $0.peer == peer } }
   /// Whether the system host calls a link other than `peer` by this identity.
-  func isUsed(_ identity: DeviceAddress, except peer: PeerID?) -> Bool {
+  func isUsed(_ identity: DeviceAddress, except peer: LinkID?) -> Bool {
     links.contains { $0.peer != peer && $0.systemHostAddress == identity.identity }
   }
   /// What may become of the bond of this device when an unauthenticated pairing on `link` names it.
@@ -77,7 +77,7 @@ struct SystemHostPairings: Sendable {
   /// What the system host has reported of one device's keys, until the link ends or another pairing begins.
   private struct Outcome: Sendable {
     /// The link whose pairing made the keys; nil where it has ended.
-    var link: PeerID?
+    var link: LinkID?
     /// The application agreed to the pairing whose link has ended.
     var hasConsent = false
     /// The device whose bond it agreed to have replaced.
@@ -97,7 +97,7 @@ struct SystemHostPairings: Sendable {
 
   /// The link of a pairing.
   private enum Found: Equatable {
-    case link(PeerID)
+    case link(LinkID)
     /// It has ended.
     case gone
     /// More than one link may be meant.

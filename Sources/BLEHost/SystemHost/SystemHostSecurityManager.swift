@@ -14,7 +14,7 @@ import BLEWire
 ///                                                                            └─ rejected ──► keys removed, link ended
 /// ```
 struct SystemHostSecurityManager: LinkSecurityManager {
-  private let peer: PeerID
+  private let peer: LinkID
   private let handle: ConnectionHandle
   private let isCentral: Bool
   /// The peer's address as it is on the radio.
@@ -28,7 +28,7 @@ struct SystemHostSecurityManager: LinkSecurityManager {
   private var pairing = SystemHostPairing()
 
   /// - Parameter address: the peer's address as it is on the radio.
-  init(peer: PeerID, handle: ConnectionHandle, isCentral: Bool, address: DeviceAddress) {
+  init(peer: LinkID, handle: ConnectionHandle, isCentral: Bool, address: DeviceAddress) {
     (self.peer, self.handle, self.isCentral, self.address) = (peer, handle, isCentral, address)
   }
 

@@ -183,12 +183,12 @@ extension RemoteDevice {
 
 /// One procedure of a GATT client whose end a task waits for.
 struct ClientWait: Hashable, Sendable {
-  var peer: PeerID
+  var peer: LinkID
   var id: GATTClient.OperationID
 }
 
 extension AdapterSession.State {
-  mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into actions: inout Actions) {
+  mutating func client(_ peer: LinkID, _ event: GATTClient.Event, into actions: inout Actions) {
     switch event {
     case .finished(let id, let result):
       let (loss, failure) = (links[peer]?.bondLoss, links[peer]?.pairingFailure)

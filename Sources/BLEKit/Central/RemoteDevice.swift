@@ -10,13 +10,13 @@ public import BLEWire
 /// ``BLEError/Kind/disconnected``. Each link has both roles of GATT: a device that reads values here can be asked for its own.
 public struct RemoteDevice: Sendable {
   let session: AdapterSession
-  let peer: PeerID
+  let peer: LinkID
   private let firstAddress: DeviceAddress
 
   /// Whether the device made the link, as the central of it.
   public let isCentral: Bool
 
-  init(session: AdapterSession, peer: PeerID, address: DeviceAddress, isCentral: Bool) {
+  init(session: AdapterSession, peer: LinkID, address: DeviceAddress, isCentral: Bool) {
     (self.session, self.peer) = (session, peer)
     (firstAddress, self.isCentral) = (address, isCentral)
   }
@@ -100,7 +100,7 @@ public struct RemoteDevice: Sendable {
     return try await phy { .setPHY($0, preference) }
   }
 
-  private func phy(_ command: @escaping @Sendable (PeerID) -> HostCommand) async throws(BLEError) -> ConnectionPHY {
+  private func phy(_ command: @escaping @Sendable (LinkID) -> HostCommand) async throws(BLEError) -> ConnectionPHY {
     try await session.wait(in: \.phyWaiters, for: LinkWait(peer: peer)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       actions.commands.append(command(peer))
@@ -169,7 +169,7 @@ extension RemoteDevice: Hashable, CustomStringConvertible {
 
 extension AdapterSession {
   /// Posts a command about a link.
-  func command(_ peer: PeerID, _ command: HostCommand) throws(BLEError) {
+  func command(_ peer: LinkID, _ command: HostCommand) throws(BLEError) {
     let refusal: BLEError? = run { state, actions in
       guard !state.isClosed else { return .closed }
       guard state.links[peer] != nil else { return .notConnected }

@@ -70,7 +70,7 @@ final class IncomingChannels: Sendable {
   let stream: AsyncStream<LEChannel>
   private let continuation: AsyncStream<LEChannel>.Continuation
   /// The channels of each link that wait.
-  private let waiting = Mutex<[PeerID: Int]>([:])
+  private let waiting = Mutex<[LinkID: Int]>([:])
   /// Channels of one link that may wait for a reader; one more is closed.
   static let linkLimit = 32
   /// Channels of all links that may wait, those of links that have ended included; one more is closed.
@@ -92,7 +92,7 @@ final class IncomingChannels: Sendable {
   }
 
   /// A channel of a link does not wait any more.
-  func taken(by peer: PeerID) {
+  func taken(by peer: LinkID) {
     waiting.withLock { waiting in
       let rest = waiting[peer, default: 0] - 1
       waiting[peer] = rest > 0 ? rest : nil
@@ -157,7 +157,7 @@ extension RemoteDevice {
 
 /// One task that waits for a channel on a link.
 struct LinkChannel: Hashable, Sendable {
-  var peer: PeerID
+  var peer: LinkID
   var id: OpenChannelID
 }
 

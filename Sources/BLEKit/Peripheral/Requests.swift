@@ -52,11 +52,11 @@ final class RequestQueue: Sendable {
   }
 
   private let contents = Mutex(Contents())
-  private let peer: PeerID
+  private let peer: LinkID
   /// Write Commands that wait; one more is dropped, as the specification allows (Vol 3, Part F, 3.3.2).
   static let commandLimit = 256
 
-  init(of peer: PeerID) { self.peer = peer }
+  init(of peer: LinkID) { self.peer = peer }
 
   /// - Returns: whether there was room.
   func append(_ request: IncomingRequest, of session: AdapterSession) -> Bool {
@@ -141,13 +141,13 @@ struct ValueSnapshot: Sendable {
 }
 
 extension AdapterSession.State {
-  mutating func keep(_ snapshot: ValueSnapshot, for peer: PeerID) {
+  mutating func keep(_ snapshot: ValueSnapshot, for peer: LinkID) {
     links[peer]?.snapshot = snapshot
     clients[peer]?.snapshot = snapshot.attribute
   }
 
   /// The queue for a request, which the first one of a client makes; nil where no value is concerned that is published.
-  mutating func queue(of peer: PeerID, for attributes: some Sequence<AttributeID>) -> RequestQueue? {
+  mutating func queue(of peer: LinkID, for attributes: some Sequence<AttributeID>) -> RequestQueue? {
     guard !isClosed, clients.contains(peer), attributes.contains(where: { self.attributes.contains($0) }) else {
       return nil
     }
@@ -157,7 +157,7 @@ extension AdapterSession.State {
     return queue
   }
 
-  func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into actions: inout Actions) {
+  func requestTimedOut(_ peer: LinkID, _ token: RequestToken, into actions: inout Actions) {
     guard let queue = requestQueues[peer] else { return }
     actions.later {
       guard queue.cancel(token) else { return }
@@ -170,7 +170,7 @@ extension AdapterSession.State {
 
 extension AdapterSession {
   /// Gives a request to the task of its client, on the thread of the host and without the lock: the task begins at once.
-  func queue(_ request: IncomingRequest, in queue: RequestQueue?, of peer: PeerID) {
+  func queue(_ request: IncomingRequest, in queue: RequestQueue?, of peer: LinkID) {
     guard let queue, !queue.append(request, of: self) else { return }
     if let token = request.token {
       client.commands.post(.respond(peer, token, .failure(.insufficientResources)))
@@ -179,7 +179,7 @@ extension AdapterSession {
     }
   }
 
-  func handle(_ request: IncomingRequest, of peer: PeerID) async {
+  func handle(_ request: IncomingRequest, of peer: LinkID) async {
     guard let device = run({ state, _ in state.device(peer, of: self) }) else { return }
     switch request {
     case .read(let token, let attribute, let offset):
@@ -192,7 +192,7 @@ extension AdapterSession {
   }
 
   private func respond(
-    _ peer: PeerID, _ token: RequestToken, _ answer: RequestAnswer, keeping snapshot: ValueSnapshot? = nil
+    _ peer: LinkID, _ token: RequestToken, _ answer: RequestAnswer, keeping snapshot: ValueSnapshot? = nil
   ) {
     run { state, actions in
       guard state.clients.contains(peer), !state.isClosed else { return }

@@ -50,7 +50,7 @@ struct SubscriptionTask: Sendable {
 
 extension AdapterSession {
   /// Notifies or indicates a value to one subscriber; returns when it has left.
-  func sendUpdate(of attribute: AttributeID, _ value: [UInt8], to peer: PeerID) async throws(BLEError) {
+  func sendUpdate(of attribute: AttributeID, _ value: [UInt8], to peer: LinkID) async throws(BLEError) {
     try await sendUpdate(of: attribute, value) { state throws(BLEError) in
       _ = try state.requireLink(peer)
       return [peer]
@@ -65,7 +65,7 @@ extension AdapterSession {
 
   private func sendUpdate(
     of attribute: AttributeID, _ value: [UInt8],
-    to recipients: @Sendable (borrowing State) throws(BLEError) -> [PeerID]
+    to recipients: @Sendable (borrowing State) throws(BLEError) -> [LinkID]
   ) async throws(BLEError) {
     guard value.count <= ATT.maximumValueLength else {
       throw BLEError(.invalidArgument, "the value has \(value.count) octets; an attribute holds at most 512")
@@ -90,25 +90,25 @@ extension AdapterSession {
 
 extension AdapterSession.State {
   /// The links whose clients are subscribed to a characteristic, in the order in which they came up.
-  func subscribers(of attribute: AttributeID) -> [PeerID] {
+  func subscribers(of attribute: AttributeID) -> [LinkID] {
     links.keys.filter { links[$0]?.subscriptions[attribute] != nil }
   }
 
   /// A value has left on a link. A value for several has then been sent.
-  mutating func updateFinished(_ token: UpdateToken, on peer: PeerID, into actions: inout Actions) {
+  mutating func updateFinished(_ token: UpdateToken, on peer: LinkID, into actions: inout Actions) {
     actions.commands += updateWindows.finished(on: peer)
     updates.answer(token, .success(()), into: &actions)
   }
 
   /// A link has ended: the values that waited for it alone are not sent.
-  mutating func updatesEnded(of peer: PeerID, _ error: BLEError, into actions: inout Actions) {
+  mutating func updatesEnded(of peer: LinkID, _ error: BLEError, into actions: inout Actions) {
     let (lost, commands) = updateWindows.remove(peer)
     actions.commands += commands
     for token in lost { updates.answer(token, .failure(error), into: &actions) }
   }
 
   mutating func subscriptionChanged(
-    _ peer: PeerID, _ attribute: AttributeID, _ subscription: Subscription, of session: AdapterSession,
+    _ peer: LinkID, _ attribute: AttributeID, _ subscription: Subscription, of session: AdapterSession,
     into actions: inout Actions
   ) {
     guard let device = device(peer, of: session), let published = attributes[attribute] else { return }

@@ -106,14 +106,14 @@ struct ServedClient: Sendable {
 
 /// Requests for values with synchronous handlers, on the thread of the host and without the lock.
 extension AdapterSession {
-  private func device(_ peer: PeerID, _ client: ServedClient) -> RemoteDevice {
+  private func device(_ peer: LinkID, _ client: ServedClient) -> RemoteDevice {
     RemoteDevice(session: self, peer: peer, address: client.address, isCentral: client.isCentral)
   }
 
   /// Answers a read.
   ///
   /// - Returns: false where the value has no synchronous handler.
-  func readAtOnce(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: PeerID) -> Bool {
+  func readAtOnce(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: LinkID) -> Bool {
     let handlers = state.withLock { $0.synchronousHandlers[attribute] }
     switch handlers.flatMap({ value(of: attribute, $0, from: offset, by: peer) }) {
     case .success(let octets) where offset <= octets.count:
@@ -130,7 +130,7 @@ extension AdapterSession {
   /// - Parameter mtu: that of the bearer, where it is known.
   /// - Returns: nil where no synchronous handler makes it.
   private func value(
-    of attribute: AttributeID, _ handlers: SynchronousHandlers, from offset: Int, by peer: PeerID, mtu: Int? = nil
+    of attribute: AttributeID, _ handlers: SynchronousHandlers, from offset: Int, by peer: LinkID, mtu: Int? = nil
   ) -> Result<[UInt8], ATTErrorCode>? {
     guard let handler = handlers.read, let client = servedClient(peer, attribute) else { return nil }
     var snapshot: [UInt8]?
@@ -147,7 +147,7 @@ extension AdapterSession {
   }
 
   /// A client, while a value with synchronous handlers is published.
-  private func servedClient(_ peer: PeerID, _ attribute: AttributeID) -> ServedClient? {
+  private func servedClient(_ peer: LinkID, _ attribute: AttributeID) -> ServedClient? {
     state.withLock { state in
       guard !state.isClosed, state.synchronousHandlers.contains(attribute) else { return nil }
       return state.clients[peer]
@@ -162,18 +162,18 @@ extension AdapterSession {
     var provider = ValueProvider()
     if handlers.read != nil {
       provider.read = { [weak self] offset, client in
-        self?.value(of: attribute, handlers, from: offset, by: PeerID(rawValue: client.number), mtu: client.mtu)
+        self?.value(of: attribute, handlers, from: offset, by: LinkID(rawValue: client.number), mtu: client.mtu)
       }
     }
     if let write = handlers.write {
       provider.write = { [weak self] value, client in
-        self?.write([UInt8](copying: value), to: attribute, write, by: PeerID(rawValue: client.number))
+        self?.write([UInt8](copying: value), to: attribute, write, by: LinkID(rawValue: client.number))
       }
     }
     return provider
   }
 
-  private func keep(_ octets: [UInt8], of attribute: AttributeID, for peer: PeerID) {
+  private func keep(_ octets: [UInt8], of attribute: AttributeID, for peer: LinkID) {
     run { state, _ in state.keep(ValueSnapshot(attribute: attribute, octets: octets), for: peer) }
   }
 
@@ -195,7 +195,7 @@ extension AdapterSession {
   /// Takes a write, and answers a request.
   ///
   /// - Returns: false where a task has to do it.
-  func writeAtOnce(_ parts: [WritePart], as token: RequestToken?, by peer: PeerID) -> Bool {
+  func writeAtOnce(_ parts: [WritePart], as token: RequestToken?, by peer: LinkID) -> Bool {
     if parts.count == 1, let part = parts.first, part.offset == 0 { return writeAtOnce(part, as: token, by: peer) }
     let joined = joined(parts)
     let found = run { state, _ -> ([SynchronousWrite], ServedClient)? in
@@ -225,7 +225,7 @@ extension AdapterSession {
   }
 
   /// A whole value in one part, the usual case.
-  private func writeAtOnce(_ part: WritePart, as token: RequestToken?, by peer: PeerID) -> Bool {
+  private func writeAtOnce(_ part: WritePart, as token: RequestToken?, by peer: LinkID) -> Bool {
     guard let handler = state.withLock({ $0.synchronousHandlers[part.attribute]?.write }),
       let result = write(part.value, to: part.attribute, handler, by: peer)
     else { return false }
@@ -242,7 +242,7 @@ extension AdapterSession {
   /// - Returns: nil where the value is not published any more, or there is no such link.
   private func write(
     _ octets: [UInt8], to attribute: AttributeID, _ handler: @Sendable ([UInt8], RemoteDevice) throws -> Void,
-    by peer: PeerID
+    by peer: LinkID
   ) -> Result<Void, ATTErrorCode>? {
     guard let client = servedClient(peer, attribute) else { return nil }
     do {

@@ -31,15 +31,15 @@ struct UpdateWindows: Sendable {
   /// Values that may wait for one link; one more is refused.
   static let limit = 256
 
-  private var windows = IdentifierTable<PeerID, Window>()
+  private var windows = IdentifierTable<LinkID, Window>()
   /// The values that wait, and the links that each waits for.
-  private var values: [UpdateToken: (value: Value, peers: [PeerID])] = [:]
+  private var values: [UpdateToken: (value: Value, peers: [LinkID])] = [:]
 
   /// Takes a value for links.
   ///
   /// - Returns: the commands that send it, where it need not wait, and those that send what has waited before it.
   /// - Throws: ``BLEError/Kind/limitExceeded`` where ``limit`` values wait for each of them.
-  mutating func append(_ value: Value, _ token: UpdateToken, to peers: [PeerID]) throws(BLEError) -> [HostCommand] {
+  mutating func append(_ value: Value, _ token: UpdateToken, to peers: [LinkID]) throws(BLEError) -> [HostCommand] {
     let open = peers.filter { windows[$0]?.hasRoom ?? true }
     let isAwaited = peers.contains { windows[$0].map { !$0.hasRoom && !$0.isLate } ?? false }
     if !open.isEmpty, !isAwaited { return [send(value, token, to: open)] }
@@ -61,7 +61,7 @@ struct UpdateWindows: Sendable {
     return advance(waitedFor)
   }
 
-  private mutating func send(_ value: Value, _ token: UpdateToken, to peers: [PeerID]) -> HostCommand {
+  private mutating func send(_ value: Value, _ token: UpdateToken, to peers: [LinkID]) -> HostCommand {
     for peer in peers {
       var window = windows[peer] ?? Window()
       window.sentCount += 1
@@ -73,7 +73,7 @@ struct UpdateWindows: Sendable {
   /// A value has left on a link.
   ///
   /// - Returns: the commands that send what has waited for it.
-  mutating func finished(on peer: PeerID) -> [HostCommand] {
+  mutating func finished(on peer: LinkID) -> [HostCommand] {
     guard var window = windows[peer] else { return [] }
     window.sentCount = max(0, window.sentCount - 1)
     window.isLate = false
@@ -82,7 +82,7 @@ struct UpdateWindows: Sendable {
   }
 
   /// Sends what waits for links and can be sent, and what can be sent after that.
-  private mutating func advance(_ peers: [PeerID]) -> [HostCommand] {
+  private mutating func advance(_ peers: [LinkID]) -> [HostCommand] {
     var commands: [HostCommand] = []
     var links = peers
     while let peer = links.popLast() {
@@ -106,13 +106,13 @@ struct UpdateWindows: Sendable {
   }
 
   /// Whether a value can be sent on a link now: it is the first that waits, and there is room.
-  private func isNext(_ token: UpdateToken, on peer: PeerID) -> Bool {
+  private func isNext(_ token: UpdateToken, on peer: LinkID) -> Bool {
     windows[peer].map { !$0.isFull && $0.waiting.first == token } ?? false
   }
 
   /// What is to be sent next so that a link gets its first value, which no link with room is to miss: where such a link
   /// has another value before it, that one is first. Each is older than the one before, so the way has an end.
-  private func firstInLine(before peer: PeerID) -> UpdateToken? {
+  private func firstInLine(before peer: LinkID) -> UpdateToken? {
     guard var token = windows[peer]?.waiting.first else { return nil }
     while let other = values[token]?.peers.lazy.compactMap({ windows[$0] }).first(where: {
       !$0.isFull && $0.waiting.first != token
@@ -123,7 +123,7 @@ struct UpdateWindows: Sendable {
   }
 
   /// Sends a value that waits to the links that have room for it. The others are late.
-  private mutating func sendWaiting(_ token: UpdateToken) -> (command: HostCommand, peers: [PeerID])? {
+  private mutating func sendWaiting(_ token: UpdateToken) -> (command: HostCommand, peers: [LinkID])? {
     guard let (value, peers) = values[token] else { return nil }
     let open = peers.filter { isNext(token, on: $0) }
     for late in peers where windows[late]?.isFull == true { windows[late]?.isLate = true }
@@ -143,9 +143,9 @@ struct UpdateWindows: Sendable {
   /// A link has ended.
   ///
   /// - Returns: the values that waited for it alone, and the commands that send what others waited for.
-  mutating func remove(_ peer: PeerID) -> (lost: [UpdateToken], commands: [HostCommand]) {
+  mutating func remove(_ peer: LinkID) -> (lost: [UpdateToken], commands: [HostCommand]) {
     guard let window = windows.removeValue(forKey: peer) else { return ([], []) }
-    var others: [PeerID] = []
+    var others: [LinkID] = []
     var lost: [UpdateToken] = []
     for token in window.waiting {
       values[token]?.peers.removeAll { $0 == peer }

@@ -307,7 +307,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     return (result, !effects.calls.isEmpty)
   }
 
-  override func peer(named name: PeerID) -> CBPeer? {
+  override func peer(named name: LinkID) -> CBPeer? {
     machine.withLock { state in
       guard let connection = state.connections[name] else { return nil }
       return state.devices[connection.address]?.object.object
@@ -332,7 +332,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     pair(with: peripheral) { .secure($0, demand) }
   }
 
-  private func pair(with peripheral: CBPeripheral, _ command: (PeerID) -> HostCommand) {
+  private func pair(with peripheral: CBPeripheral, _ command: (LinkID) -> HostCommand) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in
       state.connections.first { state.devices[$0.value.address]?.object.object === peripheral }?.key

@@ -134,7 +134,7 @@ extension CentralState {
   }
 
   /// A device whose advertisements have no name is asked for it, each time it connects.
-  private mutating func readName(of object: CBPeripheral, _ peer: PeerID, into effects: inout CentralEffects) {
+  private mutating func readName(of object: CBPeripheral, _ peer: LinkID, into effects: inout CentralEffects) {
     guard object.name == nil else { return }
     let id = HostNames.operation()
     connections[peer]?.nameRead = id
@@ -143,7 +143,7 @@ extension CentralState {
 
   /// - Parameter isUp: whether the link stays, because other managers use it or the device made it.
   mutating func disconnected(
-    _ peer: PeerID, _ reason: HCIErrorCode, isUp: Bool, into effects: inout CentralEffects
+    _ peer: LinkID, _ reason: HCIErrorCode, isUp: Bool, into effects: inout CentralEffects
   ) {
     if isUp, let connection = connections[peer] {
       // Only this manager's use has ended.
@@ -161,7 +161,7 @@ extension CentralState {
   /// A link is gone. Operations that wait fail before ``CBCentralManagerDelegate`` is called, and nothing of this
   /// peripheral comes after it.
   mutating func linkEnded(
-    _ peer: PeerID, _ error: CBError, reconnects: Bool, isUp: Bool = false, into effects: inout CentralEffects
+    _ peer: LinkID, _ error: CBError, reconnects: Bool, isUp: Bool = false, into effects: inout CentralEffects
   ) {
     guard let connection = connections.removeValue(forKey: peer), let device = devices[connection.address] else {
       return

@@ -47,7 +47,7 @@ extension CentralState {
   /// Subscribes to Service Changed with the first discovery; a server without it
   /// rejects it.
   private mutating func watchServices(
-    _ peer: PeerID, after subject: PeripheralConnection.Subject, into effects: inout CentralEffects
+    _ peer: LinkID, after subject: PeripheralConnection.Subject, into effects: inout CentralEffects
   ) {
     guard case .services = subject, connections[peer]?.watchesServices == false else { return }
     connections[peer]?.watchesServices = true
@@ -102,7 +102,7 @@ extension CentralState {
 
   /// A command about the PHYs of a link.
   func phy(
-    _ peripheral: CBPeripheral, _ name: StaticString, _ command: (PeerID) -> HostCommand,
+    _ peripheral: CBPeripheral, _ name: StaticString, _ command: (LinkID) -> HostCommand,
     into effects: inout CentralEffects
   ) {
     guard let connection = connection(of: peripheral, for: name, into: &effects) else { return }

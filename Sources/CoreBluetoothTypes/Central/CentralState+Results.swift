@@ -8,7 +8,7 @@ import Foundation
 
 /// The results of operations, and the values and changes that a peripheral sends.
 extension CentralState {
-  mutating func client(_ peer: PeerID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
+  mutating func client(_ peer: LinkID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
     guard let connection = connections[peer] else { return }
     switch event {
     case .finished(let id, let result): finished(peer, id, result, into: &effects)
@@ -24,12 +24,12 @@ extension CentralState {
     }
   }
 
-  mutating func mtuChanged(_ peer: PeerID, _ mtu: Int) {
+  mutating func mtuChanged(_ peer: LinkID, _ mtu: Int) {
     connections[peer]?.mtu = max(ATT.defaultMTU, mtu)
     otherLinks[peer]?.mtu = mtu
   }
 
-  mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout CentralEffects) {
+  mutating func rssi(_ peer: LinkID, _ result: Result<Int8, HostError>, into effects: inout CentralEffects) {
     guard let connection = connections[peer], connection.rssiReads > 0 else { return }
     connections[peer]?.rssiReads -= 1
     guard let object = devices[connection.address]?.object.object else { return }
@@ -41,7 +41,7 @@ extension CentralState {
     }
   }
 
-  func phyUpdated(_ peer: PeerID, _ result: Result<ConnectionPHY, HostError>, into effects: inout CentralEffects) {
+  func phyUpdated(_ peer: LinkID, _ result: Result<ConnectionPHY, HostError>, into effects: inout CentralEffects) {
     guard let connection = connections[peer], let object = devices[connection.address]?.object.object else { return }
     switch result {
     case .success(let phy): effects.calls.append(.peripheral(object, .phy(phy, nil)))
@@ -50,7 +50,7 @@ extension CentralState {
   }
 
   private mutating func finished(
-    _ peer: PeerID, _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>,
+    _ peer: LinkID, _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>,
     into effects: inout CentralEffects
   ) {
     // The end of the link follows, with its reason, which is the error of the operations.
@@ -64,7 +64,7 @@ extension CentralState {
 
   /// A device without the characteristic, or with one that it protects, has no name.
   private mutating func nameRead(
-    _ peer: PeerID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
+    _ peer: LinkID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
   ) {
     connections[peer]?.nameRead = nil
     guard case .success(.values(let values)) = result, let octets = values.first?.value, !octets.isEmpty,
@@ -80,7 +80,7 @@ extension CentralState {
   }
 
   private mutating func wroteWithoutResponse(
-    _ peer: PeerID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
+    _ peer: LinkID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
   ) {
     guard let connection = connections[peer] else { return }
     if case .failure(let error) = result {
@@ -93,7 +93,7 @@ extension CentralState {
   }
 
   /// Tells the results that are next in line.
-  mutating func flush(_ peer: PeerID, into effects: inout CentralEffects) {
+  mutating func flush(_ peer: LinkID, into effects: inout CentralEffects) {
     while let operation = connections[peer]?.pending.first, let result = operation.result,
       let connection = connections[peer]
     {
@@ -111,7 +111,7 @@ extension CentralState {
   }
 
   private mutating func servicesChanged(
-    _ peer: PeerID, _ range: ClosedRange<AttributeHandle>, into effects: inout CentralEffects
+    _ peer: LinkID, _ range: ClosedRange<AttributeHandle>, into effects: inout CentralEffects
   ) {
     guard let void = connections[peer]?.invalidate(range), let connection = connections[peer],
       let object = devices[connection.address]?.object.object

@@ -28,9 +28,9 @@ struct CentralState: Sendable {
 
   // Connections (CentralState+Connections).
   var pendingConnections: [ConnectID: DeviceAddress] = [:]
-  var connections: [PeerID: PeripheralConnection] = [:]
+  var connections: [LinkID: PeripheralConnection] = [:]
   /// Links that this manager does not use: of other managers of this process, and of devices that connected to us.
-  var otherLinks: [PeerID: OtherLink] = [:]
+  var otherLinks: [LinkID: OtherLink] = [:]
   var watchedEvents: WatchedEvents?
 
   /// What an earlier run declared (CentralState+Restoration).
@@ -67,8 +67,8 @@ struct CentralState: Sendable {
     case connecting(ConnectID, ConnectOptions, isPosted: Bool)
     /// `next`: connect again when it is over.
     case cancelling(ConnectID, next: ConnectOptions?)
-    case connected(PeerID, ConnectOptions)
-    case disconnecting(PeerID, next: ConnectOptions?)
+    case connected(LinkID, ConnectOptions)
+    case disconnecting(LinkID, next: ConnectOptions?)
   }
 
   /// A link of another manager, or one that a device made to us. A manager that connects to the device shares it.

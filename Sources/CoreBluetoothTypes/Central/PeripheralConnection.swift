@@ -7,7 +7,7 @@ import Foundation
 /// One link to a peripheral: what was found there, and what was asked and is not answered yet.
 struct PeripheralConnection: Sendable {
   let address: DeviceAddress
-  let peer: PeerID
+  let peer: LinkID
   /// Whether our central made it; else the device did.
   let isOurs: Bool
   /// The services that the managers of the adapter knew the device by when it connected.
@@ -37,7 +37,7 @@ struct PeripheralConnection: Sendable {
   /// Reads of the signal strength that are not answered yet.
   var rssiReads = 0
 
-  init(address: DeviceAddress, peer: PeerID, isOurs: Bool, knownServices: [BluetoothUUID] = []) {
+  init(address: DeviceAddress, peer: LinkID, isOurs: Bool, knownServices: [BluetoothUUID] = []) {
     (self.address, self.peer, self.isOurs, self.knownServices) = (address, peer, isOurs, knownServices)
   }
 

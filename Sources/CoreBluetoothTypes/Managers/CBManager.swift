@@ -248,7 +248,7 @@ open class CBManager: NSObject, @unchecked Sendable {
   }
 
   /// The device at the other end of a link of this manager's role; the roles override it.
-  func peer(named name: PeerID) -> CBPeer? { nil }
+  func peer(named name: LinkID) -> CBPeer? { nil }
 
   /// Makes the call for a request of a client at once, on the queue. A role with such requests overrides it.
   ///

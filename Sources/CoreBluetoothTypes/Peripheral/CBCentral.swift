@@ -13,7 +13,7 @@ import Synchronization
 /// The lock is `link`.
 open class CBCentral: CBPeer, @unchecked Sendable {
   /// The link it stands for.
-  let peer: PeerID
+  let peer: LinkID
   private let link: Mutex<Link>
 
   private struct Link {
@@ -23,7 +23,7 @@ open class CBCentral: CBPeer, @unchecked Sendable {
     var security = SecurityState.none
   }
 
-  init(identifier: UUID, peer: PeerID) {
+  init(identifier: UUID, peer: LinkID) {
     self.peer = peer
     link = Mutex(Link(mtu: Self.defaultMTU, isConnected: true))
     super.init(identifier: identifier)

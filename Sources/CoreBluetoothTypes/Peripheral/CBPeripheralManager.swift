@@ -293,7 +293,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     var lines: PeripheralEffects?
   }
 
-  override func peer(named name: PeerID) -> CBPeer? {
+  override func peer(named name: LinkID) -> CBPeer? {
     machine.withLock { role in
       guard let link = role.links[name], link.isCentral else { return nil }
       return link.central

@@ -25,7 +25,7 @@ extension PeripheralRole {
   }
 
   /// A link has proven to be of a bonded device: its central is the device's from now on, with its subscriptions.
-  mutating func identified(_ peer: PeerID, _ identity: DeviceAddress, into effects: inout PeripheralEffects) {
+  mutating func identified(_ peer: LinkID, _ identity: DeviceAddress, into effects: inout PeripheralEffects) {
     guard let link = links[peer] else { return }
     updateTarget = nil
     let identifier = UUID(identity)
@@ -44,7 +44,7 @@ extension PeripheralRole {
   }
 
   /// Each subscription ends with its own call, then the link.
-  mutating func disconnected(_ peer: PeerID, _ reason: DisconnectReason, into effects: inout PeripheralEffects) {
+  mutating func disconnected(_ peer: LinkID, _ reason: DisconnectReason, into effects: inout PeripheralEffects) {
     guard let link = links.removeValue(forKey: peer) else { return }
     link.central.linkEnded()
     pending.removeAll { $0.key.peer == peer }
@@ -63,7 +63,7 @@ extension PeripheralRole {
   }
 
   mutating func subscriptionChanged(
-    _ peer: PeerID, _ attribute: AttributeID, _ subscription: Subscription, into effects: inout PeripheralEffects
+    _ peer: LinkID, _ attribute: AttributeID, _ subscription: Subscription, into effects: inout PeripheralEffects
   ) {
     guard let central = links[peer]?.central,
       let characteristic = attributes[attribute] as? CBMutableCharacteristic
@@ -83,7 +83,7 @@ extension PeripheralRole {
   }
 
   mutating func connectionUpdated(
-    _ peer: PeerID, _ result: Result<LinkTiming, HostError>, into effects: inout PeripheralEffects
+    _ peer: LinkID, _ result: Result<LinkTiming, HostError>, into effects: inout PeripheralEffects
   ) {
     guard let link = links[peer], link.isCentral else { return }
     switch result {
@@ -101,7 +101,7 @@ extension PeripheralRole {
     effects.calls.append(.connectionUpdated(central, nil, error))
   }
 
-  mutating func rssi(_ peer: PeerID, _ result: Result<Int8, HostError>, into effects: inout PeripheralEffects) {
+  mutating func rssi(_ peer: LinkID, _ result: Result<Int8, HostError>, into effects: inout PeripheralEffects) {
     guard let link = links[peer] else { return }
     switch result {
     case .success(let rssi): effects.calls.append(.rssi(link.central, Int(rssi), nil))
@@ -109,7 +109,7 @@ extension PeripheralRole {
     }
   }
 
-  func phyUpdated(_ peer: PeerID, _ result: Result<ConnectionPHY, HostError>, into effects: inout PeripheralEffects) {
+  func phyUpdated(_ peer: LinkID, _ result: Result<ConnectionPHY, HostError>, into effects: inout PeripheralEffects) {
     guard let link = links[peer], link.isCentral else { return }
     switch result {
     case .success(let phy): effects.calls.append(.phy(link.central, phy, nil))
@@ -119,7 +119,7 @@ extension PeripheralRole {
 
   /// A command about one link; a link that has ended is logged.
   mutating func command(
-    _ name: StaticString, _ central: CBCentral, _ command: (PeerID) -> HostCommand,
+    _ name: StaticString, _ central: CBCentral, _ command: (LinkID) -> HostCommand,
     into effects: inout PeripheralEffects
   ) {
     guard links[central.peer]?.central === central else {

@@ -36,7 +36,7 @@ extension CBPeripheralManager {
   /// Calls the delegate for a read at once, unless a call is in line before it.
   ///
   /// - Returns: whether it was called.
-  private func serveRead(_ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int) -> Bool {
+  private func serveRead(_ peer: LinkID, _ token: RequestToken, _ attribute: AttributeID, offset: Int) -> Bool {
     let request = machine.withLock { hasCalls ? nil : $0.readRequest(peer, token, attribute, offset: offset) }
     guard let request else { return false }
     make(.didReceiveRead(request))
@@ -73,7 +73,7 @@ extension CBPeripheralManager {
 /// Requests of centrals.
 extension PeripheralRole {
   mutating func read(
-    _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int, into effects: inout PeripheralEffects
+    _ peer: LinkID, _ token: RequestToken, _ attribute: AttributeID, offset: Int, into effects: inout PeripheralEffects
   ) {
     guard let request = readRequest(peer, token, attribute, offset: offset) else {
       return refuseRetired([attribute], peer, token, into: &effects)
@@ -85,7 +85,7 @@ extension PeripheralRole {
   ///
   /// - Returns: nil where there is no such link or characteristic.
   mutating func readRequest(
-    _ peer: PeerID, _ token: RequestToken, _ attribute: AttributeID, offset: Int
+    _ peer: LinkID, _ token: RequestToken, _ attribute: AttributeID, offset: Int
   ) -> CBATTRequest? {
     guard let central = links.lend(peer, { $0.central }), let characteristic = characteristic(attribute) else {
       return nil
@@ -96,7 +96,7 @@ extension PeripheralRole {
   }
 
   mutating func write(
-    _ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart], into effects: inout PeripheralEffects
+    _ peer: LinkID, _ token: RequestToken?, _ parts: [WritePart], into effects: inout PeripheralEffects
   ) {
     guard links.contains(peer) else { return }
     let requests = writeRequests(peer, token, parts)
@@ -110,7 +110,7 @@ extension PeripheralRole {
   /// Begins a write: it waits for the answer of the application, unless it is a Write Command.
   ///
   /// - Returns: the parts whose characteristics there are; empty where there is none, or no such link.
-  mutating func writeRequests(_ peer: PeerID, _ token: RequestToken?, _ parts: [WritePart]) -> [CBATTRequest] {
+  mutating func writeRequests(_ peer: LinkID, _ token: RequestToken?, _ parts: [WritePart]) -> [CBATTRequest] {
     guard let central = links.lend(peer, { $0.central }) else { return [] }
     var requests: [CBATTRequest] = []
     for part in parts {
@@ -132,7 +132,7 @@ extension PeripheralRole {
   }
 
   mutating func command(
-    _ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
+    _ peer: LinkID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
   ) {
     let requests = commandRequests(peer, attribute, value)
     if !requests.isEmpty { effects.calls.append(.didReceiveWrite(requests)) }
@@ -141,7 +141,7 @@ extension PeripheralRole {
   /// The request of a Write Command, which waits for no answer; empty where there is no such link or characteristic.
   ///
   /// It is mutating so that it is called in place: a call of another function would copy the role.
-  mutating func commandRequests(_ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8]) -> [CBATTRequest] {
+  mutating func commandRequests(_ peer: LinkID, _ attribute: AttributeID, _ value: [UInt8]) -> [CBATTRequest] {
     guard let central = links.lend(peer, { $0.central }), let characteristic = characteristic(attribute) else {
       return []
     }
@@ -157,7 +157,7 @@ extension PeripheralRole {
 
   /// A request for a service that was just removed here.
   private func refuseRetired(
-    _ attributes: [AttributeID], _ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects
+    _ attributes: [AttributeID], _ peer: LinkID, _ token: RequestToken, into effects: inout PeripheralEffects
   ) {
     guard retiring.values.contains(where: { !$0.isDisjoint(with: attributes) }) else { return }
     effects.commands.append(.respond(peer, token, .failure(.unlikelyError)))
@@ -199,7 +199,7 @@ extension PeripheralRole {
     return .failure(ATTErrorCode(rawValue: code), attribute: part)
   }
 
-  mutating func requestTimedOut(_ peer: PeerID, _ token: RequestToken, into effects: inout PeripheralEffects) {
+  mutating func requestTimedOut(_ peer: LinkID, _ token: RequestToken, into effects: inout PeripheralEffects) {
     guard let request = pending.remove(RequestKey(peer: peer, token: token)) else { return }
     let attribute = request.attribute.flatMap { attributes[$0] }
     effects.misuses.append(
@@ -210,7 +210,7 @@ extension PeripheralRole {
 
 /// One request of the host's: the token is the link's own.
 struct RequestKey: Equatable, Sendable {
-  var peer: PeerID
+  var peer: LinkID
   var token: RequestToken
 }
 

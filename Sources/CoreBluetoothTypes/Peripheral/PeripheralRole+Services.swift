@@ -136,7 +136,7 @@ extension PeripheralRole {
   }
 
   mutating func stored(
-    _ peer: PeerID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
+    _ peer: LinkID, _ attribute: AttributeID, _ value: [UInt8], into effects: inout PeripheralEffects
   ) {
     guard let link = links[peer], let object = attributes[attribute] else { return }
     (object as? CBCharacteristic)?.value = Data(value)

@@ -34,7 +34,7 @@ extension PeripheralRole {
   struct UpdateTarget: Sendable {
     var object: ObjectIdentifier
     var attribute: AttributeID
-    var peers: [PeerID]
+    var peers: [LinkID]
     /// What the link with the longest values carries; each link cuts further to what it holds itself.
     var length: Int
   }
@@ -57,7 +57,7 @@ extension PeripheralRole {
   enum Room { case all, some, none }
 
   /// - Returns: `none` where one that is not late has no room, or all are late and have none.
-  func room(of peers: [PeerID]) -> Room {
+  func room(of peers: [LinkID]) -> Room {
     var (count, isAwaited) = (0, false)
     for peer in peers {
       if hasRoom(peer) { count += 1 } else if !late.contains(peer) { isAwaited = true }
@@ -65,30 +65,30 @@ extension PeripheralRole {
     return count == peers.count ? .all : count > 0 && !isAwaited ? .some : .none
   }
 
-  private func hasRoom(_ peer: PeerID) -> Bool { (updateCounts[peer] ?? 0) < limits.pendingUpdates }
+  private func hasRoom(_ peer: LinkID) -> Bool { (updateCounts[peer] ?? 0) < limits.pendingUpdates }
 
   /// A value is on its way to each of these centrals.
-  mutating func begin(_ peers: [PeerID]) {
+  mutating func begin(_ peers: [LinkID]) {
     for peer in peers { updateCounts[peer] = (updateCounts[peer] ?? 0) + 1 }
   }
 
   /// Waits no longer for centrals without room where another one has taken all of its values.
   ///
   /// - Returns: whether the others go on.
-  mutating func passOver(_ peers: [PeerID]) -> Bool {
+  mutating func passOver(_ peers: [LinkID]) -> Bool {
     guard peers.contains(where: { updateCounts[$0] ?? 0 == 0 }) else { return false }
     for peer in peers where !hasRoom(peer) { late.insert(peer) }
     return true
   }
 
   /// The application was told that none of these centrals has room.
-  mutating func awaitRoom(of peers: [PeerID]) { for peer in peers { awaitedRoom.insert(peer) } }
+  mutating func awaitRoom(of peers: [LinkID]) { for peer in peers { awaitedRoom.insert(peer) } }
 
   /// Values have left for a central. The delegate is called when a quarter of the room is free again: the application
   /// then hands over several values at a time.
   ///
   /// - Returns: whether it is to be called now.
-  mutating func updatesFinished(_ count: Int, for peer: PeerID) -> Bool {
+  mutating func updatesFinished(_ count: Int, for peer: LinkID) -> Bool {
     // A link that has ended since has no count any more.
     guard let before = updateCounts[peer] else { return false }
     let after = max(0, before - count)
@@ -105,12 +105,12 @@ extension PeripheralRole {
   }
 
   /// Whether a quarter of the room of a central is free.
-  private func hasAQuarter(_ peer: PeerID) -> Bool {
+  private func hasAQuarter(_ peer: LinkID) -> Bool {
     limits.pendingUpdates - (updateCounts[peer] ?? 0) >= max(1, limits.pendingUpdates / 4)
   }
 
   /// The link of a central has ended: nobody waits for it.
-  mutating func forgetUpdates(to peer: PeerID, into effects: inout PeripheralEffects) {
+  mutating func forgetUpdates(to peer: LinkID, into effects: inout PeripheralEffects) {
     updateTarget = nil
     updateCounts[peer] = nil
     late.remove(peer)

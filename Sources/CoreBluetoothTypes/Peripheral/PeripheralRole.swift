@@ -25,19 +25,19 @@ struct PeripheralRole: Sendable {
   var adds = OrderedAnswers<ServiceID, CBMutableService>()
 
   // Links (PeripheralRole+Links).
-  var links = IdentifierTable<PeerID, Link>()
+  var links = IdentifierTable<LinkID, Link>()
 
   // Requests.
   var pending = PendingRequests()
 
   // Updates (PeripheralRole+Updates).
   /// The values on their way to each central; ``PeripheralLimits/pendingUpdates`` at most.
-  var updateCounts = IdentifierTable<PeerID, Int>()
+  var updateCounts = IdentifierTable<LinkID, Int>()
   /// The centrals for whose room the application waits.
-  var awaitedRoom: Set<PeerID> = []
+  var awaitedRoom: Set<LinkID> = []
   /// The centrals that hold up no others: one had not taken a quarter of its values when another one had taken all. They
   /// miss values while they have no room, without a line in the log, and are late until a quarter is free again.
-  var late: Set<PeerID> = []
+  var late: Set<LinkID> = []
   /// The characteristic whose value was sent last, and its subscribers; nil after each change of these.
   var updateTarget: UpdateTarget?
 

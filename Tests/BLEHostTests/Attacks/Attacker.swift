@@ -32,7 +32,7 @@ struct Attacker {
   var victim: Int { 1 - host }
 
   /// The link as the attacked host names it.
-  func link() throws -> PeerID {
+  func link() throws -> LinkID {
     let links = try #require(couple.links[1])
     return victim == 0 ? links.peripheral : links.central
   }

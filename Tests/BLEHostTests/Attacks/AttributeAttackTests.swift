@@ -11,7 +11,7 @@ import Testing
   private static let short = AttributeID(rawValue: 2)
   private static let empty = AttributeID(rawValue: 3)
   private static let dynamic = AttributeID(rawValue: 4)
-  private static let peer = PeerID(rawValue: 1)
+  private static let peer = LinkID(rawValue: 1)
 
   /// A peripheral with a value of 512 octets, one of 20, an empty one and a dynamic one.
   ///
@@ -140,7 +140,7 @@ import Testing
     #expect(bench.att(0x40, [0x0A, handle, 0]).isEmpty)
     bench.perform(.respond(Self.peer, token, .success([6, 6, 6])))
     #expect(!bench.attPayloads(from: sent).contains([0x0B, 6, 6, 6]))
-    let second = bench.events.compactMap { event -> (PeerID, RequestToken)? in
+    let second = bench.events.compactMap { event -> (LinkID, RequestToken)? in
       if case .read(let peer, let token, _, _) = event { (peer, token) } else { nil }
     }
     let (next, last) = try #require(second.last)

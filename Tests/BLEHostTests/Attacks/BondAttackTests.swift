@@ -135,7 +135,7 @@ import Testing
     var bench = Bench(configuration: configuration)
     bench.perform(.connect(ConnectID(rawValue: 1), EncryptionTests.bond.identity, ConnectionParameters()))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: EncryptionTests.bond.identity))
-    let peer = PeerID(rawValue: 1)
+    let peer = LinkID(rawValue: 1)
     let read = GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1), .read(AttributeHandle(rawValue: 3)))
     bench.perform(.client(peer, read))
     if let status { bench.receive([0x04, 0x08, 4, status, 0x40, 0, 0]) }

@@ -12,7 +12,7 @@ struct RadioScenario {
   private var choices: Choices
   private var world: World
   /// Both ends of every link that came up, by host.
-  private var links: [[PeerID]]
+  private var links: [[LinkID]]
   private var operations: UInt32 = 0
 
   /// - Returns: everything that happened.
@@ -126,7 +126,7 @@ struct RadioScenario {
     }
   }
 
-  private mutating func link(_ host: Int, _ command: (PeerID) -> HostCommand) {
+  private mutating func link(_ host: Int, _ command: (LinkID) -> HostCommand) {
     guard !links[host].isEmpty else { return }
     ask(host, command(choices.one(of: links[host])), "link")
   }

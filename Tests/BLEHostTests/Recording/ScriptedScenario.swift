@@ -11,8 +11,8 @@ struct ScriptedScenario {
   private var choices: Choices
   private var bench: Bench
   private let isShared: Bool
-  private var peers: [PeerID] = []
-  private var requests: [(PeerID, RequestToken)] = []
+  private var peers: [LinkID] = []
+  private var requests: [(LinkID, RequestToken)] = []
   private var operations: UInt32 = 0
 
   /// - Parameter isShared: whether the kernel has the controller.
@@ -209,7 +209,7 @@ struct ScriptedScenario {
   }
 
   private mutating func applicationActs() {
-    let peer = peers.isEmpty ? PeerID(rawValue: 99) : choices.one(of: peers)
+    let peer = peers.isEmpty ? LinkID(rawValue: 99) : choices.one(of: peers)
     operations += 1
     switch choices.number(below: 18) {
     case 0:

@@ -135,9 +135,9 @@ final class CentralFixture: Sendable {
     say(
       .connected(
         Connection(
-          peer: PeerID(rawValue: peer), address: Self.address(number), role: .central, timing: timing,
+          peer: LinkID(rawValue: peer), address: Self.address(number), role: .central, timing: timing,
           request: lastConnectRequest())))
-    if let mtu { say(.mtu(PeerID(rawValue: peer), mtu)) }
+    if let mtu { say(.mtu(LinkID(rawValue: peer), mtu)) }
   }
 
   /// A connected device; what led there is forgotten.

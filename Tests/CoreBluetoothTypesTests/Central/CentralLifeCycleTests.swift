@@ -45,7 +45,7 @@ import Testing
     fixture.answer(.success(.value([1])))
     fixture.manager.connect(peripheral)
     fixture.manager.cancelPeripheralConnection(peripheral)
-    fixture.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
+    fixture.say(.disconnected(LinkID(rawValue: 1), .terminatedByLocalHost))
     #expect(elsewhere.take() == [])
   }
 
@@ -108,7 +108,7 @@ import Testing
     peripheral.discoverServices(nil)
     fixture.recorder.writeTexts()
     fixture.say(
-      .state(.resetting, .transport("tcp-client:x:1: closed")), .disconnected(PeerID(rawValue: 1), .hardwareFailure))
+      .state(.resetting, .transport("tcp-client:x:1: closed")), .disconnected(LinkID(rawValue: 1), .hardwareFailure))
     let cause = "the adapter is resetting (\(fixture.manager.stateReason.map { "\($0)" } ?? "none"))"
     #expect(cause.contains("tcp-client:x:1: closed"))
     #expect(
@@ -126,7 +126,7 @@ import Testing
     let peripheral = try fixture.find(1)
     fixture.manager.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    let peer = PeerID(rawValue: 1)
+    let peer = LinkID(rawValue: 1)
     fixture.say(.connected(Connection(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
     fixture.say(.state(.resetting, nil), .disconnected(peer, .hardwareFailure))
     #expect(fixture.takeCalls() == ["event peerConnected", "state resetting", "event peerDisconnected"])
@@ -183,7 +183,7 @@ import Testing
     #expect(peripheral?.state == .connected)
     peripheral = nil
     #expect(fixture.posted() == ["release 1"])
-    fixture.say(.disconnected(PeerID(rawValue: 1), .terminatedByLocalHost))
+    fixture.say(.disconnected(LinkID(rawValue: 1), .terminatedByLocalHost))
     #expect(fixture.takeCalls() == [])
   }
 

@@ -10,7 +10,7 @@ import Testing
 
 /// Rules 6.4 to 6.7 and 6.18: links as the central makes them.
 @Suite struct ConnectTests {
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
 
   @Test("6.4 connect has no timeout")
   func connectAnswersWhenTheLinkIsUp() throws {
@@ -179,7 +179,7 @@ import Testing
     fixture.linkUp(1, peer: 2)
     #expect(fixture.takeCalls() == ["connected"])
     fixture.manager.cancelPeripheralConnection(peripheral)
-    fixture.say(.disconnected(PeerID(rawValue: 2), .terminatedByLocalHost))
+    fixture.say(.disconnected(LinkID(rawValue: 2), .terminatedByLocalHost))
     #expect(fixture.takeCalls() == ["disconnected"])
     #expect(peripheral.state == .disconnected, "what the application ended stays ended")
   }
@@ -259,12 +259,12 @@ import Testing
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     fixture.say(
       .connected(
-        Connection(peer: PeerID(rawValue: 9), address: CentralFixture.address(2), role: .central, timing: timing)))
+        Connection(peer: LinkID(rawValue: 9), address: CentralFixture.address(2), role: .central, timing: timing)))
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [mine])
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [other])
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180A"]) == [])
     #expect(other.state == .disconnected, "it needs a connect of its own")
-    fixture.say(.disconnected(PeerID(rawValue: 9), .connectionTimeout))
+    fixture.say(.disconnected(LinkID(rawValue: 9), .connectionTimeout))
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [])
     #expect(fixture.takeCalls() == [])
   }

@@ -92,11 +92,11 @@ import Testing
     fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionPriorityKey: ConnectionPriority.throughput])
     guard case .connect(let id, _, _, _)? = fixture.commands().last else { Issue.record("not posted"); return }
     let connection = Connection(
-      peer: PeerID(rawValue: 7), address: CentralFixture.address(1), role: .central,
+      peer: LinkID(rawValue: 7), address: CentralFixture.address(1), role: .central,
       timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)
     fixture.say(.connected(connection))
     let isAsked = fixture.commands().contains {
-      if case .prioritize(PeerID(rawValue: 7), .throughput) = $0 { true } else { false }
+      if case .prioritize(LinkID(rawValue: 7), .throughput) = $0 { true } else { false }
     }
     #expect(isAsked)
     fixture.manager.connect(try fixture.find(2), options: [ConnectPeripheralOptionPriorityKey: "fast"])
@@ -158,12 +158,12 @@ import Testing
     peripheral.setPreferredPHY(transmit: [.le2M], receive: [], coding: .s8)
     peripheral.readPHY()
     let commands = fixture.commands()
-    guard case .setPHY(PeerID(rawValue: 1), PHYPreference(transmit: .le2M, receive: [], coding: .s8))? = commands.first,
-      case .readPHY(PeerID(rawValue: 1))? = commands.last
+    guard case .setPHY(LinkID(rawValue: 1), PHYPreference(transmit: .le2M, receive: [], coding: .s8))? = commands.first,
+      case .readPHY(LinkID(rawValue: 1))? = commands.last
     else { Issue.record("\(commands)"); return }
     fixture.say(
-      .phy(PeerID(rawValue: 1), .success(ConnectionPHY(transmit: .le2M, receive: .leCoded))),
-      .phy(PeerID(rawValue: 1), .failure(.unsupported("LE 2M PHY"))))
+      .phy(LinkID(rawValue: 1), .success(ConnectionPHY(transmit: .le2M, receive: .leCoded))),
+      .phy(LinkID(rawValue: 1), .failure(.unsupported("LE 2M PHY"))))
     #expect(observer.phys == [ConnectionPHY(transmit: .le2M, receive: .leCoded)] && observer.errors == 1)
   }
 

@@ -195,12 +195,12 @@ import Testing
     fixture.answer(.success(characteristics))
     let characteristic = try #require(battery.characteristics?.first)
     _ = fixture.takeCalls()
-    fixture.say(.client(PeerID(rawValue: 1), .servicesChanged(8...11)))
+    fixture.say(.client(LinkID(rawValue: 1), .servicesChanged(8...11)))
     #expect(fixture.takeCalls() == ["modified 180D 180F"])
     #expect(peripheral.services?.map(\.uuid) == [])
     peripheral.readValue(for: characteristic)
     #expect(fixture.posted() == [])
-    fixture.say(.client(PeerID(rawValue: 1), .notification(12, [1])))
+    fixture.say(.client(LinkID(rawValue: 1), .notification(12, [1])))
     #expect(fixture.takeCalls() == [])
     peripheral.discoverServices(nil)
     fixture.answer(.success(services))
@@ -211,7 +211,7 @@ import Testing
   @Test func aChangeWhereNothingWasFoundIsToldToo() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
-    fixture.say(.client(PeerID(rawValue: 1), .servicesChanged(1...0xFFFF)))
+    fixture.say(.client(LinkID(rawValue: 1), .servicesChanged(1...0xFFFF)))
     #expect(fixture.takeCalls() == ["modified "])
     #expect(peripheral.services == nil)
   }
@@ -236,7 +236,7 @@ import Testing
     fixture.answer(found)
     #expect(fixture.takeCalls() == ["services 1801 180F"], "what was found stays")
     // Of the services that are void the application has two.
-    fixture.say(.client(PeerID(rawValue: 1), .servicesChanged(1...20)))
+    fixture.say(.client(LinkID(rawValue: 1), .servicesChanged(1...20)))
     #expect(fixture.takeCalls() == ["modified 1801 180F"])
   }
 }

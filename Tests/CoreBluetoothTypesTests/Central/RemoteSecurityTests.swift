@@ -10,7 +10,7 @@ import Testing
 /// The host raises the security of a link and asks again (Docs/Decisions/0045); what it reports is the result. The manager
 /// asks for security only by `pair(with:)`, which is the application's consent (Docs/Decisions/0049).
 @Suite struct RemoteSecurityTests {
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
 
   private func refusal(_ code: ATTErrorCode) -> Result<GATTClient.Outcome, GATTClientError> {
     .failure(.errorResponse(code, request: .readRequest, handle: 3))

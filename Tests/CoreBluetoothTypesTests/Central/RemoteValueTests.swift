@@ -8,7 +8,7 @@ import Testing
 
 /// Rules 6.10 to 6.14 and 6.16: values, read, written and told.
 @Suite struct RemoteValueTests {
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
 
   /// A connected peripheral with one characteristic of each kind: 2A37 notify and indicate, 2A38 read, 2A39 write, 2A40
   /// write without response, 2A41 indicate.

@@ -217,7 +217,7 @@ import Testing
     let read = try #require(nameRead(fixture))
     _ = fixture.takeCalls()
     let value = AttributeValue(handle: 3, value: [UInt8]("Lamp".utf8))
-    fixture.say(.client(PeerID(rawValue: 1), .finished(read, .success(.values([value])))))
+    fixture.say(.client(LinkID(rawValue: 1), .finished(read, .success(.values([value])))))
     #expect(fixture.takeCalls() == ["name Lamp"] && peripheral.name == "Lamp")
   }
 
@@ -229,7 +229,7 @@ import Testing
     let read = try #require(nameRead(fixture))
     _ = fixture.takeCalls()
     let error = GATTClientError.errorResponse(.insufficientEncryption, request: .readByTypeRequest, handle: 3)
-    fixture.say(.client(PeerID(rawValue: 1), .finished(read, .failure(error))))
+    fixture.say(.client(LinkID(rawValue: 1), .finished(read, .failure(error))))
     #expect(fixture.takeCalls() == [] && peripheral.name == nil)
   }
 

@@ -150,7 +150,7 @@ import Testing
 
 /// Behaviour rules, section 9: channels to peripherals.
 @Suite struct OpenedChannelTests {
-  private let peer = PeerID(rawValue: 1)
+  private let peer = LinkID(rawValue: 1)
   private let id = L2CAPChannelID(rawValue: 5)
 
   private func openID(_ fixture: CentralFixture) throws -> OpenChannelID {

@@ -208,7 +208,7 @@ import Testing
     let fixture = PeripheralFixture()
     let listener = Listener { $0.accept() }
     fixture.manager.pairingDelegate = listener
-    fixture.say(.pairing(PeerID(rawValue: 99), id(1), .consent))
+    fixture.say(.pairing(LinkID(rawValue: 99), id(1), .consent))
     #expect(listener.lines.take().isEmpty && answers(fixture).isEmpty)
   }
 }
