@@ -12,13 +12,13 @@ extension HostCore {
   mutating func receiveEvent(_ packet: Span<UInt8>) {
     // Number Of Completed Packets comes with every few data packets: read in place.
     if packet.count > 2, packet[0] == Self.numberOfCompletedPackets {
-      return links.packetsCompleted(packet.extracting(2..<packet.count), &turn)
+      return links.packetsCompleted(packet.extracting(2..<packet.count), &context)
     }
     if receiveReports(packet) { return }
     do throws(CodecError) {
       if let event = try HCIEvent(decoding: [UInt8](copying: packet)[...]).parameters { receive(event) }
     } catch {
-      turn.report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)")
+      context.report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)")
     }
     checkShutdown()
   }
@@ -36,55 +36,55 @@ extension HostCore {
       guard view.isComplete(in: event), links.identity(of: address) == address.identity else { return false }
     }
     remaining = reports
-    while let view = remaining.next(in: event) { radio.receive(view, in: event, now: turn.now, into: &turn.output) }
+    while let view = remaining.next(in: event) { radio.receive(view, in: event, now: context.now, into: &context.output) }
     return true
   }
 
   private mutating func receive(_ event: any HCIEventParameters) {
     switch event {
     case let event as any SessionEvent:
-      withSession { [now = turn.now] in $0.receive(event, now: now, packets: &$1, into: &$2) }
+      withSession { [now = context.now] in $0.receive(event, now: now, packets: &$1, into: &$2) }
     case let event as any RadioEvent:
       let identities = event.addresses.map { links.identity(of: $0) }
       withRadio { $0.receive(event, by: identities, &$1) }
-    case let event as any LinkEvent: links.receive(event, &turn)
+    case let event as any LinkEvent: links.receive(event, &context)
     case let event as HCI.DisconnectionComplete where event.status == .success:
-      links.disconnected(event.connectionHandle, event.reason, &turn)
+      links.disconnected(event.connectionHandle, event.reason, &context)
       withRadio { $0.linkEnded(&$1) }
     case let event as HCI.LEConnectionComplete: connectionCompleted(NewLink(event), event.status)
     case let event as HCI.LEEnhancedConnectionComplete: connectionCompleted(NewLink(event), event.status)
-    case let event as HCI.LERemoteConnectionParameterRequest: turn.send(LinkSignalling.answer(to: event), for: .reply)
+    case let event as HCI.LERemoteConnectionParameterRequest: context.send(LinkSignalling.answer(to: event), for: .reply)
     default: break
     }
   }
 
   private mutating func connectionCompleted(_ new: NewLink, _ status: HCIErrorCode) {
     // Another program of this machine may have made the link as a central.
-    let isOurs = new.role == .peripheral || turn.session.isExclusive || radio.isConnecting
-    if status == .success { return isOurs ? linkUp(new) : links.addForeign(new, &turn) }
+    let isOurs = new.role == .peripheral || context.session.isExclusive || radio.isConnecting
+    if status == .success { return isOurs ? linkUp(new) : links.addForeign(new, &context) }
     if radio.isConnecting { withRadio { $0.connectionFailed(status, &$1) } }
   }
 
   private mutating func linkUp(_ new: NewLink) {
-    let device = links.identify(new, &turn)
+    let device = links.identify(new, &context)
     var requests: [PendingConnection] = []
     if new.role == .central { withRadio { requests = $0.connected(to: device.identity, &$1) } }
-    links.add(new, device, for: requests, &turn)
+    links.add(new, device, for: requests, &context)
     withRadio { $0.linkAdded(asCentral: new.role == .central, &$1) }
   }
 }
 
 /// The effects of the session and the radio.
 extension HostCore {
-  mutating func checkShutdown() { turn.session.checkShutdown(now: turn.now, hasLinks: !links.isEmpty) }
+  mutating func checkShutdown() { context.session.checkShutdown(now: context.now, hasLinks: !links.isEmpty) }
 
   mutating func withSession(
     _ body: (inout ControllerSession, inout PacketBuffer, inout [Effect<SessionEffect>]) -> Void
   ) {
     var effects: [Effect<SessionEffect>] = []
-    body(&turn.session, &turn.output.packets, &effects)
+    body(&context.session, &context.output.packets, &effects)
     for effect in effects {
-      if case .own(let own) = effect { perform(own) } else { turn.apply(effect) }
+      if case .own(let own) = effect { perform(own) } else { context.apply(effect) }
     }
   }
 
@@ -96,20 +96,20 @@ extension HostCore {
       let address = addressOnAir
       withSession { $0.addressChosen(address, into: &$2) }
     case .ready:
-      links.controllerReady(&turn)
+      links.controllerReady(&context)
       withRadio { $0.restore(&$1) }
     case .lost:
-      links.controllerLost(&turn)
+      links.controllerLost(&context)
       radio.suspend()
       lendAddresses()
     case .stop:
       withRadio { $0.stop(&$1) }
-      links.closeAll(&turn)
+      links.closeAll(&context)
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
     // The state of the controller says the rest.
     case .abandoned(let purpose):
-      if let answer = purpose.answer([], .notPoweredOn) { turn.output.events.append(answer) }
-    case .keyMissed(let handle): links.keyMissed(handle, &turn)
+      if let answer = purpose.answer([], .notPoweredOn) { context.output.events.append(answer) }
+    case .keyMissed(let handle): links.keyMissed(handle, &context)
     }
   }
 
@@ -121,33 +121,33 @@ extension HostCore {
     case .setup, .reply: break
     case .advertising, .scanning, .initiating, .address: withRadio { $0.answered(purpose, opcode, status, &$1) }
     case .connectionUpdate(let peer, _) where links.contains(peer):
-      _ = links.answered(purpose, opcode, status, &turn)
+      _ = links.answered(purpose, opcode, status, &context)
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
-      if let answer { turn.output.events.append(answer) }
+      if let answer { context.output.events.append(answer) }
     case .disconnect, .endingSuperseded, .tuning, .encryption:
-      if links.answered(purpose, opcode, status, &turn) { withRadio { $0.linkEnded(&$1) } }
+      if links.answered(purpose, opcode, status, &context) { withRadio { $0.linkEnded(&$1) } }
     }
   }
 
   mutating func withRadio(_ body: (inout Radio, inout RadioTurn) -> Void) {
     var own = radioTurn
     body(&radio, &own)
-    turn.random = own.random
+    context.random = own.random
     lendAddresses()
-    turn.apply(own.effects)
+    context.apply(own.effects)
   }
 
   /// The links need our addresses, which only the radio changes.
   mutating func lendAddresses() {
-    (turn.ownIdentity, turn.ownAddress) = (radio.identity, radio.address)
-    turn.withholdsIdentity = radio.privacy.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
+    (context.ownIdentity, context.ownAddress) = (radio.identity, radio.address)
+    context.withholdsIdentity = radio.privacy.map { !$0.distributesIdentityWhenUnauthenticated } ?? false
   }
 
   private var radioTurn: RadioTurn {
     RadioTurn(
-      controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: turn.session.isShuttingDown,
-      hasLinks: !links.isEmpty, devices: links.bonds.devices, now: turn.now, random: turn.random)
+      controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: context.session.isShuttingDown,
+      hasLinks: !links.isEmpty, devices: links.bonds.devices, now: context.now, random: context.random)
   }
 
   /// Lets the radio look at what the input has changed, at its end.
@@ -162,7 +162,7 @@ extension HostCore {
     request.device = links.identity(of: wanted.device)
     let failure = radio.rejection(of: request, radioTurn).map { HostEvent.connectionFailed(request.id, $0) }
     if let answer = failure ?? links.answer(to: request) {
-      return turn.append(answer, to: request.owner.recipient)
+      return context.append(answer, to: request.owner.recipient)
     }
     withRadio { $0.connect(request, &$1) }
   }

@@ -15,19 +15,19 @@ package struct HostCore: Sendable {
   var radio: Radio
   var links: HostLinks
   /// The session, the log and the output, which the parts write to.
-  var turn: HostTurn
+  var context: HostContext
 
   package init(configuration: HostConfiguration, cryptography: any Cryptography, random: RandomSource) {
     radio = Radio(configuration, SecurityToolbox(cryptography))
     links = HostLinks(configuration, cryptography)
-    turn = HostTurn(configuration, random: random)
+    context = HostContext(configuration, random: random)
     lendAddresses()
   }
 
-  package var state: AdapterState { turn.session.state }
-  package var controller: ControllerCapabilities { turn.session.capabilities }
+  package var state: AdapterState { context.session.state }
+  package var controller: ControllerCapabilities { context.session.capabilities }
   /// Whether ``shutdown(now:into:)`` is complete.
-  package var isShutDown: Bool { turn.session.isShutDown }
+  package var isShutDown: Bool { context.session.isShutDown }
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
   package var ownAddress: DeviceAddress { radio.identity }
   /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our
@@ -38,7 +38,7 @@ package struct HostCore: Sendable {
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
-    let own = Instant?.nearer(turn.session.deadline, turn.log.deadline)
+    let own = Instant?.nearer(context.session.deadline, context.log.deadline)
     return .nearer(own, .nearer(radio.deadline, links.deadline))
   }
 
@@ -48,11 +48,11 @@ package struct HostCore: Sendable {
     begin(now, &output)
     let contents = packet.extracting(1..<packet.count)
     switch HCIPacketType(rawValue: packet[0]) {
-    case .aclData: links.receive(contents, &turn)
+    case .aclData: links.receive(contents, &context)
     case .event: receiveEvent(contents)
     // No SCO or ISO link was asked for, and a controller sends no commands.
     case .command, .synchronousData, .isoData, nil:
-      turn.report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for")
+      context.report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for")
     }
     reviewRadio()
     end(&output)
@@ -75,11 +75,11 @@ package struct HostCore: Sendable {
       let octets = value.isEmpty ? octets : value.span
       let run = UpdateRun(of: attribute, from: owner, to: peers, count: 1, octets: octets.count)
       let length: InlineArray<1, Int> = [octets.count]
-      links.update(run, as: token, length.span, octets, &turn)
+      links.update(run, as: token, length.span, octets, &context)
     case .respond(let peer, let token, let answer):
-      links.respond(OwnerAnswer(owner, answer, to: token), octets, of: peer, &turn)
+      links.respond(OwnerAnswer(owner, answer, to: token), octets, of: peer, &context)
     case .reportCapabilities: withSession { $0.reportCapabilities(to: owner, into: &$2) }
-    default: links.perform(command, from: owner, &turn)
+    default: links.perform(command, from: owner, &context)
     }
     reviewRadio()
     end(&output)
@@ -91,7 +91,7 @@ package struct HostCore: Sendable {
     _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
     begin(now, &output)
-    links.update(run, as: .counted, lengths, octets, &turn)
+    links.update(run, as: .counted, lengths, octets, &context)
     reviewRadio()
     end(&output)
   }
@@ -100,11 +100,11 @@ package struct HostCore: Sendable {
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     withSession { $0.tick(now: now, packets: &$1, into: &$2) }
-    links.tick(&turn)
+    links.tick(&context)
     withRadio { $0.tick(&$1) }
     reviewRadio()
-    links.tickBonds(&turn)
-    turn.withLog { $0.tick(now: $1, into: &$2) }
+    links.tickBonds(&context)
+    context.withLog { $0.tick(now: $1, into: &$2) }
     checkShutdown()
     end(&output)
   }
@@ -129,9 +129,9 @@ package struct HostCore: Sendable {
 
   /// Prepares the end: advertising off, links ended. ``isShutDown`` says when there is nothing more to wait for.
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
-    guard !turn.session.isEnding else { return }
+    guard !context.session.isEnding else { return }
     begin(now, &output)
-    links.shutdown(&turn)
+    links.shutdown(&context)
     withSession { $0.shutDown(now: now, into: &$2) }
     checkShutdown()
     end(&output)
@@ -140,7 +140,7 @@ package struct HostCore: Sendable {
   /// Takes a report of the system host.
   package mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout HostOutput) {
     begin(now, &output)
-    links.receive(report, &turn)
+    links.receive(report, &context)
     end(&output)
   }
 
@@ -149,7 +149,7 @@ package struct HostCore: Sendable {
   /// The address is chosen, and reported to the owners that there are, before the controller is ready.
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     if radio.identity.octets != BD_ADDR() { output.append(.address(radio.identity), to: owner.recipient) }
-    if state != .unknown { output.append(.state(state, turn.session.reason), to: owner.recipient) }
+    if state != .unknown { output.append(.state(state, context.session.reason), to: owner.recipient) }
     output.events += links.events(for: owner)
   }
 
@@ -160,22 +160,22 @@ package struct HostCore: Sendable {
   package mutating func detach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     guard owner != .process else { return }
     begin(now, &output)
-    turn.session.detach(owner)
-    links.detach(owner, &turn)
+    context.session.detach(owner)
+    links.detach(owner, &context)
     withRadio { $0.detach(owner, &$1) }
-    links.release(by: owner, &turn)
+    links.release(by: owner, &context)
     reviewRadio()
     end(&output)
   }
 
   /// Events of the call come after those that the output has already.
   private mutating func begin(_ now: Instant, _ output: inout HostOutput) {
-    turn.now = now
-    swap(&output, &turn.output)
+    context.now = now
+    swap(&output, &context.output)
   }
 
   private mutating func end(_ output: inout HostOutput) {
-    links.noteStarvation(turn.now)
-    swap(&output, &turn.output)
+    links.noteStarvation(context.now)
+    swap(&output, &context.output)
   }
 }

@@ -56,7 +56,7 @@ struct HostLinks: Sendable {
 /// Packets of the controller, commands of the owners, and time.
 extension HostLinks {
   /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
-  mutating func receive(_ packet: Span<UInt8>, _ host: inout HostTurn) {
+  mutating func receive(_ packet: Span<UInt8>, _ host: inout HostContext) {
     guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
       return host.report(.controller, "an ACL packet whose length is wrong")
     }
@@ -70,7 +70,7 @@ extension HostLinks {
   /// Takes the parameters of Number Of Completed Packets. Usually nothing waits for the buffers that are free
   /// now.
   @inline(__always)
-  mutating func packetsCompleted(_ parameters: Span<UInt8>, _ host: inout HostTurn) {
+  mutating func packetsCompleted(_ parameters: Span<UInt8>, _ host: inout HostContext) {
     if let fault = table.completed(parameters, into: &host.output.packets) { host.report(.controller, fault) }
     if table.hasTransmitted { table.finishTransmitted(into: &host.output.events) }
     if table.isCongested {
@@ -82,7 +82,7 @@ extension HostLinks {
   }
 
   /// Takes an event of the controller about one link.
-  mutating func receive(_ event: any LinkEvent, _ host: inout HostTurn) {
+  mutating func receive(_ event: any LinkEvent, _ host: inout HostContext) {
     if let index = table.index(of: event.connectionHandle) {
       return withLink(index, &host) { link, context in link.receive(event, &context.turn) }
     }
@@ -93,7 +93,7 @@ extension HostLinks {
   }
 
   /// Performs a command about services, values, bonds, pairing or one link.
-  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
+  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
     switch command {
     case .addService, .removeService, .setValue, .setIdentity, .reportStoredWrites:
       withServices(&host) { $0.perform(command, from: owner, into: &$1) }
@@ -122,13 +122,13 @@ extension HostLinks {
   /// The application has replaced the bonds.
   ///
   /// - Parameter keyless: the devices whose identity resolving keys are not used.
-  private mutating func bondsReplaced(without keyless: [DeviceAddress], _ host: inout HostTurn) {
+  private mutating func bondsReplaced(without keyless: [DeviceAddress], _ host: inout HostContext) {
     for identity in keyless { host.report(.application, BondTable.keyRefusal(of: identity)) }
     table.bondsReplaced(by: &context.bonds, toolbox)
     withSystemHost(&host) { $0?.loadKeys($1, into: &$2) }
   }
 
-  private mutating func performLink(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
+  private mutating func performLink(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
     guard let index = command.link.flatMap({ table.index(of: $0) }) else {
       if let answer = command.rejection(for: owner) { host.output.events.append(answer) }
       return
@@ -146,7 +146,7 @@ extension HostLinks {
   }
 
   /// Withdraws what an owner that detaches has declared. ``release(by:_:)`` follows.
-  mutating func detach(_ owner: OwnerID, _ host: inout HostTurn) {
+  mutating func detach(_ owner: OwnerID, _ host: inout HostContext) {
     for index in table.indices {
       withLink(index, &host) { link, context in link.rejectRequests(of: owner, &context) }
     }
@@ -155,14 +155,14 @@ extension HostLinks {
   }
 
   /// Ends the use of all links by an owner that detaches.
-  mutating func release(by owner: OwnerID, _ host: inout HostTurn) {
+  mutating func release(by owner: OwnerID, _ host: inout HostContext) {
     for index in table.indices {
       withLink(index, &host) { link, context in link.release(by: owner, &context.turn) }
     }
   }
 
   /// Does what is due on links.
-  mutating func tick(_ host: inout HostTurn) {
+  mutating func tick(_ host: inout HostContext) {
     for peer in table.due(host.now) {
       withLink(of: peer, &host) { link, context in link.tick(&context) }
       withLink(of: peer, &host) { link, context in link.tickStorage(&context) }
@@ -175,7 +175,7 @@ extension HostLinks {
   }
 
   /// Does what is due on bonds.
-  mutating func tickBonds(_ host: inout HostTurn) {
+  mutating func tickBonds(_ host: inout HostContext) {
     withBonds(&host) { [now = host.now] in $0.tick(now: now, into: &$1) }
   }
 
@@ -184,13 +184,13 @@ extension HostLinks {
   mutating func noteStarvation(_ now: Instant) { table.noteStarvation(now) }
 
   /// Prepares the end: changes of bonds are reported at once.
-  mutating func shutdown(_ host: inout HostTurn) { withBonds(&host) { $0.shutdown(into: &$1) } }
+  mutating func shutdown(_ host: inout HostContext) { withBonds(&host) { $0.shutdown(into: &$1) } }
 }
 
 /// The controller and its links: what comes up and what ends.
 extension HostLinks {
   /// The controller is up. The system host gets what it has to know, where the controller is shared with it.
-  mutating func controllerReady(_ host: inout HostTurn) {
+  mutating func controllerReady(_ host: inout HostContext) {
     let controller = host.controller
     table.setBuffers(length: controller.aclLength, count: controller.aclCount)
     context.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
@@ -199,7 +199,7 @@ extension HostLinks {
   }
 
   /// The controller is lost, and all links with it.
-  mutating func controllerLost(_ host: inout HostTurn) {
+  mutating func controllerLost(_ host: inout HostContext) {
     for link in table.reversed() { remove(link.handle, reason: .hardwareFailure, &host) }
     table.reset()
     foreign.reset()
@@ -209,7 +209,7 @@ extension HostLinks {
   ///
   /// A link with the same handle is dead, and removed.
   mutating func identify(
-    _ new: NewLink, _ host: inout HostTurn
+    _ new: NewLink, _ host: inout HostContext
   ) -> (address: DeviceAddress, identity: DeviceAddress) {
     let address = new.addressOnRadio(&context.bonds, toolbox)
     if table.index(of: new.handle) != nil {
@@ -227,7 +227,7 @@ extension HostLinks {
   ///   - requests: the pending connections that it fulfils.
   mutating func add(
     _ new: NewLink, _ device: (address: DeviceAddress, identity: DeviceAddress), for requests: [PendingConnection],
-    _ host: inout HostTurn
+    _ host: inout HostContext
   ) {
     let drawn = table.isReported(device.identity) ? DeviceAddress.drawn(&host.random) : nil
     let identity = PeerIdentity(address: device.address, identity: device.identity, reportedAs: drawn)
@@ -249,7 +249,7 @@ extension HostLinks {
   }
 
   /// The controller has ended a link (Vol 4, Part E, 7.7.5).
-  mutating func disconnected(_ handle: ConnectionHandle, _ reason: HCIErrorCode, _ host: inout HostTurn) {
+  mutating func disconnected(_ handle: ConnectionHandle, _ reason: HCIErrorCode, _ host: inout HostContext) {
     table.supersededEnded(handle, into: &host.output.packets)
     remove(handle, reason: reason, &host)
   }
@@ -258,7 +258,7 @@ extension HostLinks {
   ///
   /// - Parameter isSuperseded: the controller has not ended it yet, and still has packets of it.
   private mutating func remove(
-    _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostTurn
+    _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostContext
   ) {
     guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
     var link = table.remove(at: index, isSuperseded: isSuperseded)
@@ -274,20 +274,20 @@ extension HostLinks {
   }
 
   /// Asks the controller to end all links.
-  mutating func closeAll(_ host: inout HostTurn) {
+  mutating func closeAll(_ host: inout HostContext) {
     for index in table.indices {
       withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
     }
   }
 
   /// Another program of this machine made the link as a central.
-  mutating func addForeign(_ new: NewLink, _ host: inout HostTurn) {
+  mutating func addForeign(_ new: NewLink, _ host: inout HostContext) {
     let device = new.resolved ?? identity(of: new.address.identity)
     if let event = foreign.added(new.handle, to: device) { host.append(event) }
   }
 
   /// A link of another program has ended, or is ours from now on.
-  private mutating func removeForeign(_ handle: ConnectionHandle, _ host: inout HostTurn) {
+  private mutating func removeForeign(_ handle: ConnectionHandle, _ host: inout HostContext) {
     if let event = foreign.removed(handle) { host.append(event) }
   }
 
@@ -296,7 +296,7 @@ extension HostLinks {
   /// - Returns: whether the link has ended: the controller did not have it any more when the command arrived. Its
   ///   Disconnection Complete is on its way or was lost.
   mutating func answered(
-    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ host: inout HostTurn
+    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ host: inout HostContext
   ) -> Bool {
     switch purpose {
     case .disconnect(let peer):
@@ -327,7 +327,7 @@ extension HostLinks {
 extension HostLinks {
   /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0111).
   private mutating func withLink(
-    _ index: Int, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
+    _ index: Int, _ host: inout HostContext, _ body: (inout Link, inout LinkContext) -> Void
   ) {
     context.turn.begin(policy, now: host.now)
     // A provider of values finds its owner as all earlier events leave it.
@@ -344,7 +344,7 @@ extension HostLinks {
 
   /// As ``withLink(_:_:_:)``, by the name of the link, which may have ended.
   private mutating func withLink(
-    of peer: LinkID, _ host: inout HostTurn, _ body: (inout Link, inout LinkContext) -> Void
+    of peer: LinkID, _ host: inout HostContext, _ body: (inout Link, inout LinkContext) -> Void
   ) {
     if let index = table.index(of: peer) { withLink(index, &host, body) }
   }
@@ -352,7 +352,7 @@ extension HostLinks {
   /// Sends PDUs, and reports events, of an input that has caused nothing else. They give no link an input: the output
   /// stays where it is.
   @inline(__always)
-  private mutating func deliverServerOutput(of index: Int, _ host: inout HostTurn) {
+  private mutating func deliverServerOutput(of index: Int, _ host: inout HostContext) {
     let refusal = table.send(context.turn.server.gatt.pdus, on: index, into: &host.output.packets)
     context.turn.server.gatt.removeAll()
     guard let refusal else { return context.turn.server.effects.moveEvents(into: &host.output) }
@@ -364,7 +364,7 @@ extension HostLinks {
   }
 
   /// Sends what an input of a link wrote, and applies what it causes, in the order of ``LinkTurn``.
-  private mutating func finishInput(of index: Int, _ turn: inout LinkTurn, _ host: inout HostTurn) {
+  private mutating func finishInput(of index: Int, _ turn: inout LinkTurn, _ host: inout HostContext) {
     if !turn.bearerFrames.isEmpty || !turn.client.frames.isEmpty { table[index].sendBearerFrames(&turn) }
     let peer = table[index].peer
     let refusal = table.send(turn.server.gatt.pdus, on: index, into: &host.output.packets)
@@ -380,7 +380,7 @@ extension HostLinks {
 
   /// Sends one frame on a link.
   private mutating func send(
-    _ payload: Span<UInt8>, on peer: LinkID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostTurn
+    _ payload: Span<UInt8>, on peer: LinkID, _ channel: ChannelID, tag: UInt32 = 0, _ host: inout HostContext
   ) {
     guard let index = table.index(of: peer) else { return }
     let refusal = table.send(payload, on: index, channel, tag: tag, into: &host.output.packets)
@@ -388,26 +388,26 @@ extension HostLinks {
   }
 
   /// A full queue ends the link: a frame lost on a reliable channel would break it silently.
-  private mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostTurn) {
+  private mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostContext) {
     host.report(.peer, "the link is ended, for it takes no data: \(refusal)", peer: table[index].peer)
     withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
   }
 
   /// Applies the effects of a part, in order; `perform` applies one of the part's own.
   private mutating func apply<Own>(
-    _ effects: [Effect<Own>], _ host: inout HostTurn, _ perform: (inout HostLinks, inout HostTurn, Own) -> Void
+    _ effects: [Effect<Own>], _ host: inout HostContext, _ perform: (inout HostLinks, inout HostContext, Own) -> Void
   ) {
     for effect in effects {
       if case .own(let own) = effect { perform(&self, &host, own) } else { host.apply(effect) }
     }
   }
 
-  private mutating func apply(_ effects: [Effect<LinkEffect>], of peer: LinkID, _ host: inout HostTurn) {
+  private mutating func apply(_ effects: [Effect<LinkEffect>], of peer: LinkID, _ host: inout HostContext) {
     apply(effects, &host) { $0.perform($2, of: peer, &$1) }
   }
 
   /// Applies an effect of a link.
-  private mutating func perform(_ effect: LinkEffect, of peer: LinkID, _ host: inout HostTurn) {
+  private mutating func perform(_ effect: LinkEffect, of peer: LinkID, _ host: inout HostContext) {
     switch effect {
     case .violated(let event, let recipient):
       if host.log.admits(.peer, peer: peer, now: host.now) { host.append(.client(peer, event), to: recipient) }
@@ -425,7 +425,7 @@ extension HostLinks {
 
   /// Lets the database do something and applies what it causes.
   private mutating func withServices(
-    _ host: inout HostTurn, _ body: (inout ServiceRegistry, inout [Effect<ServiceEffect>]) -> Void
+    _ host: inout HostContext, _ body: (inout ServiceRegistry, inout [Effect<ServiceEffect>]) -> Void
   ) {
     var effects: [Effect<ServiceEffect>] = []
     body(&context.services, &effects)
@@ -445,7 +445,7 @@ extension HostLinks {
   /// Takes the answer of one owner to a request; an answer on a link that has ended has no effect.
   ///
   /// - Parameter octets: the value, where the answer has an empty one.
-  mutating func respond(_ answer: OwnerAnswer, _ octets: Span<UInt8>, of peer: LinkID, _ host: inout HostTurn) {
+  mutating func respond(_ answer: OwnerAnswer, _ octets: Span<UInt8>, of peer: LinkID, _ host: inout HostContext) {
     guard let index = table.index(of: peer) else { return }
     withLink(index, &host) { link, context in link.respond(answer, octets, &context) }
   }
@@ -458,7 +458,7 @@ extension HostLinks {
   ///   - lengths: the number of octets of each value.
   ///   - octets: the values one after the other.
   mutating func update(
-    _ run: UpdateRun, as token: UpdateToken, _ lengths: Span<Int>, _ octets: Span<UInt8>, _ host: inout HostTurn
+    _ run: UpdateRun, as token: UpdateToken, _ lengths: Span<Int>, _ octets: Span<UInt8>, _ host: inout HostContext
   ) {
     let update = LinkUpdates.Entry(owner: run.owner, token: token)
     var recipients: [UpdateRecipient] = []
@@ -488,7 +488,7 @@ extension HostLinks {
 
   @inline(__always)
   private mutating func send(
-    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostTurn
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostContext
   ) {
     if case .indication(let attribute) = recipient.delivery {
       withLink(recipient.index, &host) { link, context in
@@ -502,7 +502,7 @@ extension HostLinks {
 
   /// Sends a notification. It is no input of the link.
   private mutating func notify(
-    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostTurn
+    _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostContext
   ) {
     guard table.beginNotification(update, on: recipient.index) else {
       let server = table[recipient.index].server
@@ -518,7 +518,7 @@ extension HostLinks {
 /// Credit-based channels: commands of owners, and what the channels of a link cause.
 extension HostLinks {
   /// Performs a command about channels.
-  private mutating func performChannel(_ command: HostCommand, from owner: OwnerID, _ host: inout HostTurn) {
+  private mutating func performChannel(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
     switch command {
     case .listen(let id, let service):
       let result = channels.listen(service, for: owner)
@@ -536,7 +536,7 @@ extension HostLinks {
     }
   }
 
-  private mutating func open(_ wanted: ChannelOpenings.Opening, on peer: LinkID, _ host: inout HostTurn) {
+  private mutating func open(_ wanted: ChannelOpenings.Opening, on peer: LinkID, _ host: inout HostContext) {
     var opening = wanted
     let number = opening.request.spsm
     guard let index = table.index(of: peer), !table[index].isClosing else {
@@ -556,7 +556,7 @@ extension HostLinks {
   /// Removes a service, and closes its channels.
   ///
   /// - Returns: whether the owner had it.
-  private mutating func stopListening(_ number: SPSM, of owner: OwnerID, _ host: inout HostTurn) -> Bool {
+  private mutating func stopListening(_ number: SPSM, of owner: OwnerID, _ host: inout HostContext) -> Bool {
     guard channels.stopListening(number, of: owner) else { return false }
     channelServicesChanged(.stopListening(number), &host)
     for index in table.indices {
@@ -565,13 +565,13 @@ extension HostLinks {
     return true
   }
 
-  private mutating func channelServicesChanged(_ command: SystemHostCommand, _ host: inout HostTurn) {
+  private mutating func channelServicesChanged(_ command: SystemHostCommand, _ host: inout HostContext) {
     for index in table.indices { table[index].signalling.setServices(channels.numbers) }
     if !host.session.isExclusive, host.state == .poweredOn { host.output.systemHostCommands.append(command) }
   }
 
   /// Withdraws the services, the channels and the requests of an owner.
-  private mutating func detachChannels(of owner: OwnerID, _ host: inout HostTurn) {
+  private mutating func detachChannels(of owner: OwnerID, _ host: inout HostContext) {
     for number in channels.numbers(of: owner) { _ = stopListening(number, of: owner, &host) }
     for index in table.indices {
       withLink(index, &host) { link, context in link.signalling.detach(owner, &context.turn) }
@@ -579,7 +579,7 @@ extension HostLinks {
   }
 
   /// Applies an effect of the channels of a link.
-  private mutating func perform(_ effect: ChannelEffect, of peer: LinkID, _ host: inout HostTurn) {
+  private mutating func perform(_ effect: ChannelEffect, of peer: LinkID, _ host: inout HostContext) {
     switch effect {
     case .requested(let request) where request.spsm == .enhancedATT:
       withLink(of: peer, &host) { link, context in
@@ -607,7 +607,7 @@ extension HostLinks {
   ///
   /// Other frames wait in the queues of their channels, and not in that of the link. So a PDU of ATT or SMP is behind
   /// one such frame, and behind those that the controller has.
-  private mutating func sendChannelFrames(of peer: LinkID, _ host: inout HostTurn) {
+  private mutating func sendChannelFrames(of peer: LinkID, _ host: inout HostContext) {
     let tag = FrameTag.channel
     while let index = table.index(of: peer), !table[index].isClosing,
       table.hasRoomForStream(index, tag: tag),
@@ -621,7 +621,7 @@ extension HostLinks {
   }
 
   /// The controller has sent frames: channels that wait go on.
-  private mutating func resumeChannels(_ host: inout HostTurn) {
+  private mutating func resumeChannels(_ host: inout HostContext) {
     let waiting = table.withChannelFrames.sorted { $0.rawValue < $1.rawValue }
     for peer in waiting { sendChannelFrames(of: peer, &host) }
   }
@@ -630,7 +630,7 @@ extension HostLinks {
 /// What the security managers, the bonds and the pairings of the system host cause in other parts.
 extension HostLinks {
   /// Lets the security manager of a link do something and applies what it causes.
-  private mutating func withSecurity(of peer: LinkID, _ input: SecurityInput, _ host: inout HostTurn) {
+  private mutating func withSecurity(of peer: LinkID, _ input: SecurityInput, _ host: inout HostContext) {
     guard let index = table.index(of: peer) else { return }
     var context = securityContext(of: table[index], host)
     var effects: [Effect<SecurityEffect>] = []
@@ -641,11 +641,11 @@ extension HostLinks {
     }
   }
 
-  private func securityContext(of link: Link, _ host: HostTurn) -> SecurityContext {
+  private func securityContext(of link: Link, _ host: HostContext) -> SecurityContext {
     SecurityContext(link, policy, context.bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
   }
 
-  private mutating func perform(_ effect: SecurityEffect, on index: Int, _ host: inout HostTurn) {
+  private mutating func perform(_ effect: SecurityEffect, on index: Int, _ host: inout HostContext) {
     let (peer, identity) = (table[index].peer, table[index].identity)
     switch effect {
     case .send(let pdu): send(pdu.encoded.span, on: peer, .securityManager, &host)
@@ -665,12 +665,12 @@ extension HostLinks {
   }
 
   /// The system host has no key for a link.
-  mutating func keyMissed(_ handle: ConnectionHandle, _ host: inout HostTurn) {
+  mutating func keyMissed(_ handle: ConnectionHandle, _ host: inout HostContext) {
     if let index = table.index(of: handle) { withSecurity(of: table[index].peer, .keyMissed, &host) }
   }
 
   /// The link has ended, and is not in the table any more.
-  private mutating func securityEnded(_ link: Link, _ reason: HCIErrorCode, _ host: inout HostTurn) {
+  private mutating func securityEnded(_ link: Link, _ reason: HCIErrorCode, _ host: inout HostContext) {
     if let ended = link.manager.systemHostLink(of: link.device) {
       withSystemHost(&host) { $0?.linkEnded(ended, $1, into: &$2) }
     }
@@ -680,13 +680,13 @@ extension HostLinks {
   }
 
   /// Takes a report of the system host.
-  mutating func receive(_ report: SystemHostReport, _ host: inout HostTurn) {
+  mutating func receive(_ report: SystemHostReport, _ host: inout HostContext) {
     withSystemHost(&host) { $0?.receive(report, $1, into: &$2) }
   }
 
   /// Lets the pairings of the system host do something, where there are any, and applies what they cause.
   private mutating func withSystemHost(
-    _ host: inout HostTurn,
+    _ host: inout HostContext,
     _ body: (inout SystemHostPairings?, SystemHostContext, inout [Effect<SystemHostEffect>]) -> Void
   ) {
     let context = SystemHostContext(
@@ -699,7 +699,7 @@ extension HostLinks {
 
   /// Not inlined: each use of ``withSystemHost(_:_:)`` would have its own copy of 15 kB.
   @inline(never)
-  private mutating func apply(_ effects: [Effect<SystemHostEffect>], _ host: inout HostTurn) {
+  private mutating func apply(_ effects: [Effect<SystemHostEffect>], _ host: inout HostContext) {
     apply(effects, &host) { links, host, effect in
       switch effect {
       case .report(let report, let peer): links.withSecurity(of: peer, .report(report), &host)
@@ -718,7 +718,7 @@ extension HostLinks {
 
   /// Lets the bond table do something and applies what it causes.
   private mutating func withBonds(
-    _ host: inout HostTurn, _ body: (inout BondTable, inout [Effect<BondEffect>]) -> Void
+    _ host: inout HostContext, _ body: (inout BondTable, inout [Effect<BondEffect>]) -> Void
   ) {
     var effects: [Effect<BondEffect>] = []
     body(&context.bonds, &effects)
@@ -744,7 +744,7 @@ extension HostLinks {
 
   /// Lets the links learn that the link of `peer` has proven an identity.
   private mutating func withIdentities(
-    of peer: LinkID, _ host: inout HostTurn, _ body: (inout LinkTable, inout [Effect<LinkEffect>]) -> Void
+    of peer: LinkID, _ host: inout HostContext, _ body: (inout LinkTable, inout [Effect<LinkEffect>]) -> Void
   ) {
     var effects: [Effect<LinkEffect>] = []
     body(&table, &effects)

@@ -221,7 +221,7 @@ extension SecurityContext {
   /// - Parameter inUse: the devices that have proven their bonds on other links.
   init(
     _ link: Link, _ policy: SecurityPolicy, _ bonds: BondTable, inUse: Set<DeviceAddress>, _ toolbox: SecurityToolbox,
-    _ host: HostTurn
+    _ host: HostContext
   ) {
     self.init(
       settings: policy.settings, isBlocked: policy.isBlocked(link.identity, now: host.now), identity: link.identity,

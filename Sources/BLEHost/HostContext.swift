@@ -5,14 +5,14 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// One input of the host, and what all parts write to: commands through the session, events and packets to the output, lines to
-/// the log. ``HostCore`` lends it to the parts that apply effects themselves.
-struct HostTurn: Sendable {
+/// What all parts of the host share: the session, which takes commands, the log, the random numbers, and the time and the output of the
+/// current input. ``HostCore`` has one, and lends it in place to the parts that apply effects themselves.
+struct HostContext: Sendable {
   var session: ControllerSession
   var log: DiagnosticLog
   /// One source for all parts: the order of their draws decides what each one gets.
   var random: RandomSource
-  /// The time of the input, and what it has caused.
+  /// The time of the current input, and what the input has caused.
   var now = Instant.start
   var output = HostOutput()
   /// Our identity, and the address that peers receive.
