@@ -36,7 +36,7 @@ import Synchronization
 ///
 /// The locks are `machine` and those of ``CBManager``.
 open class CBCentralManager: CBManager, @unchecked Sendable {
-  private let machine: Mutex<CentralState>
+  private let machine: Mutex<CentralRole>
   /// The number of the scan in the machine, 0 for none: reports of another scan that wait for their call are dropped.
   let activeScan = Atomic<UInt64>(0)
   /// The lock is `delegateLock`.
@@ -61,7 +61,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///     neighbours.
   public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
     let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBCentralManager: \($0)") }
-    machine = Mutex(CentralState())
+    machine = Mutex(CentralRole())
     heldDelegate = delegate
     let key = CBCentralManagerOptionRestoreIdentifierKey
     super.init(
@@ -89,7 +89,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     limits: CentralLimits = CentralLimits(), restoration: RestorationStore? = nil,
     log: @escaping Log = BluetoothLog.write
   ) {
-    machine = Mutex(CentralState(limits: limits))
+    machine = Mutex(CentralRole(limits: limits))
     heldDelegate = delegate
     super.init(link: link, queue: queue, log: log, restoration: restoration)
     begin()
@@ -264,8 +264,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///   or it was discovered; devices by their identifiers. A call that cannot be used is logged, and changes nothing.
   open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
-    let watched = options.map { CentralState.WatchedEvents($0) { misuse("registerForConnectionEvents: \($0)") } }
-    if let watched, watched.services.count > CentralState.WatchedEvents.serviceLimit {
+    let watched = options.map { CentralRole.WatchedEvents($0) { misuse("registerForConnectionEvents: \($0)") } }
+    if let watched, watched.services.count > CentralRole.WatchedEvents.serviceLimit {
       return misuse(
         "registerForConnectionEvents: \(watched.services.count) service UUIDs are too many: four at most")
     }
@@ -276,7 +276,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// it changed, delegate calls on the queue.
   @discardableResult
   final func run<Result: Sendable>(
-    _ body: (inout CentralState, inout CentralEffects) -> Result
+    _ body: (inout CentralRole, inout CentralEffects) -> Result
   ) -> Result {
     let (result, hasCalls) = step(body)
     if hasCalls { scheduleCalls() }
@@ -284,7 +284,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   }
 
   private func step<Result: Sendable>(
-    _ body: (inout CentralState, inout CentralEffects) -> Result
+    _ body: (inout CentralRole, inout CentralEffects) -> Result
   ) -> (Result, hasCalls: Bool) {
     let (result, effects) = client.commands.batch { batch in
       machine.withLock { state in

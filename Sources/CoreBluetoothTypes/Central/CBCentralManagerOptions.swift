@@ -199,7 +199,7 @@ extension ScanParameters {
 /// Whether a value of an option dictionary is a true Boolean, however it was written.
 func isTrue(_ value: Any?) -> Bool { value as? Bool ?? (value as? NSNumber)?.boolValue ?? false }
 
-extension CentralState.WatchedEvents {
+extension CentralRole.WatchedEvents {
   /// The dictionary of ``CBCentralManager/registerForConnectionEvents(options:)``, read.
   ///
   /// - Parameter misuse: receives a line for each option that cannot be used.

@@ -103,7 +103,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Finds the services that a service includes.
   open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
-    guard let service: RemoteService = remote(service, "discoverIncludedServices") else { return }
+    guard let service: PeerService = remote(service, "discoverIncludedServices") else { return }
     command("discoverIncludedServices") {
       $0.ask(
         self, "discoverIncludedServices", .includedServices(service, includedServiceUUIDs?.map(\.value)), into: &$1)
@@ -112,7 +112,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Finds the characteristics of a service, or those of certain types.
   open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
-    guard let service: RemoteService = remote(service, "discoverCharacteristics") else { return }
+    guard let service: PeerService = remote(service, "discoverCharacteristics") else { return }
     command("discoverCharacteristics") {
       $0.ask(self, "discoverCharacteristics", .characteristics(service, characteristicUUIDs?.map(\.value)), into: &$1)
     }
@@ -120,26 +120,26 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Finds the descriptors of a characteristic.
   open func discoverDescriptors(for characteristic: CBCharacteristic) {
-    guard let characteristic: RemoteCharacteristic = remote(characteristic, "discoverDescriptors") else { return }
+    guard let characteristic: PeerCharacteristic = remote(characteristic, "discoverDescriptors") else { return }
     command("discoverDescriptors") { $0.ask(self, "discoverDescriptors", .descriptors(characteristic), into: &$1) }
   }
 
   /// Reads a value, all of it.
   open func readValue(for characteristic: CBCharacteristic) {
-    guard let characteristic: RemoteCharacteristic = remote(characteristic, "readValue") else { return }
+    guard let characteristic: PeerCharacteristic = remote(characteristic, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .value(characteristic), into: &$1) }
   }
 
   /// Reads a descriptor, all of it.
   open func readValue(for descriptor: CBDescriptor) {
-    guard let descriptor: RemoteDescriptor = remote(descriptor, "readValue") else { return }
+    guard let descriptor: PeerDescriptor = remote(descriptor, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .descriptorValue(descriptor), into: &$1) }
   }
 
   /// Writes a value. With a response the delegate gets the result; without one there is none, and a value that finds no room
   /// (see ``canSendWriteWithoutResponse``) or does not fit is dropped.
   open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
-    guard let characteristic: RemoteCharacteristic = remote(characteristic, "writeValue") else { return }
+    guard let characteristic: PeerCharacteristic = remote(characteristic, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") {
       switch type {
@@ -151,7 +151,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Writes a descriptor; never the Client Characteristic Configuration (0x2902), which ``setNotifyValue(_:for:)`` sets.
   open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
-    guard let descriptor: RemoteDescriptor = remote(descriptor, "writeValue") else { return }
+    guard let descriptor: PeerDescriptor = remote(descriptor, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") { $0.ask(self, "writeValue", .writeDescriptor(descriptor), value: octets, into: &$1) }
   }
@@ -159,7 +159,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// Subscribes to a value, or unsubscribes: by notifications where the characteristic has them, else by
   /// indications.
   open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
-    guard let characteristic: RemoteCharacteristic = remote(characteristic, "setNotifyValue") else { return }
+    guard let characteristic: PeerCharacteristic = remote(characteristic, "setNotifyValue") else { return }
     command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
   }
 
@@ -217,7 +217,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   }
 
   private func command(
-    _ name: StaticString, _ body: (inout CentralState, inout CentralEffects) -> Void
+    _ name: StaticString, _ body: (inout CentralRole, inout CentralEffects) -> Void
   ) {
     guard let manager = manager.object, manager.accepts(name) else { return }
     manager.run(body)

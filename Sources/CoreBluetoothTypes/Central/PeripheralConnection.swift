@@ -17,10 +17,10 @@ struct PeripheralConnection: Sendable {
   var bondLoss: BondLoss?
 
   /// By the handle of the declaration.
-  var services: [AttributeHandle: RemoteService] = [:]
+  var services: [AttributeHandle: PeerService] = [:]
   /// By the handle of the value.
-  var characteristics: [AttributeHandle: RemoteCharacteristic] = [:]
-  var descriptors: [AttributeHandle: RemoteDescriptor] = [:]
+  var characteristics: [AttributeHandle: PeerCharacteristic] = [:]
+  var descriptors: [AttributeHandle: PeerDescriptor] = [:]
   /// Where the Client Characteristic Configuration of a value lies, once known.
   var configurations: [AttributeHandle: AttributeHandle] = [:]
   /// Whether the subscription to Service Changed was requested.
@@ -56,14 +56,14 @@ struct PeripheralConnection: Sendable {
   /// What is asked, about which object.
   enum Subject: Sendable {
     case services([BluetoothUUID]?)
-    case includedServices(RemoteService, [BluetoothUUID]?)
-    case characteristics(RemoteService, [BluetoothUUID]?)
-    case descriptors(RemoteCharacteristic)
-    case value(RemoteCharacteristic)
-    case descriptorValue(RemoteDescriptor)
-    case write(RemoteCharacteristic)
-    case writeDescriptor(RemoteDescriptor)
-    case notify(RemoteCharacteristic, Bool)
+    case includedServices(PeerService, [BluetoothUUID]?)
+    case characteristics(PeerService, [BluetoothUUID]?)
+    case descriptors(PeerCharacteristic)
+    case value(PeerCharacteristic)
+    case descriptorValue(PeerDescriptor)
+    case write(PeerCharacteristic)
+    case writeDescriptor(PeerDescriptor)
+    case notify(PeerCharacteristic, Bool)
 
     /// The delegate's call for the result.
     func call(_ error: (any Error)?) -> PeripheralCall {
@@ -82,11 +82,11 @@ struct PeripheralConnection: Sendable {
   }
 
   /// Whether an object is one that this link still has.
-  func has(_ service: RemoteService) -> Bool { services[service.handles.lowerBound] === service }
-  func has(_ characteristic: RemoteCharacteristic) -> Bool {
+  func has(_ service: PeerService) -> Bool { services[service.handles.lowerBound] === service }
+  func has(_ characteristic: PeerCharacteristic) -> Bool {
     characteristics[characteristic.found.valueHandle] === characteristic
   }
-  func has(_ descriptor: RemoteDescriptor) -> Bool { descriptors[descriptor.handle] === descriptor }
+  func has(_ descriptor: PeerDescriptor) -> Bool { descriptors[descriptor.handle] === descriptor }
 
   /// The delegate calls of the operations that fail with the link, in order.
   func failures(_ error: CBError) -> [PeripheralCall] {
@@ -101,7 +101,7 @@ struct PeripheralConnection: Sendable {
   /// Takes what lies in a range out of what is known.
   ///
   /// - Returns: the services that are void now, in the order of their handles.
-  mutating func invalidate(_ range: ClosedRange<AttributeHandle>) -> [RemoteService] {
+  mutating func invalidate(_ range: ClosedRange<AttributeHandle>) -> [PeerService] {
     let void = services.values.filter { $0.handles.overlaps(range) }.sorted {
       $0.handles.lowerBound < $1.handles.lowerBound
     }
@@ -109,7 +109,7 @@ struct PeripheralConnection: Sendable {
     return void
   }
 
-  mutating func remove(_ service: RemoteService) {
+  mutating func remove(_ service: PeerService) {
     services[service.handles.lowerBound] = nil
     func isInside(_ handle: AttributeHandle) -> Bool { service.handles.contains(handle) }
     for (handle, characteristic) in characteristics where isInside(handle) {

@@ -75,8 +75,8 @@ public enum CBManagerAuthorization: Int, Sendable {
 /// One thing to do for the application on the queue, as a value.
 enum ManagerCall: Sendable {
   case stateChanged
-  case central(CentralCall)
-  case peripheral(DelegateCall)
+  case central(CentralManagerCall)
+  case peripheral(PeripheralManagerCall)
   indirect case pairing(PairingCall)
 }
 

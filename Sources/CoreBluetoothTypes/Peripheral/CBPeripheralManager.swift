@@ -336,7 +336,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
 extension CBPeripheralManager {
   /// Calls the delegate; on its queue only.
-  func make(_ call: DelegateCall) {
+  func make(_ call: PeripheralManagerCall) {
     let delegate = delegate
     switch call {
     case .willRestore: reportRestoration(to: delegate)

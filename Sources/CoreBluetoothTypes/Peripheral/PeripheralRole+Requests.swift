@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```
 ///   serveRead, serveWrite ─► delegate ─► respond ─► succeed ─► host      nothing is in line, and the answer is success
-///   read, write, command ─► DelegateCall, in line ─► delegate ─► respond ─► PeripheralEffects ─► host
+///   read, write, command ─► PeripheralManagerCall, in line ─► delegate ─► respond ─► PeripheralEffects ─► host
 /// ```
 extension CBPeripheralManager {
   /// Calls the delegate for a request at once, unless a call is in line before it.

@@ -179,13 +179,13 @@ struct PeripheralEffects: Sendable {
   var commands: [HostCommand] = []
   /// The value of the last command, which has an empty one: an answer to a read, or an update.
   var value: Data?
-  var calls: [DelegateCall] = []
+  var calls: [PeripheralManagerCall] = []
   /// Lines for the log about calls without effect.
   var misuses: [String] = []
   /// Lines for the log about calls that took effect, and may have another one than was meant.
   var warnings: [String] = []
 
-  mutating func takeCalls() -> [DelegateCall] {
+  mutating func takeCalls() -> [PeripheralManagerCall] {
     defer { calls = [] }
     return calls
   }
@@ -198,7 +198,7 @@ struct PeripheralEffects: Sendable {
 }
 
 /// One call of the delegate, as a value.
-enum DelegateCall: Sendable {
+enum PeripheralManagerCall: Sendable {
   /// With ``PeripheralRole/report``: a call that has been made may stay in line for a moment, and would hold the
   /// objects.
   case willRestore

@@ -130,10 +130,10 @@ extension PeripheralRole {
   private mutating func put(
     _ service: CBMutableService, _ objects: [CBAttribute], _ record: RestoredServices.Service,
     inPlaceOf id: ServiceID, into effects: inout PeripheralEffects
-  ) -> [DelegateCall] {
+  ) -> [PeripheralManagerCall] {
     guard let old = published[id] else { return [] }
     updateTarget = nil
-    var subscriptions: [DelegateCall] = []
+    var subscriptions: [PeripheralManagerCall] = []
     for (attribute, object) in zip(old.attributes, objects) {
       if let value = object.storedOctets { effects.commands.append(.setValue(attribute, value)) }
       guard let before = attributes[attribute] else { continue }

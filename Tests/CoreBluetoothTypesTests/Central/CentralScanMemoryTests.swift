@@ -15,10 +15,10 @@ import Testing
       isScanResponse: false, data: data, rssi: -40)
   }
 
-  private func scanning(knownOctets: Int? = nil) -> CentralState {
+  private func scanning(knownOctets: Int? = nil) -> CentralRole {
     var limits = CentralLimits()
     if let knownOctets { limits.knownOctets = knownOctets }
-    var state = CentralState(limits: limits)
+    var state = CentralRole(limits: limits)
     var effects = CentralEffects()
     state.startScan([], solicited: [], allowsDuplicates: true, into: &effects)
     return state

@@ -72,7 +72,7 @@ extension AdvertisedContent {
   }
 }
 
-extension CentralState {
+extension CentralRole {
   /// Scans; a scan that runs is replaced.
   mutating func startScan(
     _ services: [BluetoothUUID], solicited: [BluetoothUUID], allowsDuplicates: Bool,

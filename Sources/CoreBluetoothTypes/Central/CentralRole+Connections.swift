@@ -8,7 +8,7 @@ import BLEOptions
 import BLEWire
 import Foundation
 
-extension CentralState {
+extension CentralRole {
   /// Connects, without a timeout.
   mutating func connect(_ peripheral: CBPeripheral, _ options: ConnectOptions, into effects: inout CentralEffects) {
     guard let device = device(of: peripheral, for: "connect", into: &effects) else { return }

@@ -12,12 +12,12 @@ import Foundation
 /// A machine like those below it, without calls to the delegate.
 /// The manager holds it under its lock, hands it the application's calls
 /// and the host's events, and performs the effects: commands at once, delegate calls on the queue.
-struct CentralState: Sendable {
+struct CentralRole: Sendable {
   let limits: CentralLimits
   /// Whom the peripherals made here belong to.
   var owner = WeakObject<CBCentralManager>(nil)
 
-  // Scanning (CentralState+Scanning).
+  // Scanning (CentralRole+Scanning).
   var scan: ScanFilter?
   var scans: UInt64 = 0
   /// The arguments of the scan that runs.
@@ -26,14 +26,14 @@ struct CentralState: Sendable {
   /// Counts the times that everything found became invalid.
   var generation = 0
 
-  // Connections (CentralState+Connections).
+  // Connections (CentralRole+Connections).
   var pendingConnections: [ConnectID: DeviceAddress] = [:]
   var connections: [LinkID: PeripheralConnection] = [:]
   /// Links that this manager does not use: of other managers of this process, and of devices that connected to us.
   var otherLinks: [LinkID: OtherLink] = [:]
   var watchedEvents: WatchedEvents?
 
-  /// What an earlier run declared (CentralState+Restoration).
+  /// What an earlier run declared (CentralRole+Restoration).
   var restoration: Restoration?
   /// The pending connections of an earlier run, until the program connects to the peripheral itself.
   var restoredConnections: Set<ConnectID> = []
@@ -109,7 +109,7 @@ struct CentralLimits: Sendable {
 /// What the machine wants done, each kind in order.
 struct CentralEffects: Sendable {
   var commands: [HostCommand] = []
-  var calls: [CentralCall] = []
+  var calls: [CentralManagerCall] = []
   /// Lines for the log about calls without effect.
   var misuses: [String] = []
   /// Lines for the log about what peers did.
@@ -119,13 +119,13 @@ struct CentralEffects: Sendable {
   /// The devices that were reported as before.
   var seenAgain: [DeviceAddress] = []
 
-  mutating func takeCalls() -> [CentralCall] {
+  mutating func takeCalls() -> [CentralManagerCall] {
     defer { calls = [] }
     return calls
   }
 }
 
-extension CentralState {
+extension CentralRole {
   /// One event of the host, which concerns this manager or everyone.
   mutating func receive(_ event: HostEvent, into effects: inout CentralEffects) {
     switch event {

@@ -7,8 +7,8 @@ import Foundation
 import Synchronization
 
 /// One thing to do on the delegate's queue, as a value.
-enum CentralCall: Sendable {
-  indirect case willRestore(CentralState.RestoredObjects)
+enum CentralManagerCall: Sendable {
+  indirect case willRestore(CentralRole.RestoredObjects)
   /// Not made when the scan of the report has ended meanwhile.
   case discovered(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
@@ -25,18 +25,18 @@ enum CentralCall: Sendable {
 /// A call of a peripheral's own delegate.
 enum PeripheralCall: Sendable {
   case updatedName
-  case modifiedServices([RemoteService])
+  case modifiedServices([PeerService])
   case rssi(Int, (any Error)?)
   indirect case phy(ConnectionPHY?, (any Error)?)
   case discoveredServices((any Error)?)
-  case discoveredIncludedServices(RemoteService, (any Error)?)
-  case discoveredCharacteristics(RemoteService, (any Error)?)
-  case discoveredDescriptors(RemoteCharacteristic, (any Error)?)
-  case updatedValue(RemoteCharacteristic, (any Error)?)
-  case updatedDescriptor(RemoteDescriptor, (any Error)?)
-  case wrote(RemoteCharacteristic, (any Error)?)
-  case wroteDescriptor(RemoteDescriptor, (any Error)?)
-  case updatedNotificationState(RemoteCharacteristic, (any Error)?)
+  case discoveredIncludedServices(PeerService, (any Error)?)
+  case discoveredCharacteristics(PeerService, (any Error)?)
+  case discoveredDescriptors(PeerCharacteristic, (any Error)?)
+  case updatedValue(PeerCharacteristic, (any Error)?)
+  case updatedDescriptor(PeerDescriptor, (any Error)?)
+  case wrote(PeerCharacteristic, (any Error)?)
+  case wroteDescriptor(PeerDescriptor, (any Error)?)
+  case updatedNotificationState(PeerCharacteristic, (any Error)?)
   case isReady
   indirect case openedChannel(OpenedChannel)
   case didNotOpenChannel(any Error)
@@ -44,7 +44,7 @@ enum PeripheralCall: Sendable {
 
 extension CBCentralManager {
   /// Does what the machine wants done; on the queue only.
-  func make(_ call: CentralCall) {
+  func make(_ call: CentralManagerCall) {
     let delegate = delegate
     switch call {
     case .willRestore(let restored):

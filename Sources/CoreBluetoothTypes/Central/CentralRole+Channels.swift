@@ -4,7 +4,7 @@ import BLEL2CAP
 import Foundation
 
 /// L2CAP channels to peripherals (Vol 3, Part A, 4.22 to 4.26).
-extension CentralState {
+extension CentralRole {
   mutating func openChannel(_ peripheral: CBPeripheral, _ psm: SPSM, into effects: inout CentralEffects) {
     guard let connection = connection(of: peripheral, for: "openL2CAPChannel", into: &effects) else { return }
     guard connection.openingChannels.count < limits.pendingOperations else {

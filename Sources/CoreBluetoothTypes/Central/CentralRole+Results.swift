@@ -7,7 +7,7 @@ import BLEWire
 import Foundation
 
 /// The results of operations, and the values and changes that a peripheral sends.
-extension CentralState {
+extension CentralRole {
   mutating func client(_ peer: LinkID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
     guard let connection = connections[peer] else { return }
     switch event {
@@ -153,22 +153,22 @@ extension PeripheralConnection {
   }
 
   private mutating func take(
-    _ found: [DiscoveredCharacteristic], _ filter: [BluetoothUUID]?, in service: RemoteService
+    _ found: [DiscoveredCharacteristic], _ filter: [BluetoothUUID]?, in service: PeerService
   ) {
     service.layout = found
-    let known = (service.characteristics ?? []).compactMap { $0 as? RemoteCharacteristic }
-    let all = found.map { found in known.first { $0.found == found } ?? RemoteCharacteristic(found) }
+    let known = (service.characteristics ?? []).compactMap { $0 as? PeerCharacteristic }
+    let all = found.map { found in known.first { $0.found == found } ?? PeerCharacteristic(found) }
     let joined = Self.joined(service.characteristics, all, filter) { $0 }
-    for case let characteristic as RemoteCharacteristic in joined {
+    for case let characteristic as PeerCharacteristic in joined {
       characteristics[characteristic.found.valueHandle] = characteristic
     }
     service.characteristics = joined
   }
 
-  private mutating func take(_ found: [DiscoveredDescriptor], of characteristic: RemoteCharacteristic) {
+  private mutating func take(_ found: [DiscoveredDescriptor], of characteristic: PeerCharacteristic) {
     characteristic.descriptors = found.map { found in
       let known = descriptors[found.handle].flatMap { $0.type == found.uuid ? $0 : nil }
-      let descriptor = known ?? RemoteDescriptor(found)
+      let descriptor = known ?? PeerDescriptor(found)
       descriptors[found.handle] = descriptor
       if found.uuid == "2902" { configurations[characteristic.found.valueHandle] = found.handle }
       return descriptor
@@ -178,12 +178,12 @@ extension PeripheralConnection {
   /// The object of a service; a service that lies elsewhere now, or has become another one, is a new object.
   private mutating func remoteService(
     _ found: DiscoveredService, isPrimary: Bool, of object: CBPeripheral?
-  ) -> RemoteService {
+  ) -> PeerService {
     if let known = services[found.handles.lowerBound], known.handles == found.handles, known.type == found.uuid {
       return known
     }
     _ = invalidate(found.handles)
-    let service = RemoteService(found, isPrimary: isPrimary, of: object)
+    let service = PeerService(found, isPrimary: isPrimary, of: object)
     services[found.handles.lowerBound] = service
     return service
   }

@@ -3,7 +3,7 @@ import BLEHost
 import BLEWire
 import Foundation
 
-extension CentralState {
+extension CentralRole {
   /// What an earlier run declared, until the adapter is powered on.
   struct Restoration: Sendable {
     var content: RestoredConnections
@@ -82,7 +82,7 @@ extension CentralState {
   }
 }
 
-extension CentralState.Device {
+extension CentralRole.Device {
   /// How the application wants to be connected; nil where it does not.
   fileprivate var wanted: ConnectOptions? {
     switch phase {

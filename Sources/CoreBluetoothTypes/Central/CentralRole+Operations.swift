@@ -6,7 +6,7 @@ import BLEWire
 import Foundation
 
 /// Asking a peripheral.
-extension CentralState {
+extension CentralRole {
   /// The link of a connected peripheral, with a line in the log where there is none.
   func connection(
     of peripheral: CBPeripheral, for command: StaticString, into effects: inout CentralEffects
@@ -56,7 +56,7 @@ extension CentralState {
 
   /// Writes without an answer: best effort.
   mutating func writeWithoutResponse(
-    _ peripheral: CBPeripheral, _ characteristic: RemoteCharacteristic, _ value: [UInt8],
+    _ peripheral: CBPeripheral, _ characteristic: PeerCharacteristic, _ value: [UInt8],
     into effects: inout CentralEffects
   ) {
     guard let connection = connection(of: peripheral, for: "writeValue", into: &effects) else { return }
@@ -170,7 +170,7 @@ extension PeripheralConnection.Subject {
 
   /// Notifications where the characteristic has them, else indications.
   private func configure(
-    _ characteristic: RemoteCharacteristic, _ isOn: Bool, in connection: PeripheralConnection
+    _ characteristic: PeerCharacteristic, _ isOn: Bool, in connection: PeripheralConnection
   ) -> Result<GATTClient.Operation.Kind, KnownResult> {
     let handle = characteristic.found.valueHandle
     var subscription = Subscription()

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A service found on a peripheral, with where it lies there.
 /// The locks are `seen` and that of ``CBService``.
-final class RemoteService: CBService, @unchecked Sendable {
+final class PeerService: CBService, @unchecked Sendable {
   let handles: ClosedRange<AttributeHandle>
   private let owner: WeakObject<CBPeripheral>
 
@@ -30,7 +30,7 @@ final class RemoteService: CBService, @unchecked Sendable {
 
 /// A characteristic found on a peripheral, with where it lies there.
 /// The lock is that of ``CBCharacteristic``.
-final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
+final class PeerCharacteristic: CBCharacteristic, @unchecked Sendable {
   let found: DiscoveredCharacteristic
 
   init(_ found: DiscoveredCharacteristic) {
@@ -44,7 +44,7 @@ final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
 
   /// What lies between its value and its end: its descriptors. Nil where there is nothing.
   var descriptorRange: ClosedRange<AttributeHandle>? {
-    guard let service = service as? RemoteService else { return nil }
+    guard let service = service as? PeerService else { return nil }
     let next = service.layout.lazy.map(\.declaration).filter { [found] in $0 > found.declaration }.min()
     let end = next.map { AttributeHandle($0.rawValue - 1) } ?? service.handles.upperBound
     guard end > found.valueHandle else { return nil }
@@ -54,7 +54,7 @@ final class RemoteCharacteristic: CBCharacteristic, @unchecked Sendable {
 
 /// A descriptor found on a peripheral, with its handle there.
 /// The lock is that of ``CBDescriptor``.
-final class RemoteDescriptor: CBDescriptor, @unchecked Sendable {
+final class PeerDescriptor: CBDescriptor, @unchecked Sendable {
   let handle: AttributeHandle
 
   init(_ found: DiscoveredDescriptor) {
@@ -77,5 +77,5 @@ final class RemoteDescriptor: CBDescriptor, @unchecked Sendable {
 
 extension CBService {
   /// The peripheral it was found on; nil for a service of one's own, and when the peripheral is gone.
-  public var peripheral: CBPeripheral! { (self as? RemoteService)?.remotePeripheral }
+  public var peripheral: CBPeripheral! { (self as? PeerService)?.remotePeripheral }
 }
