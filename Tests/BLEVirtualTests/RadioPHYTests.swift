@@ -31,12 +31,12 @@ struct RadioPHYTests {
   /// Vol 6, Part B, 2.3: the octets of legacy advertising PDUs on LE 1M.
   @Test func legacyPDUs() {
     // ADV_IND with 31 octets, SCAN_REQ, CONNECT_IND.
-    #expect(RadioPHY.le1M.airtime(payload: Advertisement.addressLength + 31) == .microseconds(376))
-    #expect(RadioPHY.le1M.airtime(payload: Advertisement.scanRequestLength) == .microseconds(176))
-    #expect(RadioPHY.le1M.airtime(payload: Advertisement.connectRequestLength) == .microseconds(352))
+    #expect(RadioPHY.le1M.airtime(payload: AdvertisingPDU.addressLength + 31) == .microseconds(376))
+    #expect(RadioPHY.le1M.airtime(payload: AdvertisingPDU.scanRequestLength) == .microseconds(176))
+    #expect(RadioPHY.le1M.airtime(payload: AdvertisingPDU.connectRequestLength) == .microseconds(352))
   }
 
-  static let timing = LinkTiming(interval: 8, latency: 3, timeout: 100)
+  static let timing = LinkLayerTiming(interval: 8, latency: 3, timeout: 100)
 
   /// The central reaches the peripheral at each fourth event with a latency of 3; the peripheral sends at any event.
   @Test func eventsWithLatency() {
@@ -67,7 +67,7 @@ struct RadioPHYTests {
     schedule.begin(26)
     #expect(schedule.takeChanges().count == 1 && schedule.nextInstant == nil)
     let anchor = schedule.anchor
-    schedule.apply(LinkTiming(interval: 80, latency: 0, timeout: 100))
+    schedule.apply(LinkLayerTiming(interval: 80, latency: 0, timeout: 100))
     #expect(schedule.anchor(of: 27) == anchor + .milliseconds(100))
   }
 
@@ -93,7 +93,7 @@ struct RadioPHYTests {
     func airtime(_ count: Int) -> Duration {
       var parameters = HCI.LESetExtendedAdvertisingParameters()
       parameters.secondaryAdvertisingPHY = .le1M
-      let advertisement = Advertisement(
+      let advertisement = AdvertisingPDU(
         sender: 0, handle: 0, address: nobody, properties: [], target: nobody, data: Bytes(repeating: 0, count: count),
         dataIdentifier: 0, parameters: parameters, txPower: 0, rssi: 0)
       return advertisement.secondaryAirtime(fixed: advertisement.auxiliaryFields, data: count)
@@ -114,7 +114,7 @@ struct RadioPHYTests {
     var parameters = HCI.LESetExtendedAdvertisingParameters()
     parameters.secondaryAdvertisingPHY = .le2M
     let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
-    let advertisement = Advertisement(
+    let advertisement = AdvertisingPDU(
       sender: 0, handle: 0, address: nobody, properties: [], target: nobody, data: [1, 2, 3], dataIdentifier: 0,
       parameters: parameters, txPower: 0, rssi: 0)
     var event = try #require(AdvertisingEvent(advertisement, at: .start))
@@ -141,7 +141,7 @@ struct RadioPHYTests {
     var parameters = HCI.LESetExtendedAdvertisingParameters()
     parameters.primaryAdvertisingChannelMap = [.channel37, .channel39]
     let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
-    let advertisement = Advertisement(
+    let advertisement = AdvertisingPDU(
       sender: 0, handle: 0, address: nobody, properties: .connectable, target: nobody, data: [], dataIdentifier: 0,
       parameters: parameters, txPower: 0, rssi: 0)
     var event = try #require(AdvertisingEvent(advertisement, at: .start))

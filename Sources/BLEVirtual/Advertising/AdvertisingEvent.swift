@@ -18,7 +18,7 @@ struct AdvertisingEvent: Sendable {
     /// SCAN_REQ or AUX_SCAN_REQ.
     case scanRequest(ScanRequest)
     /// SCAN_RSP, or AUX_SCAN_RSP and the AUX_CHAIN_INDs that follow it.
-    case scanResponse(Advertisement, to: ControllerID)
+    case scanResponse(AdvertisingPDU, to: ControllerID)
     /// CONNECT_IND, or AUX_CONNECT_REQ and AUX_CONNECT_RSP.
     case connectRequest(ConnectRequest)
   }
@@ -44,7 +44,7 @@ struct AdvertisingEvent: Sendable {
   /// change of channel. The specification sets no value, only that the PDUs of one event begin at most 10 ms apart.
   static let channelGap = Duration.microseconds(400)
 
-  let advertisement: Advertisement
+  let advertisement: AdvertisingPDU
   private(set) var stage: Stage
   /// The times at which the packets of the stage begin and end.
   private(set) var begin: Instant
@@ -55,7 +55,7 @@ struct AdvertisingEvent: Sendable {
   var followers: [ControllerID] = []
 
   /// Begins the event at `now`; nil if the set has no channel.
-  init?(_ advertisement: Advertisement, at now: Instant) {
+  init?(_ advertisement: AdvertisingPDU, at now: Instant) {
     let map = advertisement.parameters.primaryAdvertisingChannelMap
     channels = ScanSchedule.channels.filter { map.contains(.init(rawValue: 1 << UInt8($0 - 37))) }[...]
     guard let first = channels.popFirst() else { return nil }
@@ -93,22 +93,22 @@ struct AdvertisingEvent: Sendable {
     case .scan(let request):
       move(
         to: .scanRequest(request), after: RadioPHY.interFrameSpace,
-        lasting: advertisement.requestPHY.airtime(payload: Advertisement.scanRequestLength))
+        lasting: advertisement.requestPHY.airtime(payload: AdvertisingPDU.scanRequestLength))
     case .connect(let request):
-      var airtime = advertisement.requestPHY.airtime(payload: Advertisement.connectRequestLength)
+      var airtime = advertisement.requestPHY.airtime(payload: AdvertisingPDU.connectRequestLength)
       if !advertisement.isLegacyPDU {
         airtime +=
-          RadioPHY.interFrameSpace + advertisement.requestPHY.airtime(payload: Advertisement.connectResponseLength)
+          RadioPHY.interFrameSpace + advertisement.requestPHY.airtime(payload: AdvertisingPDU.connectResponseLength)
       }
       move(to: .connectRequest(request), after: RadioPHY.interFrameSpace, lasting: airtime)
     }
   }
 
   /// Starts the answer of the advertiser to a scan request.
-  mutating func respond(_ response: Advertisement, to scanner: ControllerID) {
+  mutating func respond(_ response: AdvertisingPDU, to scanner: ControllerID) {
     let airtime =
       response.isLegacyPDU
-      ? RadioPHY.le1M.airtime(payload: Advertisement.addressLength + response.data.count)
+      ? RadioPHY.le1M.airtime(payload: AdvertisingPDU.addressLength + response.data.count)
       : response.secondaryAirtime(fixed: response.auxiliaryFields, data: response.data.count)
     move(to: .scanResponse(response, to: scanner), after: RadioPHY.interFrameSpace, lasting: airtime)
   }

@@ -185,7 +185,7 @@ struct AdvertisingSet: Sendable {
   /// AUX_ADV_IND has no AuxPtr (Vol 6, Part B, 2.3.4). Longer data is Packet Too Long (Vol 4, Part E, 7.8.54 and 7.8.56).
   private var greatestData: Int {
     guard !isLegacyPDU, isConnectable else { return LinkLayerLimits.extendedAdvertisingData }
-    return Advertisement.greatestPayload - Advertisement.auxiliaryFields(of: properties)
+    return AdvertisingPDU.greatestPayload - AdvertisingPDU.auxiliaryFields(of: properties)
   }
 
   // MARK: Beginning and end
@@ -210,13 +210,13 @@ struct AdvertisingSet: Sendable {
   mutating func stop() { running = nil }
 
   /// Disables the set because of a link: LE Advertising Set Terminated.
-  mutating func connected(on link: ConnectionHandle, _ host: HostInterface, _ context: inout RadioContext) {
+  mutating func connected(on link: ConnectionHandle, _ host: HostInterface, _ context: inout VirtualRadioContext) {
     terminate(.success, link: link, host, &context)
   }
 
   /// Disables the set if its duration is over or its maximum number of events is reached. A set with the high duty cycle reports a
   /// failed connection (Vol 4, Part E, 7.7.65.1).
-  mutating func tick(_ host: HostInterface, _ context: inout RadioContext) {
+  mutating func tick(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     guard let running else { return }
     if let end = running.endsAt, end <= context.now {
       if isHighDutyCycle {
@@ -231,7 +231,7 @@ struct AdvertisingSet: Sendable {
 
   /// Disables the set and sends LE Advertising Set Terminated, if it is one of the extended commands.
   private mutating func terminate(
-    _ status: HCIErrorCode, link: ConnectionHandle?, _ host: HostInterface, _ context: inout RadioContext
+    _ status: HCIErrorCode, link: ConnectionHandle?, _ host: HostInterface, _ context: inout VirtualRadioContext
   ) {
     let ended = running
     running = nil
@@ -271,13 +271,13 @@ struct AdvertisingSet: Sendable {
   ///   - controller: the sender, with its transmit power and the RSSI at which others receive it.
   mutating func beginEvent(
     from address: DeviceAddress?, of controller: AdvertisingSets.Sender, now: Instant, _ random: inout RandomSource
-  ) -> Advertisement? {
+  ) -> AdvertisingPDU? {
     guard var running else { return nil }
     if let address { running.address = address }
     running.nextEvent = now + interval + (isHighDutyCycle ? .zero : Self.delay(&random))
     running.eventsDone += 1
     self.running = running
-    return Advertisement(
+    return AdvertisingPDU(
       sender: controller.slot, handle: handle, address: properties.contains(.anonymous) ? nil : running.address,
       properties: properties, target: parameters.peerAddress,
       data: Self.carriesData(properties) ? data.octets : [], dataIdentifier: data.identifier, parameters: parameters,
@@ -296,9 +296,9 @@ struct AdvertisingSet: Sendable {
   ///
   /// - Parameter scanner: the scanner's identity address if it is resolved, else its address.
   func respond(
-    to scanner: DeviceAddress, isInAcceptList: Bool, for advertisement: Advertisement, _ host: HostInterface,
-    _ context: inout RadioContext
-  ) -> Advertisement? {
+    to scanner: DeviceAddress, isInAcceptList: Bool, for advertisement: AdvertisingPDU, _ host: HostInterface,
+    _ context: inout VirtualRadioContext
+  ) -> AdvertisingPDU? {
     guard let running else { return nil }
     let policy = parameters.advertisingFilterPolicy
     if policy == .scanRequestsFromAcceptList || policy == .acceptListOnly, !isInAcceptList { return nil }

@@ -221,7 +221,7 @@ struct AdvertisingSets: Sendable {
   }
 
   /// Ends the sets whose duration is over or whose maximum number of events is reached.
-  mutating func tick(_ host: HostInterface, _ context: inout RadioContext) {
+  mutating func tick(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     for index in sets.indices { sets[index].tick(host, &context) }
   }
 
@@ -253,7 +253,7 @@ struct AdvertisingSets: Sendable {
   /// - Parameter address: a new address of the advertiser; nil if it has not changed.
   mutating func beginEvent(
     of handle: UInt8?, from address: DeviceAddress?, _ sender: Sender, now: Instant, _ random: inout RandomSource
-  ) -> Advertisement? {
+  ) -> AdvertisingPDU? {
     guard let index = index(of: handle) else { return nil }
     return sets[index].beginEvent(from: address, of: sender, now: now, &random)
   }
@@ -274,9 +274,9 @@ struct AdvertisingSets: Sendable {
   ///
   /// - Parameter scanner: the scanner's identity address if it is resolved, else its address.
   func respond(
-    to scanner: DeviceAddress, isInAcceptList: Bool, for advertisement: Advertisement, _ host: HostInterface,
-    _ context: inout RadioContext
-  ) -> Advertisement? {
+    to scanner: DeviceAddress, isInAcceptList: Bool, for advertisement: AdvertisingPDU, _ host: HostInterface,
+    _ context: inout VirtualRadioContext
+  ) -> AdvertisingPDU? {
     guard let index = index(of: advertisement.handle) else { return nil }
     return sets[index].respond(to: scanner, isInAcceptList: isInAcceptList, for: advertisement, host, &context)
   }
@@ -290,7 +290,7 @@ struct AdvertisingSets: Sendable {
 
   /// Disables a set because of a link.
   mutating func connected(
-    _ handle: UInt8?, on link: ConnectionHandle, _ host: HostInterface, _ context: inout RadioContext
+    _ handle: UInt8?, on link: ConnectionHandle, _ host: HostInterface, _ context: inout VirtualRadioContext
   ) {
     if let index = index(of: handle) { sets[index].connected(on: link, host, &context) }
   }

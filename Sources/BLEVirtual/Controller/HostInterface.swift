@@ -3,7 +3,7 @@ internal import BLEWire
 
 /// The packets from a controller to its host: events that the event masks allow, answers to commands, and ACL data.
 ///
-/// The parts of the controller report to the host through it. It is an argument of theirs, as is the ``RadioContext`` with the output.
+/// The parts of the controller report to the host through it. It is an argument of theirs, as is the ``VirtualRadioContext`` with the output.
 struct HostInterface: Sendable {
   /// The controller.
   let id: ControllerID
@@ -47,7 +47,7 @@ struct HostInterface: Sendable {
   ///
   /// - Returns: whether it was sent.
   @discardableResult
-  func send<Event: HCIEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
+  func send<Event: HCIEventParameters>(_ event: Event, _ context: inout VirtualRadioContext) -> Bool {
     guard allows(Event.eventCode) else { return false }
     context.output.append(to: id) { $0.append(hci: event) }
     return true
@@ -57,21 +57,21 @@ struct HostInterface: Sendable {
   ///
   /// - Returns: whether it was sent.
   @discardableResult
-  func send<Event: LEEventParameters>(_ event: Event, _ context: inout RadioContext) -> Bool {
+  func send<Event: LEEventParameters>(_ event: Event, _ context: inout VirtualRadioContext) -> Bool {
     guard allows(Event.subeventCode) else { return false }
     context.output.append(to: id) { $0.append(hci: event) }
     return true
   }
 
   /// Sends octets as they are: a fault.
-  func send(octets: some Sequence<UInt8>, _ context: inout RadioContext) {
+  func send(octets: some Sequence<UInt8>, _ context: inout VirtualRadioContext) {
     context.output.append(to: id) { $0 += octets }
   }
 
   // MARK: Answers to commands
 
   /// Sends Command Complete.
-  func complete(_ opcode: HCIOpcode, _ response: some ReturnParameters, _ context: inout RadioContext) {
+  func complete(_ opcode: HCIOpcode, _ response: some ReturnParameters, _ context: inout VirtualRadioContext) {
     send(
       HCI.CommandComplete {
         $0.numHCICommandPackets = commandCredits
@@ -81,7 +81,7 @@ struct HostInterface: Sendable {
   }
 
   /// Sends Command Status.
-  func sendStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
+  func sendStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout VirtualRadioContext) {
     send(
       HCI.CommandStatus {
         $0.status = status
@@ -92,7 +92,7 @@ struct HostInterface: Sendable {
 
   /// Rejects a command with the event that answers it: Command Status or Command Complete. An unknown command is answered by Command
   /// Complete.
-  func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout RadioContext) {
+  func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout VirtualRadioContext) {
     if Self.answeredByStatus.contains(opcode) {
       sendStatus(opcode, status, &context)
     } else {
@@ -113,7 +113,7 @@ struct HostInterface: Sendable {
   ///
   /// - Returns: the number of fragments, at least one.
   func send(
-    _ data: Span<UInt8>, isStart: Bool, on handle: ConnectionHandle, size: Int, _ context: inout RadioContext
+    _ data: Span<UInt8>, isStart: Bool, on handle: ConnectionHandle, size: Int, _ context: inout VirtualRadioContext
   ) -> Int {
     var (offset, fragments) = (0, 0)
     repeat {
@@ -133,7 +133,7 @@ struct HostInterface: Sendable {
   }
 
   /// Sends Number Of Completed Packets for one packet of a link (Vol 4, Part E, 7.7.19).
-  func sendCompleted(on handle: ConnectionHandle, _ context: inout RadioContext) {
+  func sendCompleted(on handle: ConnectionHandle, _ context: inout VirtualRadioContext) {
     context.output.append(to: id) {
       $0.append(0x04)
       $0.append(HCIEventCode.numberOfCompletedPackets.rawValue)

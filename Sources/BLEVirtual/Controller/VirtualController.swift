@@ -10,7 +10,7 @@ internal import BLEWire
 ///
 /// ```
 ///  host ──commands, ACL data──► VirtualController ◄──Link Layer PDUs, advertisements── VirtualRadio
-///       ◄─HostInterface──────── parts ─────────────PDUs in RadioContext.transmissions─►
+///       ◄─HostInterface──────── parts ─────────────PDUs in VirtualRadioContext.transmissions─►
 /// ```
 struct VirtualController: Sendable {
   let id: ControllerID
@@ -28,15 +28,15 @@ struct VirtualController: Sendable {
 
   private var addresses: OwnAddresses
   private var acceptList: FilterAcceptList
-  private var resolvingList: ResolvingList
+  private var resolvingList: LinkLayerResolvingList
 
   /// The set of advertising commands that the host uses; nil before the first of its commands.
   private var commandSet: AdvertisingCommandSet?
   private var advertising: AdvertisingSets
-  private var scanner = Scanner()
-  private var initiator = Initiator()
+  private var scanner = LinkLayerScanner()
+  private var initiator = LinkLayerInitiator()
 
-  private var links: LinkTable
+  private var links: VirtualLinkTable
   private var linkDefaults = LinkDefaults()
   private var buffers: ACLBuffers
   private var flowControl = HostFlowControl()
@@ -53,11 +53,11 @@ struct VirtualController: Sendable {
     power = TransmitPower(level: configuration.txPower)
     addresses = OwnAddresses(publicAddress: address)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
-    resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
+    resolvingList = LinkLayerResolvingList(capacity: configuration.resolvingListSize)
     advertising = AdvertisingSets(
       capacity: configuration.numSupportedAdvertisingSets,
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
-    links = LinkTable(capacity: configuration.maximumLinks)
+    links = VirtualLinkTable(capacity: configuration.maximumLinks)
     buffers = ACLBuffers(
       packetLength: Int(configuration.aclDataPacketLength), count: Int(configuration.totalNumACLDataPackets))
   }
@@ -67,14 +67,14 @@ struct VirtualController: Sendable {
   var rssi: Int8 { configuration.rssi }
 
   /// Powers the controller off: it sends nothing more.
-  mutating func powerOff(_ context: inout RadioContext) {
+  mutating func powerOff(_ context: inout VirtualRadioContext) {
     isAttached = false
     reset(&context)
   }
 
   /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND. The handles of ended links
   /// are not used again at once.
-  private mutating func reset(_ context: inout RadioContext) {
+  private mutating func reset(_ context: inout VirtualRadioContext) {
     for index in links.indices { links[index].send(.silence, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
     host.reset()
@@ -83,13 +83,13 @@ struct VirtualController: Sendable {
     keyAgreement = KeyAgreement()
     addresses = OwnAddresses(publicAddress: addresses.publicAddress)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
-    resolvingList = ResolvingList(capacity: configuration.resolvingListSize)
+    resolvingList = LinkLayerResolvingList(capacity: configuration.resolvingListSize)
     commandSet = nil
     advertising = AdvertisingSets(
       capacity: configuration.numSupportedAdvertisingSets,
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
-    scanner = Scanner()
-    initiator = Initiator()
+    scanner = LinkLayerScanner()
+    initiator = LinkLayerInitiator()
     linkDefaults = LinkDefaults()
     flowControl = HostFlowControl()
   }
@@ -105,7 +105,7 @@ struct VirtualController: Sendable {
   }
 
   /// Does everything that is due, except advertising events, which need the other controllers.
-  mutating func tick(_ context: inout RadioContext) {
+  mutating func tick(_ context: inout VirtualRadioContext) {
     performTimedFaults(&context)
     scanner.tick(host, &context)
     for index in links.indices.reversed() {
@@ -123,7 +123,7 @@ struct VirtualController: Sendable {
 
 extension VirtualController {
   /// Receives an H4 packet from the host, except ACL data.
-  mutating func receive(_ octets: Bytes, _ context: inout RadioContext) {
+  mutating func receive(_ octets: Bytes, _ context: inout VirtualRadioContext) {
     guard let packet = try? HCIPacket(decoding: octets), case .command(let command) = packet else {
       return complain(.malformedPacket(firstOctet: octets.first))
     }
@@ -143,7 +143,7 @@ extension VirtualController {
 
   /// Performs a command. One that the controller does not have gets Unknown HCI Command, and one of the other set of advertising
   /// commands Command Disallowed.
-  private mutating func perform(_ command: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func perform(_ command: HCICommandPacket, _ context: inout VirtualRadioContext) {
     guard let supported = SupportedCommand.all[command.opcode], features.supports(supported) else {
       return host.refuse(command.opcode, .unknownCommand, &context)
     }
@@ -173,9 +173,9 @@ extension VirtualController {
   ///
   /// Too few or too many octets, and values that the decoder rejects, give Invalid HCI Command Parameters.
   private mutating func answer<Command: HCICommand>(
-    _ packet: HCICommandPacket, as type: Command.Type, _ context: inout RadioContext,
-    _ perform: (inout Self, Command, inout RadioContext) -> Command.Response,
-    then: (inout Self, Command, inout RadioContext) -> Void = { _, _, _ in }
+    _ packet: HCICommandPacket, as type: Command.Type, _ context: inout VirtualRadioContext,
+    _ perform: (inout Self, Command, inout VirtualRadioContext) -> Command.Response,
+    then: (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
   ) {
     guard let command = try? Command(decoding: packet.parameters) else {
       return host.refuse(packet.opcode, .invalidCommandParameters, &context)
@@ -191,9 +191,9 @@ extension VirtualController {
 
   /// Performs a command whose answer depends on its status alone.
   private mutating func answerStatus<Command: HCICommand>(
-    _ packet: HCICommandPacket, of type: Command.Type, _ context: inout RadioContext,
-    _ perform: (inout Self, Command, inout RadioContext) -> HCIErrorCode,
-    then: (inout Self, Command, inout RadioContext) -> Void = { _, _, _ in }
+    _ packet: HCICommandPacket, of type: Command.Type, _ context: inout VirtualRadioContext,
+    _ perform: (inout Self, Command, inout VirtualRadioContext) -> HCIErrorCode,
+    then: (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
   ) {
     answer(
       packet, as: type, &context,
@@ -205,7 +205,7 @@ extension VirtualController {
   }
 
   /// Answers a command that is in ``SupportedCommand/all`` and has no case in its group. There is none.
-  private func answerUnknown(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private func answerUnknown(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     host.refuse(packet.opcode, .unknownCommand, &context)
   }
 }
@@ -213,7 +213,7 @@ extension VirtualController {
 // MARK: - The controller by itself (Vol 4, Part E, 7.3, 7.4 and 7.8)
 
 extension VirtualController {
-  private mutating func performControlCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performControlCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .setEventMask:
       answerStatus(packet, of: HCI.SetEventMask.self, &context) { me, command, _ in
@@ -263,7 +263,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performInformationCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performInformationCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .readLocalVersionInformation:
       answer(packet, as: HCI.ReadLocalVersionInformation.self, &context) { me, _, _ in
@@ -329,7 +329,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performFlowControlCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performFlowControlCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .setControllerToHostFlowControl:
       answerStatus(packet, of: HCI.SetControllerToHostFlowControl.self, &context) { me, command, _ in
@@ -351,7 +351,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performCryptographicCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performCryptographicCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leEncrypt:
       answer(packet, as: HCI.LEEncrypt.self, &context) { _, command, context in
@@ -383,7 +383,7 @@ extension VirtualController {
 // MARK: - Addresses and device lists (Vol 4, Part E, 7.8.14 to 7.8.17, 7.8.38 to 7.8.45 and 7.8.77)
 
 extension VirtualController {
-  private mutating func performAcceptListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performAcceptListCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     let isInUse = advertising.isUsingAcceptList || scanner.isUsingAcceptList || initiator.isUsingAcceptList
     switch packet.opcode {
     case .leReadFilterAcceptListSize:
@@ -406,7 +406,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performResolvingListCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performResolvingListCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     let isBusy = advertising.isRunning || scanner.isOn || initiator.request != nil
     switch packet.opcode {
     case .leReadResolvingListSize:
@@ -458,7 +458,7 @@ extension VirtualController {
   }
 
   /// The controller's address for an activity; nil for a random address that the host has not set.
-  private mutating func ownAddress(for request: OwnAddressRequest, _ context: RadioContext) -> DeviceAddress? {
+  private mutating func ownAddress(for request: OwnAddressRequest, _ context: VirtualRadioContext) -> DeviceAddress? {
     if request.isResolvable, let peer = request.peer,
       let address = resolvingList.localAddress(for: peer, now: context.now, &random, context.cryptography)
     {
@@ -467,7 +467,7 @@ extension VirtualController {
     return addresses.address(for: request)
   }
 
-  private func identifySender(of advertisement: Advertisement, _ context: RadioContext) -> AdvertiserIdentity {
+  private func identifySender(of advertisement: AdvertisingPDU, _ context: VirtualRadioContext) -> AdvertiserIdentity {
     let target = advertisement.target
     let isForAnother =
       advertisement.properties.contains(.directed)
@@ -485,7 +485,7 @@ extension VirtualController {
 // MARK: - Advertising (Vol 4, Part E, 7.8.5 to 7.8.9 and 7.8.52 to 7.8.60)
 
 extension VirtualController {
-  private mutating func performAdvertisingCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performAdvertisingCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leSetAdvertisingParameters:
       answerStatus(packet, of: HCI.LESetAdvertisingParameters.self, &context) { me, command, _ in
@@ -516,7 +516,9 @@ extension VirtualController {
     }
   }
 
-  private mutating func performExtendedAdvertisingCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performExtendedAdvertisingCommand(
+    _ packet: HCICommandPacket, _ context: inout VirtualRadioContext
+  ) {
     switch packet.opcode {
     case .leReadMaximumAdvertisingDataLength:
       answer(packet, as: HCI.LEReadMaximumAdvertisingDataLength.self, &context) { me, _, _ in
@@ -562,7 +564,7 @@ extension VirtualController {
 
   /// Performs LE Set Extended Advertising Enable for all sets of the command, or for none (Vol 4, Part E, 7.8.56).
   private mutating func setAdvertisingEnable(
-    _ command: HCI.LESetExtendedAdvertisingEnable, _ context: RadioContext
+    _ command: HCI.LESetExtendedAdvertisingEnable, _ context: VirtualRadioContext
   ) -> HCIErrorCode {
     if let refusal = advertising.refusal(of: command) { return refusal }
     var starts: [AdvertisingSets.Start] = []
@@ -588,7 +590,7 @@ extension VirtualController {
   func advertisingSetsDue(at now: Instant) -> [UInt8?] { advertising.handlesDue(at: now) }
 
   /// Begins an advertising event of a set, plans the next one, and returns the advertisement.
-  mutating func beginAdvertisingEvent(of handle: UInt8?, _ context: RadioContext) -> Advertisement? {
+  mutating func beginAdvertisingEvent(of handle: UInt8?, _ context: VirtualRadioContext) -> AdvertisingPDU? {
     let request = advertising.renewedAddress(of: handle, random: addresses.random)
     let address = request.flatMap { ownAddress(for: $0, context) }
     return advertising.beginEvent(
@@ -596,7 +598,7 @@ extension VirtualController {
   }
 
   /// Ends the advertising sets whose duration is over or whose maximum number of events is reached.
-  mutating func tickAdvertising(_ context: inout RadioContext) { advertising.tick(host, &context) }
+  mutating func tickAdvertising(_ context: inout VirtualRadioContext) { advertising.tick(host, &context) }
 
   /// The advertising event of a set that is in progress, with airtime.
   @inline(__always)
@@ -615,8 +617,8 @@ extension VirtualController {
 
   /// The answer of a set to a scan request from `scanner`; nil if the filter policy rejects the request.
   mutating func answerScanRequest(
-    for advertisement: Advertisement, from scanner: DeviceAddress, _ context: inout RadioContext
-  ) -> Advertisement? {
+    for advertisement: AdvertisingPDU, from scanner: DeviceAddress, _ context: inout VirtualRadioContext
+  ) -> AdvertisingPDU? {
     let identity = resolvingList.resolve(scanner, context.cryptography) ?? scanner
     return advertising.respond(
       to: identity, isInAcceptList: acceptList.contains(identity.identity), for: advertisement, host, &context)
@@ -624,7 +626,7 @@ extension VirtualController {
 
   /// Whether a set accepts a connection from `initiator`.
   func acceptsConnection(
-    for advertisement: Advertisement, from initiator: DeviceAddress, _ context: RadioContext
+    for advertisement: AdvertisingPDU, from initiator: DeviceAddress, _ context: VirtualRadioContext
   ) -> Bool {
     let resolved = resolvingList.resolve(initiator, context.cryptography)
     let identity = (resolved ?? initiator).identity
@@ -637,7 +639,7 @@ extension VirtualController {
 // MARK: - Scanning and initiating (Vol 4, Part E, 7.8.10 to 7.8.13 and 7.8.64 to 7.8.66)
 
 extension VirtualController {
-  private mutating func performScanCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performScanCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     let hasRandomAddress = addresses.random != nil
     switch packet.opcode {
     case .leSetScanParameters:
@@ -660,7 +662,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performInitiatingCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performInitiatingCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leCreateConnection:
       answerStatus(packet, of: HCI.LECreateConnection.self, &context) { me, command, context in
@@ -668,7 +670,7 @@ extension VirtualController {
       }
     case .leExtendedCreateConnection:
       answerStatus(packet, of: HCI.LEExtendedCreateConnection.self, &context) { me, command, context in
-        Initiator.Request.refusal(of: command) ?? me.initiate(.init(command, now: context.now), context)
+        LinkLayerInitiator.Request.refusal(of: command) ?? me.initiate(.init(command, now: context.now), context)
       }
     case .leCreateConnectionCancel:
       answerStatus(packet, of: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
@@ -680,7 +682,8 @@ extension VirtualController {
     }
   }
 
-  private mutating func initiate(_ request: Initiator.Request, _ context: RadioContext) -> HCIErrorCode {
+  private mutating func initiate(_ request: LinkLayerInitiator.Request, _ context: VirtualRadioContext) -> HCIErrorCode
+  {
     if let refusal = initiator.refusal(of: request) { return refusal }
     guard ownAddress(for: request.ownAddress(random: addresses.random, for: request.peerAddress), context) != nil else {
       return .invalidCommandParameters
@@ -703,19 +706,19 @@ extension VirtualController {
   /// Whether the scanner may receive an advertisement: it listens on the PHY of its primary channels, and the controller has the PHY of
   /// the auxiliary packet.
   @inline(__always)
-  func scans(for advertisement: Advertisement) -> Bool {
+  func scans(for advertisement: AdvertisingPDU) -> Bool {
     scanner.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
   }
 
   /// Whether the initiator may receive an advertisement, as ``scans(for:)``.
   @inline(__always)
-  func initiates(for advertisement: Advertisement) -> Bool {
+  func initiates(for advertisement: AdvertisingPDU) -> Bool {
     initiator.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
   }
 
   /// Whether the controller can receive the auxiliary packet of an advertisement, if it has one.
   @inline(__always)
-  func canFollow(_ advertisement: Advertisement) -> Bool {
+  func canFollow(_ advertisement: AdvertisingPDU) -> Bool {
     !advertisement.hasAuxiliaryPacket || features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [advertisement.linkPHY]))
   }
 
@@ -729,7 +732,9 @@ extension VirtualController {
   /// Receives an advertisement or a scan response.
   ///
   /// - Returns: the own address of a scan request; nil if the scanner sends none.
-  mutating func receiveAdvertisement(_ advertisement: Advertisement, _ context: inout RadioContext) -> DeviceAddress? {
+  mutating func receiveAdvertisement(_ advertisement: AdvertisingPDU, _ context: inout VirtualRadioContext)
+    -> DeviceAddress?
+  {
     guard scanner.receives(advertisement), !faults.losesReport(&random) else { return nil }
     let sender = identifySender(of: advertisement, context)
     guard scanner.receive(advertisement, from: sender, lengthOfChains: faults.lengthOfChains, host, &context) else {
@@ -743,7 +748,7 @@ extension VirtualController {
   /// The own address and the parameters of a connect request, if `advertisement` matches the pending connection
   /// request.
   mutating func connectRequest(
-    for advertisement: Advertisement, _ context: RadioContext
+    for advertisement: AdvertisingPDU, _ context: VirtualRadioContext
   ) -> (ownAddress: DeviceAddress, parameters: HCI.ConnectionParameters)? {
     guard links.hasRoom, let (request, parameters) = initiator.match(for: advertisement) else { return nil }
     let sender = identifySender(of: advertisement, context)
@@ -763,7 +768,7 @@ extension VirtualController {
 
 extension VirtualController {
   /// Opens this end of a new link and reports it to the host. The peripheral's advertising set ends with the connection.
-  mutating func open(_ link: NewLink, _ context: inout RadioContext) {
+  mutating func open(_ link: NewVirtualLink, _ context: inout VirtualRadioContext) {
     guard let handle = links.newHandle() else { return }
     let resolved = resolvingList.resolve(link.peerAddress, context.cryptography)
     if let resolved { resolvingList.record(link.peerAddress.octets, of: resolved) }
@@ -794,11 +799,11 @@ extension VirtualController {
   }
 
   /// Ends a link on this side and reports the reason to the host.
-  mutating func close(_ id: UInt64, _ reason: HCIErrorCode, _ context: inout RadioContext) {
+  mutating func close(_ id: UInt64, _ reason: HCIErrorCode, _ context: inout VirtualRadioContext) {
     if let index = links.index(of: id) { close(index, reason, &context) }
   }
 
-  private mutating func close(_ index: Int, _ reason: HCIErrorCode, _ context: inout RadioContext) {
+  private mutating func close(_ index: Int, _ reason: HCIErrorCode, _ context: inout VirtualRadioContext) {
     let handle = links[index].handle
     removeLink(index, &context)
     sendReadyForData(&context)
@@ -811,7 +816,7 @@ extension VirtualController {
 
   /// Removes the link and frees its buffers. There is no Number Of Completed Packets for them: the host regards them as
   /// free after Disconnection Complete (Vol 4, Part E, 4.3).
-  private mutating func removeLink(_ index: Int, _ context: inout RadioContext) {
+  private mutating func removeLink(_ index: Int, _ context: inout VirtualRadioContext) {
     context.connections.leave(links[index].id)
     for packet in links[index].packets { buffers.release(packet.buffer) }
     flowControl.linkEnded(links[index].handle)
@@ -819,7 +824,7 @@ extension VirtualController {
   }
 
   /// Takes the controller out of range: its links end by supervision timeout.
-  mutating func cutAllLinks(_ context: inout RadioContext) {
+  mutating func cutAllLinks(_ context: inout VirtualRadioContext) {
     for index in links.indices where !links[index].isCut {
       links[index].send(.silence, &context)
       links[index].cut(&context)
@@ -827,7 +832,7 @@ extension VirtualController {
   }
 
   /// Lets the peers send again the PDUs for which the host had no buffer.
-  private func sendReadyForData(_ context: inout RadioContext) {
+  private func sendReadyForData(_ context: inout VirtualRadioContext) {
     guard flowControl.isOn else { return }
     for index in links.indices { links[index].sendReadyForData(&context) }
   }
@@ -835,8 +840,8 @@ extension VirtualController {
   // MARK: Inputs of a link
 
   /// An input of a link, with the facts about the controller that it needs.
-  private func turn(of index: Int) -> LinkTurn {
-    LinkTurn(
+  private func turn(of index: Int) -> ProcedureTurn {
+    ProcedureTurn(
       .init(
         host: host, features: features.linkLayer, announcedFeatures: features.all,
         version: .versionResponse(
@@ -848,8 +853,8 @@ extension VirtualController {
 
   /// Passes an input to a link and performs its effects.
   private mutating func update(
-    _ index: Int, _ context: inout RadioContext,
-    _ input: (_ link: inout VirtualLink, _ turn: inout LinkTurn, _ context: inout RadioContext) -> Void
+    _ index: Int, _ context: inout VirtualRadioContext,
+    _ input: (_ link: inout VirtualLink, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) -> Void
   ) {
     var turn = turn(of: index)
     input(&links[index], &turn, &context)
@@ -858,8 +863,8 @@ extension VirtualController {
 
   /// Passes an input to the link with a handle, if there is one.
   private mutating func update(
-    _ handle: ConnectionHandle, _ context: inout RadioContext,
-    _ input: (_ link: inout VirtualLink, _ turn: inout LinkTurn, _ context: inout RadioContext) -> Void
+    _ handle: ConnectionHandle, _ context: inout VirtualRadioContext,
+    _ input: (_ link: inout VirtualLink, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) -> Void
   ) {
     if let index = links.index(of: handle) { update(index, &context, input) }
   }
@@ -868,7 +873,7 @@ extension VirtualController {
 // MARK: - Commands for one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4 and 7.8)
 
 extension VirtualController {
-  private mutating func performLinkCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performLinkCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .disconnect:
       answerStatus(packet, of: HCI.Disconnect.self, &context) { me, command, _ in
@@ -955,7 +960,7 @@ extension VirtualController {
 
   /// Performs a command by a request to the peer.
   private mutating func requestFromPeer<Command: LinkCommand>(
-    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout RadioContext
+    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout VirtualRadioContext
   ) where Command.Response == HCI.AnsweredByStatus {
     answerStatus(packet, of: type, &context) { me, command, _ in
       me.links.index(of: command.connectionHandle) == nil ? .unknownConnectionIdentifier : .success
@@ -976,7 +981,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performLinkUpdateCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performLinkUpdateCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leConnectionUpdate:
       answerStatus(packet, of: HCI.LEConnectionUpdate.self, &context) { me, command, _ in
@@ -1026,7 +1031,7 @@ extension VirtualController {
     }
   }
 
-  private mutating func performEncryptionCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performEncryptionCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leEnableEncryption:
       answerStatus(packet, of: HCI.LEEnableEncryption.self, &context) { me, command, _ in
@@ -1057,7 +1062,7 @@ extension VirtualController {
   }
 
   /// The commands that concern all links.
-  private mutating func performLinkDefaultsCommand(_ packet: HCICommandPacket, _ context: inout RadioContext) {
+  private mutating func performLinkDefaultsCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leReadMaximumDataLength:
       answer(packet, as: HCI.LEReadMaximumDataLength.self, &context) { me, _, context in
@@ -1117,14 +1122,14 @@ extension VirtualController {
   /// Receives a control PDU.
   ///
   /// - Returns: false if there is no such link, or if it is out of range.
-  mutating func receive(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout RadioContext) -> Bool {
+  mutating func receive(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) -> Bool {
     guard let index = links.index(of: id), !links[index].isCut else { return false }
     update(index, &context) { link, turn, context in link.receive(pdu, &turn, &context) }
     return true
   }
 
   /// Applies the effect of a PDU on this end, which sent it, after the peer has received it.
-  mutating func acknowledge(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout RadioContext) {
+  mutating func acknowledge(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     update(index, &context) { link, turn, context in link.acknowledge(pdu, &turn, &context) }
   }
@@ -1165,7 +1170,7 @@ extension VirtualController {
 
   /// Completes the PDU that the peer has acknowledged. The last PDU of an ACL packet frees its buffer and sends Number Of Completed
   /// Packets (Vol 4, Part E, 7.7.19).
-  mutating func receiveAcknowledgement(on id: UInt64, _ context: inout RadioContext) {
+  mutating func receiveAcknowledgement(on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     let handle = links[index].handle
     var completed: TransmitQueue.Packet?
@@ -1190,7 +1195,7 @@ extension VirtualController {
   }
 
   /// Applies a change at its instant: of the timing, of the PHYs as this end uses them, or of the channel map.
-  mutating func apply(_ change: LinkLayerPDU, on id: UInt64, _ context: inout RadioContext) {
+  mutating func apply(_ change: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     update(index, &context) { link, turn, context in link.apply(change, turn, &context) }
   }
@@ -1210,7 +1215,7 @@ extension VirtualController {
 
   /// Checks whether the host may send a packet now, and records a complaint otherwise.
   mutating func admit(
-    _ count: Int, isStart: Bool, on handle: ConnectionHandle, _ context: inout RadioContext
+    _ count: Int, isStart: Bool, on handle: ConnectionHandle, _ context: inout VirtualRadioContext
   ) -> AdmittedPacket? {
     // Without a link: it has just ended, and the host has not received the event yet.
     guard let index = links.index(of: handle) else { return nil }
@@ -1231,7 +1236,7 @@ extension VirtualController {
   }
 
   /// Stores a packet of the host in a buffer until it is sent.
-  mutating func send(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout RadioContext) {
+  mutating func send(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id), let buffer = buffers.store(data) else { return }
     links[index].send(.init(buffer: buffer, isStart: isStart, length: data.count), &context)
   }
@@ -1244,7 +1249,7 @@ extension VirtualController {
   ///
   /// - Returns: false if it has none, or if there is no such link.
   mutating func receiveIfRoom(
-    _ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout RadioContext
+    _ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout VirtualRadioContext
   ) -> Bool {
     guard let index = links.index(of: id), hostHasRoom(for: data.count) else { return false }
     passToHost(data, isStart: isStart, on: links[index].handle, &context)
@@ -1252,14 +1257,14 @@ extension VirtualController {
   }
 
   /// Passes data of a peer to the host.
-  mutating func receive(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout RadioContext) {
+  mutating func receive(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     passToHost(data, isStart: isStart, on: links[index].handle, &context)
   }
 
   /// Passes data to the host, in fragments of the size of its buffers.
   private mutating func passToHost(
-    _ data: Span<UInt8>, isStart: Bool, on handle: ConnectionHandle, _ context: inout RadioContext
+    _ data: Span<UInt8>, isStart: Bool, on handle: ConnectionHandle, _ context: inout VirtualRadioContext
   ) {
     let size = flowControl.packetLength(limit: buffers.packetLength)
     let fragments = host.send(data, isStart: isStart, on: handle, size: size, &context)
@@ -1284,14 +1289,14 @@ extension VirtualController {
   }
 
   /// Frees the buffer of a packet that the peer has received, and sends Number Of Completed Packets.
-  mutating func complete(_ packet: TransmitQueue.Packet, on id: UInt64, _ context: inout RadioContext) {
+  mutating func complete(_ packet: TransmitQueue.Packet, on id: UInt64, _ context: inout VirtualRadioContext) {
     buffers.release(packet.buffer)
     if let index = links.index(of: id) { host.sendCompleted(on: links[index].handle, &context) }
   }
 
   /// Sends Number Of Completed Packets for a packet that was never in a buffer.
   @inline(__always)
-  func sendCompleted(on handle: ConnectionHandle, _ context: inout RadioContext) {
+  func sendCompleted(on handle: ConnectionHandle, _ context: inout VirtualRadioContext) {
     host.sendCompleted(on: handle, &context)
   }
 }
@@ -1301,7 +1306,7 @@ extension VirtualController {
 extension VirtualController {
   mutating func setFaults(_ faults: [VirtualFault]) { self.faults.replace(with: faults, random: random) }
 
-  private mutating func performTimedFaults(_ context: inout RadioContext) {
+  private mutating func performTimedFaults(_ context: inout VirtualRadioContext) {
     for fault in faults.takeDue(at: context.now) {
       switch fault {
       case .dropsLinks: cutAllLinks(&context)

@@ -9,11 +9,11 @@ struct ConnectionReport: Sendable {
   var peerAddress: DeviceAddress
   var localResolvableAddress: BD_ADDR?
   var peerResolvableAddress: BD_ADDR?
-  var timing = LinkTiming(interval: 0, latency: 0, timeout: 0)
+  var timing = LinkLayerTiming(interval: 0, latency: 0, timeout: 0)
 
   /// Sends the event that the host has unmasked. The enhanced event has precedence; the other one has no address types for identities
   /// that the controller has resolved (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
-  func send(to host: HostInterface, _ context: inout RadioContext) {
+  func send(to host: HostInterface, _ context: inout VirtualRadioContext) {
     if host.allows(.enhancedConnectionComplete) {
       host.send(
         HCI.LEEnhancedConnectionComplete {

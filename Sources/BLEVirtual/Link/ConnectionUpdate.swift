@@ -2,7 +2,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// The timing of a link (Vol 6, Part B, 4.5.1).
-struct LinkTiming: Hashable, Sendable {
+struct LinkLayerTiming: Hashable, Sendable {
   /// In units of 1.25 ms.
   var interval: UInt16
   /// In connection events.
@@ -16,8 +16,8 @@ struct LinkTiming: Hashable, Sendable {
 
 extension HCI.ConnectionParameters {
   /// The timing that the controller chooses: the shortest interval.
-  var timing: LinkTiming {
-    LinkTiming(interval: connectionIntervalMin, latency: maxLatency, timeout: supervisionTimeout)
+  var timing: LinkLayerTiming {
+    LinkLayerTiming(interval: connectionIntervalMin, latency: maxLatency, timeout: supervisionTimeout)
   }
 }
 
@@ -28,14 +28,14 @@ extension HCI.ConnectionParameters {
 ///  peripheral ──LL_CONNECTION_PARAM_REQ──► central's host ──► LL_CONNECTION_UPDATE_IND or LL_REJECT_EXT_IND
 /// ```
 struct ConnectionUpdate: Sendable {
-  private(set) var timing: LinkTiming
+  private(set) var timing: LinkLayerTiming
   /// Whether this end waits for an answer to a connection parameter request, from its host or from the peer.
   private var isAwaitingReply = false
 
-  init(timing: LinkTiming) { self.timing = timing }
+  init(timing: LinkLayerTiming) { self.timing = timing }
 
   /// The error for LE Connection Update; nil if the update may begin.
-  func refusal(of parameters: HCI.ConnectionParameters, _ turn: LinkTurn) -> HCIErrorCode? {
+  func refusal(of parameters: HCI.ConnectionParameters, _ turn: ProcedureTurn) -> HCIErrorCode? {
     guard parameters.isValid else { return .invalidCommandParameters }
     guard turn.role == .peripheral else { return nil }
     guard turn.controller.features.contains(.connectionParametersRequest), !isAwaitingReply else {
@@ -45,7 +45,7 @@ struct ConnectionUpdate: Sendable {
   }
 
   /// Starts an update: the central sends the new timing, the peripheral requests it.
-  mutating func begin(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+  mutating func begin(_ parameters: HCI.ConnectionParameters, _ turn: inout ProcedureTurn) {
     if turn.role == .central {
       turn.send(.connectionUpdate(parameters.timing))
     } else {
@@ -56,7 +56,7 @@ struct ConnectionUpdate: Sendable {
 
   /// Receives a request of the peripheral. The host answers it if it has unmasked the event; otherwise it is rejected.
   mutating func receiveRequest(
-    _ wanted: HCI.ConnectionParameters, _ turn: inout LinkTurn, _ context: inout RadioContext
+    _ wanted: HCI.ConnectionParameters, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
   ) {
     guard turn.controller.features.contains(.connectionParametersRequest),
       turn.host.allows(LESubeventCode.remoteConnectionParameterRequest)
@@ -76,31 +76,31 @@ struct ConnectionUpdate: Sendable {
   func awaitsHost(as role: HCI.Role) -> Bool { role == .central && isAwaitingReply }
 
   /// Answers the request of the peripheral: LE Remote Connection Parameter Request Reply.
-  mutating func accept(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+  mutating func accept(_ parameters: HCI.ConnectionParameters, _ turn: inout ProcedureTurn) {
     isAwaitingReply = false
     turn.send(.connectionUpdate(parameters.timing))
   }
 
   /// Rejects the request of the peripheral: LE Remote Connection Parameter Request Negative Reply.
-  mutating func reject(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
+  mutating func reject(_ reason: HCIErrorCode, _ turn: inout ProcedureTurn) {
     isAwaitingReply = false
     turn.send(.connectionParameterReject(reason))
   }
 
   /// Applies new timing on this end and reports it to the host.
-  mutating func apply(_ timing: LinkTiming, _ turn: LinkTurn, _ context: inout RadioContext) {
+  mutating func apply(_ timing: LinkLayerTiming, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     self.timing = timing
     isAwaitingReply = false
     report(.success, turn, &context)
   }
 
   /// Receives a rejection of the request of this end.
-  mutating func receiveRejection(_ reason: HCIErrorCode, _ turn: LinkTurn, _ context: inout RadioContext) {
+  mutating func receiveRejection(_ reason: HCIErrorCode, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     isAwaitingReply = false
     report(reason, turn, &context)
   }
 
-  private func report(_ status: HCIErrorCode, _ turn: LinkTurn, _ context: inout RadioContext) {
+  private func report(_ status: HCIErrorCode, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     turn.host.send(
       HCI.LEConnectionUpdateComplete {
         $0.status = status

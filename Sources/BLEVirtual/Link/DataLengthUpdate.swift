@@ -42,7 +42,7 @@ struct DataLengthUpdate: Sendable {
   private var receive = DataLength.initial
 
   /// Sends LL_LENGTH_REQ.
-  mutating func request(_ length: DataLength, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing) {
+  mutating func request(_ length: DataLength, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing) {
     let features = turn.controller.features
     guard features.contains(.dataPacketLengthExtension) else { return }
     local = length.limited(to: .greatest(of: features, pacing))
@@ -50,7 +50,7 @@ struct DataLengthUpdate: Sendable {
   }
 
   /// Receives LL_LENGTH_REQ.
-  mutating func receiveRequest(_ peer: DataLength, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+  mutating func receiveRequest(_ peer: DataLength, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     guard turn.controller.features.contains(.dataPacketLengthExtension) else { return }
     if local == .initial { local = turn.controller.suggestedDataLength }
     turn.send(.lengthResponse(local))
@@ -58,7 +58,7 @@ struct DataLengthUpdate: Sendable {
   }
 
   /// Receives LL_LENGTH_RSP: applies the data length of both ends, and reports a change to the host.
-  mutating func receiveResponse(_ peer: DataLength, _ turn: LinkTurn, _ context: inout RadioContext) {
+  mutating func receiveResponse(_ peer: DataLength, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     let greatest = DataLength.greatest(of: turn.controller.features, context.pacing)
     let newTransmit = local.limited(to: greatest)
     let newReceive = peer.limited(to: greatest)

@@ -50,7 +50,7 @@ struct LinkEncryption: Sendable {
 
   /// Performs LE Enable Encryption: sends LL_ENC_REQ. With airtime an encrypted link pauses first (Vol 6, Part B, 5.1.3.2).
   mutating func begin(
-    _ command: HCI.LEEnableEncryption, diversifier: UInt128, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing
+    _ command: HCI.LEEnableEncryption, diversifier: UInt128, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing
   ) {
     procedure = .requested(longTermKey: command.longTermKey, sessionKeyDiversifier: diversifier)
     let request = LinkLayerPDU.encryptionRequest(
@@ -65,7 +65,7 @@ struct LinkEncryption: Sendable {
   }
 
   /// Receives LL_PAUSE_ENC_RSP: confirms the pause and requests encryption with the new key.
-  mutating func resume(_ turn: inout LinkTurn) {
+  mutating func resume(_ turn: inout ProcedureTurn) {
     guard let request = requestAfterPause else { return }
     requestAfterPause = nil
     turn.send(.pauseEncryptionResponse)
@@ -75,7 +75,7 @@ struct LinkEncryption: Sendable {
   /// Receives LL_START_ENC_REQ and compares the session keys. They are equal if both hosts gave the same long term key.
   ///
   /// Otherwise the message integrity check of the first encrypted packet fails, and both ends end the link at once.
-  mutating func start(_ sessionKey: UInt128, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+  mutating func start(_ sessionKey: UInt128, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     guard case .requested(let key, let diversifier) = procedure else { return }
     guard let own = try? context.cryptography.encrypt(diversifier, key: key),
       context.cryptography.areEqual(own, sessionKey)
@@ -94,15 +94,15 @@ struct LinkEncryption: Sendable {
   // MARK: Peripheral
 
   /// Receives LL_PAUSE_ENC_REQ.
-  mutating func pause(_ turn: inout LinkTurn) {
+  mutating func pause(_ turn: inout ProcedureTurn) {
     procedure = .paused
     turn.send(.pauseEncryptionResponse)
   }
 
   /// Receives LL_ENC_REQ: requests the long term key from the host.
   mutating func receiveRequest(
-    _ randomNumber: UInt64, _ encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128, _ turn: inout LinkTurn,
-    _ context: inout RadioContext
+    _ randomNumber: UInt64, _ encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128, _ turn: inout ProcedureTurn,
+    _ context: inout VirtualRadioContext
   ) {
     guard turn.controller.features.contains(.encryption) else {
       return turn.send(.encryptionReject(.unsupportedRemoteFeature))
@@ -119,7 +119,7 @@ struct LinkEncryption: Sendable {
   }
 
   /// Performs LE Long Term Key Request Reply.
-  mutating func reply(with longTermKey: UInt128, _ turn: inout LinkTurn, _ cryptography: any Cryptography) {
+  mutating func reply(with longTermKey: UInt128, _ turn: inout ProcedureTurn, _ cryptography: any Cryptography) {
     guard case .awaitingKey(let diversifier) = procedure else { return }
     guard let key = try? cryptography.encrypt(diversifier, key: longTermKey) else { return reject(&turn) }
     procedure = .starting
@@ -127,7 +127,7 @@ struct LinkEncryption: Sendable {
   }
 
   /// Rejects encryption without a key. An encrypted link ends (Vol 6, Part B, 5.1.3.2).
-  mutating func reject(_ turn: inout LinkTurn) {
+  mutating func reject(_ turn: inout ProcedureTurn) {
     if isOn {
       turn.send(.terminate(.pinOrKeyMissing))
     } else {
@@ -140,13 +140,13 @@ struct LinkEncryption: Sendable {
   // MARK: Both
 
   /// Receives LL_START_ENC_RSP.
-  mutating func receiveStarted(_ turn: inout LinkTurn, _ context: inout RadioContext) {
+  mutating func receiveStarted(_ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     if context.pacing == .airtime, turn.role == .peripheral { turn.send(.encryptionStarted) }
     finish(.success, &turn, &context)
   }
 
   /// Ends the procedure: reports the result to the host and sends the waiting data.
-  mutating func finish(_ status: HCIErrorCode, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+  mutating func finish(_ status: HCIErrorCode, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     let wasOn = isOn
     procedure = .none
     if status.isSuccess { isOn = true }

@@ -9,7 +9,7 @@ enum LinkLayerPDU: Sendable {
   /// No PDU: the sender stops without LL_TERMINATE_IND.
   case silence
   /// LL_CONNECTION_UPDATE_IND.
-  case connectionUpdate(LinkTiming)
+  case connectionUpdate(LinkLayerTiming)
   /// LL_CONNECTION_PARAM_REQ.
   case connectionParameterRequest(HCI.ConnectionParameters)
   /// LL_REJECT_EXT_IND to a LL_CONNECTION_PARAM_REQ.

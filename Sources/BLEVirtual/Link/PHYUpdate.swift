@@ -47,7 +47,7 @@ struct PHYUpdate: Sendable {
   }
 
   /// Performs LE Set PHY: sends LL_PHY_REQ.
-  mutating func request(_ command: HCI.LESetPHY, _ turn: inout LinkTurn) {
+  mutating func request(_ command: HCI.LESetPHY, _ turn: inout ProcedureTurn) {
     let available = turn.controller.features.phys
     guard let transmit = command.txPHYs.chosen(isFree: command.allPHYs.contains(.transmitter), of: available),
       let receive = command.rxPHYs.chosen(isFree: command.allPHYs.contains(.receiver), of: available)
@@ -59,7 +59,7 @@ struct PHYUpdate: Sendable {
 
   /// Receives LL_PHY_REQ: each direction gets the fastest PHY that both ends support, or keeps its PHY.
   mutating func receiveRequest(
-    transmit: HCI.PHYs, receive: HCI.PHYs, _ turn: inout LinkTurn, _ context: inout RadioContext
+    transmit: HCI.PHYs, receive: HCI.PHYs, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
   ) {
     let available = turn.controller.features.phys
     let preferred = turn.controller.preferredPHYs
@@ -79,7 +79,7 @@ struct PHYUpdate: Sendable {
 
   /// Applies PHYs. Reports a change to the host, and the result of its own request even without a change.
   mutating func apply(
-    transmit: HCI.PHY, receive: HCI.PHY, _ turn: LinkTurn, _ context: inout RadioContext
+    transmit: HCI.PHY, receive: HCI.PHY, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext
   ) {
     guard !isUnchanged(transmit: transmit, receive: receive) || isRequested else { return }
     self.transmit = transmit

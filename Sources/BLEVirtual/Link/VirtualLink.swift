@@ -3,7 +3,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// A new link, as one of its ends gets it.
-struct NewLink: Sendable {
+struct NewVirtualLink: Sendable {
   /// Equal on both ends.
   let id: UInt64
   let role: HCI.Role
@@ -15,7 +15,7 @@ struct NewLink: Sendable {
   let peer: Int
   /// The RSSI of the other end, in dBm.
   let rssi: Int8
-  let timing: LinkTiming
+  let timing: LinkLayerTiming
   /// The PHY on which it begins.
   let phy: HCI.PHY
   /// Advertising_Handle of the peripheral's set; nil for the advertisement of the legacy commands.
@@ -25,7 +25,7 @@ struct NewLink: Sendable {
 /// One end of a link: its procedures, and what it has to send.
 ///
 /// It routes commands of the host and PDUs of the peer to the procedure that they belong to. A procedure appends effects to the
-/// ``LinkTurn``; ``perform(effectsOf:_:)`` performs them.
+/// ``ProcedureTurn``; ``perform(effectsOf:_:)`` performs them.
 struct VirtualLink: Sendable {
   static let allChannels: UInt64 = 0x1F_FFFF_FFFF
 
@@ -65,7 +65,7 @@ struct VirtualLink: Sendable {
   /// - Parameters:
   ///   - peerAddress: the peer's address as reported to the host.
   ///   - slot: the slot of this end's controller.
-  init(_ link: NewLink, handle: ConnectionHandle, peerAddress: DeviceAddress, slot: Int, now: Instant) {
+  init(_ link: NewVirtualLink, handle: ConnectionHandle, peerAddress: DeviceAddress, slot: Int, now: Instant) {
     id = link.id
     self.handle = handle
     role = link.role
@@ -85,31 +85,31 @@ struct VirtualLink: Sendable {
   // MARK: Commands of the host
 
   /// The error for LE Connection Update; nil if the update may begin.
-  func refusal(of parameters: HCI.ConnectionParameters, _ turn: LinkTurn) -> HCIErrorCode? {
+  func refusal(of parameters: HCI.ConnectionParameters, _ turn: ProcedureTurn) -> HCIErrorCode? {
     update.refusal(of: parameters, turn)
   }
 
-  mutating func requestUpdate(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+  mutating func requestUpdate(_ parameters: HCI.ConnectionParameters, _ turn: inout ProcedureTurn) {
     update.begin(parameters, &turn)
   }
 
   /// Whether the host has to answer a connection parameter request of the peripheral.
   var awaitsParameterReply: Bool { update.awaitsHost(as: role) }
 
-  mutating func acceptParameters(_ parameters: HCI.ConnectionParameters, _ turn: inout LinkTurn) {
+  mutating func acceptParameters(_ parameters: HCI.ConnectionParameters, _ turn: inout ProcedureTurn) {
     update.accept(parameters, &turn)
   }
 
-  mutating func rejectParameters(_ reason: HCIErrorCode, _ turn: inout LinkTurn) { update.reject(reason, &turn) }
+  mutating func rejectParameters(_ reason: HCIErrorCode, _ turn: inout ProcedureTurn) { update.reject(reason, &turn) }
 
-  mutating func requestDataLength(_ length: DataLength, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing) {
+  mutating func requestDataLength(_ length: DataLength, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing) {
     dataLength.request(length, &turn, pacing)
   }
 
-  mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout LinkTurn) { phy.request(command, &turn) }
+  mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout ProcedureTurn) { phy.request(command, &turn) }
 
   /// Sends the channel map of the central. With airtime it takes effect at an instant, on both ends.
-  mutating func requestChannelMap(_ map: UInt64, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing) {
+  mutating func requestChannelMap(_ map: UInt64, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing) {
     if pacing != .airtime { channelMap = map }
     turn.send(.channelMap(map))
   }
@@ -118,7 +118,7 @@ struct VirtualLink: Sendable {
   var mayBeginEncryption: Bool { encryption.mayBegin(as: role) }
 
   mutating func beginEncryption(
-    _ command: HCI.LEEnableEncryption, diversifier: UInt128, _ turn: inout LinkTurn, _ pacing: VirtualRadio.Pacing
+    _ command: HCI.LEEnableEncryption, diversifier: UInt128, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing
   ) {
     encryption.begin(command, diversifier: diversifier, &turn, pacing)
   }
@@ -126,11 +126,11 @@ struct VirtualLink: Sendable {
   /// Whether the host has to answer a request for the long term key.
   var awaitsKey: Bool { encryption.awaitsKey }
 
-  mutating func reply(with longTermKey: UInt128, _ turn: inout LinkTurn, _ cryptography: any Cryptography) {
+  mutating func reply(with longTermKey: UInt128, _ turn: inout ProcedureTurn, _ cryptography: any Cryptography) {
     encryption.reply(with: longTermKey, &turn, cryptography)
   }
 
-  mutating func rejectKeyRequest(_ turn: inout LinkTurn) { encryption.reject(&turn) }
+  mutating func rejectKeyRequest(_ turn: inout ProcedureTurn) { encryption.reject(&turn) }
 
   /// - Parameter timeout: in units of 10 ms.
   mutating func setAuthenticatedPayloadTimeout(_ timeout: UInt16) { authenticatedPayloadTimeout = timeout }
@@ -138,7 +138,7 @@ struct VirtualLink: Sendable {
   // MARK: PDUs of the peer
 
   /// Receives a control PDU from the peer.
-  mutating func receive(_ pdu: LinkLayerPDU, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+  mutating func receive(_ pdu: LinkLayerPDU, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     switch pdu {
     case .terminate(let reason): turn.end(reason)
     case .silence: cut(&context)
@@ -189,7 +189,7 @@ struct VirtualLink: Sendable {
   }
 
   /// Applies the effect of a PDU on this end, which sent it, after the peer has received it.
-  mutating func acknowledge(_ pdu: LinkLayerPDU, _ turn: inout LinkTurn, _ context: inout RadioContext) {
+  mutating func acknowledge(_ pdu: LinkLayerPDU, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     switch pdu {
     case .terminate(let reason): turn.end(reason == .pinOrKeyMissing ? reason : .terminatedByLocalHost)
     case .connectionUpdate(let timing): apply(timing, turn, &context)
@@ -198,7 +198,7 @@ struct VirtualLink: Sendable {
   }
 
   /// Applies new timing on this end and reports it to the host.
-  mutating func apply(_ timing: LinkTiming, _ turn: LinkTurn, _ context: inout RadioContext) {
+  mutating func apply(_ timing: LinkLayerTiming, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     update.apply(timing, turn, &context)
     if nextEvent != nil { nextEvent = connectionEvent(after: context.now) }
   }
@@ -206,7 +206,7 @@ struct VirtualLink: Sendable {
   /// Performs the effects of a turn, except the end of the link.
   ///
   /// - Returns: the reason for which the link ends; nil if it stays.
-  mutating func perform(effectsOf turn: LinkTurn, _ context: inout RadioContext) -> HCIErrorCode? {
+  mutating func perform(effectsOf turn: ProcedureTurn, _ context: inout VirtualRadioContext) -> HCIErrorCode? {
     for effect in turn.effects {
       switch effect {
       case .send(let pdu): send(pdu, &context)
@@ -220,7 +220,7 @@ struct VirtualLink: Sendable {
   // MARK: Sending
 
   /// Sends a control PDU, at once or at the next connection event. A link that is out of range sends nothing.
-  mutating func send(_ pdu: LinkLayerPDU, _ context: inout RadioContext) {
+  mutating func send(_ pdu: LinkLayerPDU, _ context: inout VirtualRadioContext) {
     guard !isCut else { return }
     if context.pacing == .immediate || pdu.isNoPDU {
       transmit(.control(pdu), &context)
@@ -231,7 +231,7 @@ struct VirtualLink: Sendable {
   }
 
   /// Tells the peer that the host has free buffers again.
-  func sendReadyForData(_ context: inout RadioContext) { transmit(.control(.readyForData), &context) }
+  func sendReadyForData(_ context: inout VirtualRadioContext) { transmit(.control(.readyForData), &context) }
 
   /// Whether the host may send a fragment: a continuation follows a start.
   mutating func admits(isStart: Bool) -> Bool { queue.admits(isStart: isStart) }
@@ -244,12 +244,12 @@ struct VirtualLink: Sendable {
   private var holdsData: Bool { isCut || encryption.isInProgress || queue.isBlocked }
 
   /// Sends a packet, at once or from the next connection event on.
-  mutating func send(_ packet: TransmitQueue.Packet, _ context: inout RadioContext) {
+  mutating func send(_ packet: TransmitQueue.Packet, _ context: inout VirtualRadioContext) {
     queue.append(packet)
     releaseData(&context)
   }
 
-  private mutating func releaseData(_ context: inout RadioContext) {
+  private mutating func releaseData(_ context: inout VirtualRadioContext) {
     guard !queue.packets.isEmpty, !holdsData else { return }
     if context.pacing == .immediate {
       transmitPackets(queue.packets.count, &context)
@@ -258,12 +258,12 @@ struct VirtualLink: Sendable {
     }
   }
 
-  private mutating func transmitPackets(_ count: Int, _ context: inout RadioContext) {
+  private mutating func transmitPackets(_ count: Int, _ context: inout VirtualRadioContext) {
     for packet in queue.packets.prefix(count) { transmit(.data(packet), &context) }
     queue.removePackets(min(count, queue.packets.count))
   }
 
-  private func transmit(_ payload: Transmission.Payload, _ context: inout RadioContext) {
+  private func transmit(_ payload: Transmission.Payload, _ context: inout VirtualRadioContext) {
     context.transmissions.append(.init(sender: slot, receiver: peer, link: id, payload: payload))
   }
 
@@ -278,7 +278,7 @@ struct VirtualLink: Sendable {
   // MARK: Connection events
 
   /// Plans the next connection event, because a PDU waits for it.
-  private mutating func requestEvent(_ context: inout RadioContext) {
+  private mutating func requestEvent(_ context: inout VirtualRadioContext) {
     if context.pacing == .airtime {
       context.connections.requestEvent(on: id, for: role, now: context.now)
     } else if nextEvent == nil {
@@ -294,7 +294,7 @@ struct VirtualLink: Sendable {
   }
 
   /// Runs the connection event that is due, if there is one: all control PDUs, and data packets up to the limit. Not used with airtime.
-  mutating func runEvent(_ context: inout RadioContext) {
+  mutating func runEvent(_ context: inout VirtualRadioContext) {
     guard !isCut, let event = nextEvent, event <= context.now else { return }
     for pdu in queue.controls { transmit(.control(pdu), &context) }
     queue.removeControls()
@@ -358,7 +358,7 @@ struct VirtualLink: Sendable {
   ///
   /// - Returns: the ACL packet whose last PDU it is; its buffer is free.
   mutating func receiveAcknowledgement(
-    _ turn: inout LinkTurn, _ context: inout RadioContext
+    _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
   ) -> TransmitQueue.Packet? {
     switch queue.acknowledged() {
     case .control(.terminate(let reason)):
@@ -378,7 +378,7 @@ struct VirtualLink: Sendable {
   }
 
   /// Applies a change at its instant: of the timing, of the PHYs as this end uses them, or of the channel map.
-  mutating func apply(_ change: LinkLayerPDU, _ turn: LinkTurn, _ context: inout RadioContext) {
+  mutating func apply(_ change: LinkLayerPDU, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     switch change {
     case .connectionUpdate(let timing): apply(timing, turn, &context)
     case .phyUpdate(let transmit, let receive): phy.apply(transmit: transmit, receive: receive, turn, &context)
@@ -396,7 +396,7 @@ struct VirtualLink: Sendable {
   ///
   /// With airtime the timeout counts from the latest event. A link without a first event ends 6 intervals after its
   /// beginning (Vol 6, Part B, 4.5.2).
-  mutating func cut(_ context: inout RadioContext) {
+  mutating func cut(_ context: inout VirtualRadioContext) {
     guard !isCut else { return }
     var end = context.now + update.timing.supervisionTimeout
     if let connection = context.connections[id] {

@@ -18,7 +18,7 @@ struct ConnectionSchedule: Sendable {
   /// The number of events that the peripheral listens to between a PDU and its instant (Vol 6, Part B, 5.1.1).
   static let eventsBeforeInstant = 6
 
-  private(set) var timing: LinkTiming
+  private(set) var timing: LinkLayerTiming
   /// connEventCounter of the latest simulated event; -1 before the first one. It does not wrap.
   private(set) var counter = -1
   /// The anchor point of that event.
@@ -27,7 +27,7 @@ struct ConnectionSchedule: Sendable {
   private(set) var changes: [Change] = []
 
   /// - Parameter firstAnchor: the anchor point of the first connection event.
-  init(timing: LinkTiming, firstAnchor: Instant) {
+  init(timing: LinkLayerTiming, firstAnchor: Instant) {
     self.timing = timing
     anchor = firstAnchor + timing.intervalDuration * -1
   }
@@ -74,5 +74,5 @@ struct ConnectionSchedule: Sendable {
   }
 
   /// Applies new timing from the current event on. Its anchor point does not move (WinOffset 0).
-  mutating func apply(_ timing: LinkTiming) { self.timing = timing }
+  mutating func apply(_ timing: LinkLayerTiming) { self.timing = timing }
 }

@@ -14,7 +14,7 @@ extension VirtualRadio {
   }
 
   /// Delivers the advertisement to every scanner, then to the initiators until one connects.
-  private mutating func broadcast(_ advertisement: Advertisement) {
+  private mutating func broadcast(_ advertisement: AdvertisingPDU) {
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
       guard controllers[slot].scans(for: advertisement) else { continue }
       if let scanner = controllers[slot].receiveAdvertisement(advertisement, &context) {
@@ -37,7 +37,7 @@ extension VirtualRadio {
   ///
   /// - Returns: false if the advertiser does not accept the connection.
   mutating func connect(
-    _ central: Int, to advertisement: Advertisement, from ownAddress: DeviceAddress,
+    _ central: Int, to advertisement: AdvertisingPDU, from ownAddress: DeviceAddress,
     _ parameters: HCI.ConnectionParameters
   ) -> Bool {
     let peripheral = advertisement.sender
@@ -50,12 +50,12 @@ extension VirtualRadio {
     }
     let phy = advertisement.linkPHY
     controllers[central].open(
-      NewLink(
+      NewVirtualLink(
         id: id, role: .central, ownAddress: ownAddress, peerAddress: address, peer: peripheral,
         rssi: advertisement.rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle),
       &context)
     controllers[peripheral].open(
-      NewLink(
+      NewVirtualLink(
         id: id, role: .peripheral, ownAddress: address, peerAddress: ownAddress, peer: central,
         rssi: controllers[central].rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle),
       &context)
@@ -66,7 +66,7 @@ extension VirtualRadio {
   /// A connection whose first anchor point lies in the transmit window: transmitWindowDelay and a random
   /// transmitWindowOffset of at most one interval after the end of the connect request (Vol 6, Part B, 4.5.3).
   private mutating func plannedConnection(
-    _ id: UInt64, _ central: Int, to advertisement: Advertisement, _ timing: LinkTiming
+    _ id: UInt64, _ central: Int, to advertisement: AdvertisingPDU, _ timing: LinkLayerTiming
   ) -> Connection {
     var delay = Duration.microseconds(1250)
     if !advertisement.isLegacyPDU {
@@ -83,7 +83,7 @@ extension VirtualRadio {
 /// Advertising events with airtime: the receivers of each packet, and their requests (Vol 6, Part B, 4.4.2 to 4.4.4).
 extension VirtualRadio {
   /// Begins the advertising event of a set. The event is skipped if no controller scans or initiates.
-  mutating func beginAdvertisingEvent(_ advertisement: Advertisement) {
+  mutating func beginAdvertisingEvent(_ advertisement: AdvertisingPDU) {
     let isReceived = controllers.indices.contains {
       $0 != advertisement.sender && controllers[$0].isAttached
         && (controllers[$0].isScanning || controllers[$0].isInitiating)
@@ -136,7 +136,7 @@ extension VirtualRadio {
   /// it is drawn at random; this replaces the backoff procedure (Vol 6, Part B, 4.4.3.2).
   ///
   /// - Returns: whether there is a request.
-  private mutating func answer(_ advertisement: Advertisement, by listeners: [ControllerID]) -> Bool {
+  private mutating func answer(_ advertisement: AdvertisingPDU, by listeners: [ControllerID]) -> Bool {
     var requests: [AdvertisingEvent.Request] = []
     for id in listeners {
       guard let slot = slot(of: id) else { continue }
@@ -166,13 +166,13 @@ extension VirtualRadio {
   // MARK: The event in its set
 
   /// Moves on to the next packet that a controller receives.
-  private mutating func advance(_ advertisement: Advertisement) {
+  private mutating func advance(_ advertisement: AdvertisingPDU) {
     var isOver = false
     update(advertisement) { isOver = !$0.advance() }
     if isOver { end(advertisement) } else { skipChannelsWithoutListener(advertisement) }
   }
 
-  private mutating func skipChannelsWithoutListener(_ advertisement: Advertisement) {
+  private mutating func skipChannelsWithoutListener(_ advertisement: AdvertisingPDU) {
     while let event = event(of: advertisement), case .primary(let channel) = event.stage,
       listeners(to: event, on: channel).isEmpty
     {
@@ -182,17 +182,17 @@ extension VirtualRadio {
     }
   }
 
-  private func event(of advertisement: Advertisement) -> AdvertisingEvent? {
+  private func event(of advertisement: AdvertisingPDU) -> AdvertisingEvent? {
     controllers[advertisement.sender].advertisingEvent(of: advertisement.handle)
   }
 
-  private mutating func keep(_ event: AdvertisingEvent?, of advertisement: Advertisement) {
+  private mutating func keep(_ event: AdvertisingEvent?, of advertisement: AdvertisingPDU) {
     controllers[advertisement.sender].setAdvertisingEvent(event, of: advertisement.handle)
   }
 
-  private mutating func end(_ advertisement: Advertisement) { keep(nil, of: advertisement) }
+  private mutating func end(_ advertisement: AdvertisingPDU) { keep(nil, of: advertisement) }
 
-  private mutating func update(_ advertisement: Advertisement, _ change: (inout AdvertisingEvent) -> Void) {
+  private mutating func update(_ advertisement: AdvertisingPDU, _ change: (inout AdvertisingEvent) -> Void) {
     guard var event = event(of: advertisement) else { return }
     change(&event)
     keep(event, of: advertisement)

@@ -36,7 +36,7 @@ public struct VirtualRadio: Sendable {
   }
 
   var controllers: [VirtualController] = []
-  var context: RadioContext
+  var context: VirtualRadioContext
   private var random: RandomSource
   private var generation: UInt32 = 0
   /// The nearest deadline, if it is computed. ACL data that moves at once does not change it.
@@ -48,7 +48,7 @@ public struct VirtualRadio: Sendable {
   ///   - cryptography: AES and P-256 for the controllers.
   public init(seed: UInt64 = 0, pacing: Pacing = .immediate, cryptography: any Cryptography = LibCrypto()) {
     random = .seeded(seed)
-    context = RadioContext(pacing: pacing, cryptography: cryptography)
+    context = VirtualRadioContext(pacing: pacing, cryptography: cryptography)
   }
 
   /// Adds a controller to the radio and powers it on.

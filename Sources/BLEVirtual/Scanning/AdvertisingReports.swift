@@ -2,12 +2,12 @@ internal import BLEHCI
 internal import BLEWire
 
 /// The reports of a received advertisement to the host (Vol 4, Part E, 7.7.65.2, 7.7.65.11 and 7.7.65.13).
-extension Advertisement {
+extension AdvertisingPDU {
   /// The number of data octets in one LE Extended Advertising Report.
   private static let dataPerReport = 229
 
   /// Sends the report of a legacy scan.
-  func reportLegacy(from sender: AdvertiserIdentity, _ host: HostInterface, _ context: inout RadioContext) {
+  func reportLegacy(from sender: AdvertiserIdentity, _ host: HostInterface, _ context: inout VirtualRadioContext) {
     if sender.isForAnother {
       host.send(
         HCI.LEDirectedAdvertisingReport {
@@ -38,7 +38,7 @@ extension Advertisement {
   ///
   /// - Parameter lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is whole.
   func reportExtended(
-    from address: DeviceAddress?, lengthOfChains: Int?, _ host: HostInterface, _ context: inout RadioContext
+    from address: DeviceAddress?, lengthOfChains: Int?, _ host: HostInterface, _ context: inout VirtualRadioContext
   ) {
     var rest = data
     if !isLegacyPDU, let lengthOfChains { rest = rest.prefix(lengthOfChains) }

@@ -13,7 +13,7 @@ struct AdvertiserIdentity: Sendable {
 }
 
 /// The scanning state of a controller (Vol 6, Part B, 4.4.3; Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64 and 7.8.65).
-struct Scanner: Sendable {
+struct LinkLayerScanner: Sendable {
   private var type = HCI.ScanType.passive
   private(set) var ownAddressType = HCI.OwnAddressType.public
   private var filterPolicy = HCI.ScanningFilterPolicy.all
@@ -137,7 +137,7 @@ struct Scanner: Sendable {
   var deadline: Instant? { isOn ? .nearer(endsAt, beginsAt) : nil }
 
   /// Ends a scan or its part in one period, and begins the next period.
-  mutating func tick(_ host: HostInterface, _ context: inout RadioContext) {
+  mutating func tick(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     guard isOn else { return }
     if let end = endsAt, end <= context.now {
       endsAt = nil
@@ -158,7 +158,7 @@ struct Scanner: Sendable {
   // MARK: Advertisements
 
   /// Whether it receives an advertisement or a scan response with this kind of PDU.
-  func receives(_ advertisement: Advertisement) -> Bool {
+  func receives(_ advertisement: AdvertisingPDU) -> Bool {
     isListening && (advertisement.isLegacyPDU || isExtended)
   }
 
@@ -169,8 +169,8 @@ struct Scanner: Sendable {
   ///   - lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is whole.
   /// - Returns: whether a scan request follows.
   mutating func receive(
-    _ advertisement: Advertisement, from sender: AdvertiserIdentity, lengthOfChains: Int?, _ host: HostInterface,
-    _ context: inout RadioContext
+    _ advertisement: AdvertisingPDU, from sender: AdvertiserIdentity, lengthOfChains: Int?, _ host: HostInterface,
+    _ context: inout VirtualRadioContext
   ) -> Bool {
     guard !sender.isRejected, sender.isInAcceptList || filterPolicy.rawValue & 1 == 0 else { return false }
     if sender.isForAnother {

@@ -2,7 +2,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// The links of a controller, the oldest first.
-struct LinkTable: Sendable {
+struct VirtualLinkTable: Sendable {
   /// The greatest number of links.
   private let capacity: Int
   private var links: [VirtualLink] = []

@@ -2,7 +2,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// The initiating state of a controller (Vol 6, Part B, 4.4.4; Vol 4, Part E, 7.8.12, 7.8.13 and 7.8.66).
-struct Initiator: Sendable {
+struct LinkLayerInitiator: Sendable {
   /// A connection request of the host.
   struct Request: Sendable {
     let filterPolicy: HCI.InitiatorFilterPolicy
@@ -93,7 +93,7 @@ struct Initiator: Sendable {
   mutating func end() { request = nil }
 
   /// Ends the request and reports that there is no link (Vol 4, Part E, 7.8.13).
-  mutating func cancel(_ host: HostInterface, _ context: inout RadioContext) {
+  mutating func cancel(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     guard let request else { return }
     self.request = nil
     let nobody = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -106,7 +106,7 @@ struct Initiator: Sendable {
   // MARK: Advertisements
 
   /// The request and the parameters of a link, if an advertisement is one that the request allows, whoever sent it.
-  func match(for advertisement: Advertisement) -> (request: Request, parameters: HCI.ConnectionParameters)? {
+  func match(for advertisement: AdvertisingPDU) -> (request: Request, parameters: HCI.ConnectionParameters)? {
     guard let request, advertisement.properties.contains(.connectable),
       request.isExtended || advertisement.isLegacyPDU, let initiation = request.initiations[advertisement.linkPHY]
     else { return nil }
@@ -114,11 +114,11 @@ struct Initiator: Sendable {
   }
 }
 
-extension Initiator.Request {
+extension LinkLayerInitiator.Request {
   /// Whether the request is for the sender of an advertisement.
   ///
   /// - Parameter sender: the sender, as the lists of the controller have it.
-  func isFor(_ advertisement: Advertisement, from sender: AdvertiserIdentity) -> Bool {
+  func isFor(_ advertisement: AdvertisingPDU, from sender: AdvertiserIdentity) -> Bool {
     guard !sender.isRejected, !sender.isForAnother, let identity = sender.address?.identity else { return false }
     if filterPolicy == .acceptList { return sender.isInAcceptList }
     return identity == peerAddress.identity || advertisement.address == peerAddress

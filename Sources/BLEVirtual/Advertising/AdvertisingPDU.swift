@@ -2,7 +2,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// An advertising PDU with its chain, as scanners and initiators receive it.
-struct Advertisement: Sendable {
+struct AdvertisingPDU: Sendable {
   var sender: Int
   /// Advertising_Handle of the set; nil for the advertisement of the legacy commands.
   var handle: UInt8?
@@ -21,7 +21,7 @@ struct Advertisement: Sendable {
 }
 
 /// The lengths and airtimes of advertising PDUs (Vol 6, Part B, 2.3).
-extension Advertisement {
+extension AdvertisingPDU {
   static let addressLength = 6
   /// ScanA and AdvA.
   static let scanRequestLength = 12

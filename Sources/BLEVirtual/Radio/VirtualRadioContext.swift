@@ -3,7 +3,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// The state that the controllers of a radio share: the time, the output for hosts, and the PDUs for other controllers.
-struct RadioContext: Sendable {
+struct VirtualRadioContext: Sendable {
   let pacing: VirtualRadio.Pacing
   let cryptography: any Cryptography
   var now = Instant.start

@@ -2,7 +2,7 @@ internal import BLEHCI
 internal import BLEWire
 
 /// What a procedure of a link asks of its link.
-enum LinkEffect: Sendable {
+enum ProcedureEffect: Sendable {
   /// Send a control PDU.
   case send(LinkLayerPDU)
   /// Send the data that waited for the procedure.
@@ -12,7 +12,7 @@ enum LinkEffect: Sendable {
 }
 
 /// One input of a link: the facts about its controller that its procedures need, and the effects that they append.
-struct LinkTurn: Sendable {
+struct ProcedureTurn: Sendable {
   /// The facts about a controller that all its links need.
   struct Controller: Sendable {
     let host: HostInterface
@@ -31,7 +31,7 @@ struct LinkTurn: Sendable {
   let controller: Controller
   let handle: ConnectionHandle
   let role: HCI.Role
-  private(set) var effects: [LinkEffect] = []
+  private(set) var effects: [ProcedureEffect] = []
 
   init(_ controller: Controller, handle: ConnectionHandle, role: HCI.Role) {
     self.controller = controller

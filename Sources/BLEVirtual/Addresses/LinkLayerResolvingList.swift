@@ -4,7 +4,7 @@ internal import BLEWire
 
 /// The resolving list: private addresses of peers, which it resolves, and of the controller, which it generates (Vol 6, Part B, 1.3.2,
 /// 4.7 and 6; Vol 4, Part E, 7.8.38 to 7.8.45 and 7.8.77).
-struct ResolvingList: Sendable {
+struct LinkLayerResolvingList: Sendable {
   private struct Entry: Sendable {
     let peerIdentity: DeviceAddress
     let peerIRK: UInt128
