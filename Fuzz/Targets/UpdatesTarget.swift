@@ -118,7 +118,7 @@ private struct UpdatesRun {
     links[peer] = Link()
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(lastLink % 7)), kind: .random)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    role(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))
+    role(.connected(ConnectedLink(peer: peer, address: address, role: .peripheral, timing: timing)))
   }
 
   /// As the server of a link reports its end.

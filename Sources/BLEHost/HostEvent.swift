@@ -24,7 +24,7 @@ package enum HostEvent: Sendable {
   case advertisingPaused(AdvertisingID, HCIErrorCode?)
   case advertisingResumed(AdvertisingID)
 
-  indirect case connected(Connection)
+  indirect case connected(ConnectedLink)
   /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported
   /// by the identity when this one came up.
   case identified(LinkID, DeviceAddress)
@@ -109,7 +109,7 @@ package enum AdapterState: Int, Comparable, Sendable {
 }
 
 /// A link that came up.
-package struct Connection: Equatable, Sendable {
+package struct ConnectedLink: Equatable, Sendable {
   package enum Role: Equatable, Sendable { case central, peripheral }
 
   package var peer: LinkID

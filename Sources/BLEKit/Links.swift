@@ -39,7 +39,7 @@ struct LinkWait: Hashable, Sendable {
 }
 
 extension AdapterSession.State {
-  mutating func connected(_ connection: Connection, of session: AdapterSession, into actions: inout Actions) {
+  mutating func connected(_ connection: ConnectedLink, of session: AdapterSession, into actions: inout Actions) {
     let device = RemoteDevice(
       session: session, peer: connection.peer, address: connection.address, isCentral: connection.role == .peripheral)
     if links[connection.peer] == nil {

@@ -15,7 +15,7 @@ import Testing
   private func connection(_ number: UInt64) -> HostEvent {
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     return .connected(
-      Connection(
+      ConnectedLink(
         peer: LinkID(rawValue: UInt32(number)), address: address(number), role: .central, timing: timing))
   }
 

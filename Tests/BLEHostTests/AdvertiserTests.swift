@@ -32,10 +32,10 @@ import Testing
   ///   - refused: the step that the controller rejects.
   ///   - times: how often it does.
   private mutating func complete(
-    refused: Advertisement.Step? = nil, with refusal: HCIErrorCode = .connectionLimitExceeded, times: Int = .max
-  ) -> [Advertisement.Step] {
+    refused: DeclaredAdvertisement.Step? = nil, with refusal: HCIErrorCode = .connectionLimitExceeded, times: Int = .max
+  ) -> [DeclaredAdvertisement.Step] {
     var left = times
-    var steps: [Advertisement.Step] = []
+    var steps: [DeclaredAdvertisement.Step] = []
     while !effects.isEmpty {
       switch effects.removeFirst() {
       case .command(_, for: .advertising(let id, let step)):
@@ -72,7 +72,7 @@ import Testing
     guard case .advertisingStarted(id, .success)? = events.last else { Issue.record("\(events)"); return }
   }
 
-  private static let takingOver: [Advertisement.Step] = [
+  private static let takingOver: [DeclaredAdvertisement.Step] = [
     .parameters, .takeOver, .parameters, .data, .scanResponse, .enable,
   ]
 

@@ -96,7 +96,7 @@ struct CentralRoleTests {
     bench.perform(.connect(ConnectID(rawValue: 3), address(1), ConnectionParameters()))
     #expect(bench.controller.commands.last?.opcode == .leCreateConnection)
     bench.receive(connected(0x40, address(1)))
-    let link = bench.events.compactMap { event -> Connection? in
+    let link = bench.events.compactMap { event -> ConnectedLink? in
       if case .connected(let connection) = event { connection } else { nil }
     }
     #expect(link.first?.role == .central)

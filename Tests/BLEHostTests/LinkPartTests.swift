@@ -16,7 +16,7 @@ import Testing
     services: ServiceRegistry(HostConfiguration(), LibCrypto()), bonds: BondTable(HostConfiguration()),
     turn: LinkTurn(SecurityToolbox(LibCrypto())))
 
-  private func link(_ role: Connection.Role = .peripheral, users: [OwnerID] = []) -> Link {
+  private func link(_ role: ConnectedLink.Role = .peripheral, users: [OwnerID] = []) -> Link {
     Link(
       peer: LinkID(rawValue: 1), handle: 0x40, device: PeerIdentity(address: device, identity: device), role: role,
       users: users)
@@ -196,7 +196,7 @@ import Testing
 extension Link {
   /// A link that a test makes alone: with 30 ms, and without pairing.
   init(
-    peer: LinkID, handle: UInt16, device: PeerIdentity, role: Connection.Role = .peripheral, users: [OwnerID] = []
+    peer: LinkID, handle: UInt16, device: PeerIdentity, role: ConnectedLink.Role = .peripheral, users: [OwnerID] = []
   ) {
     let new = NewLink(
       handle: ConnectionHandle(rawValue: handle), role: role,

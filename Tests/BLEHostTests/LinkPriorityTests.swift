@@ -25,7 +25,7 @@ import Testing
 
   /// A host with one link.
   private func linked(
-    _ controller: ScriptedController, _ role: Connection.Role = .central,
+    _ controller: ScriptedController, _ role: ConnectedLink.Role = .central,
     _ configuration: HostConfiguration = HostConfiguration()
   ) throws -> (Bench, LinkID) {
     var bench = Bench(controller, configuration: configuration)
@@ -173,8 +173,8 @@ import Testing
     #expect(steps(bench).isEmpty)
   }
 
-  @Test(arguments: [Connection.Role.central, .peripheral]) func eachLinkHasThePriorityOfTheHost(
-    _ role: Connection.Role
+  @Test(arguments: [ConnectedLink.Role.central, .peripheral]) func eachLinkHasThePriorityOfTheHost(
+    _ role: ConnectedLink.Role
   ) throws {
     var configuration = HostConfiguration()
     configuration.priority = .throughput

@@ -13,7 +13,7 @@ import Testing
   private var effects: [Effect<LinkEffect>] = []
 
   private func signalling(
-    _ role: Connection.Role, _ ownership: ControllerOwnership = .exclusive
+    _ role: ConnectedLink.Role, _ ownership: ControllerOwnership = .exclusive
   ) -> LinkSignalling {
     LinkSignalling(
       peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), role: role,

@@ -209,7 +209,7 @@ import Testing
     try couple.connect()
     couple.secure()
     for (host, other) in [(0, 1), (1, 0)] {
-      let connections = couple.events(host).compactMap { event -> Connection? in
+      let connections = couple.events(host).compactMap { event -> ConnectedLink? in
         if case .connected(let connection) = event { connection } else { nil }
       }
       #expect(connections.map(\.address) == [couple.world.hosts[other].ownAddress])

@@ -17,7 +17,7 @@ import Testing
 
   private func start(_ origin: KeyStart.Origin) -> KeyStart { KeyStart(strength: weak, origin: origin) }
 
-  private func table(_ devices: [PeerIdentity], _ roles: [Connection.Role] = []) -> LinkTable {
+  private func table(_ devices: [PeerIdentity], _ roles: [ConnectedLink.Role] = []) -> LinkTable {
     var table = LinkTable()
     for (number, device) in devices.enumerated() {
       let link = Link(

@@ -268,7 +268,7 @@ import Testing
         couple.world.ask(0, .startAdvertising(AdvertisingID(rawValue: 2), intent))
         couple.world.run(for: .seconds(5))
       }
-      let connections = couple.events(1).compactMap { event -> Connection? in
+      let connections = couple.events(1).compactMap { event -> ConnectedLink? in
         if case .connected(let connection) = event { connection } else { nil }
       }
       #expect(connections.map(\.address) == [identity] && connections.first?.request == ConnectID(rawValue: 9))

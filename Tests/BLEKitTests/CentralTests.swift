@@ -22,7 +22,7 @@ import Testing
     guard case .connect(let id, let address, _, _) = try await host.next() else { throw CancellationError() }
     host.say(
       .connected(
-        Connection(
+        ConnectedLink(
           peer: peer, address: address, role: .central,
           timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
     return try await link
@@ -178,7 +178,7 @@ import Testing
     for number in UInt32(0)...257 {
       host.say(
         .connected(
-          Connection(
+          ConnectedLink(
             peer: LinkID(rawValue: 100 + number), address: .init(octets: .init(UInt64(number)), kind: .public),
             role: .peripheral, timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500))))
     }

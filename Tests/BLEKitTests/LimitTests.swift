@@ -129,7 +129,7 @@ import Testing
       let peer = LinkID(rawValue: 100 + number)
       host.say(
         .connected(
-          Connection(
+          ConnectedLink(
             peer: peer, address: .init(octets: .init(UInt64(number)), kind: .public), role: .peripheral,
             timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500))))
       host.say(.read(peer, RequestToken(number: 1), attribute, offset: 0))
@@ -206,7 +206,7 @@ import Testing
     guard case .connect(let id, let address, _, _) = try await host.next() else { return }
     host.say(
       .connected(
-        Connection(
+        ConnectedLink(
           peer: client, address: address, role: .central,
           timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
     let device = try await link

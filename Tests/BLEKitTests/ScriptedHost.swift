@@ -50,6 +50,6 @@ final class ScriptedHost: Sendable {
   func connect(_ peer: LinkID = client) {
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(peer.rawValue)), kind: .random)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))
+    say(.connected(ConnectedLink(peer: peer, address: address, role: .peripheral, timing: timing)))
   }
 }

@@ -31,7 +31,7 @@ import Testing
   private func claim(_ number: UInt64, as peer: UInt32) throws -> Central {
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let name = LinkID(rawValue: peer)
-    fixture.say(.connected(Connection(peer: name, address: address(number), role: .peripheral, timing: timing)))
+    fixture.say(.connected(ConnectedLink(peer: name, address: address(number), role: .peripheral, timing: timing)))
     return try #require(fixture.manager.connectedCentrals.first { $0.peer == name })
   }
 
@@ -93,7 +93,7 @@ import Testing
     fixture.publish(characteristic)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let address = DeviceAddress(octets: BD_ADDR(1), kind: .public)
-    fixture.say(.connected(Connection(peer: LinkID(rawValue: 3), address: address, role: .central, timing: timing)))
+    fixture.say(.connected(ConnectedLink(peer: LinkID(rawValue: 3), address: address, role: .central, timing: timing)))
     #expect(fixture.manager.connectedCentrals == [])
     fixture.say(.read(LinkID(rawValue: 3), fixture.host.token(), fixture.attribute(characteristic), offset: 0))
     fixture.say(.disconnected(LinkID(rawValue: 3), .terminatedByLocalHost))

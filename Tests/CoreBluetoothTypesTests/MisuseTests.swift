@@ -38,7 +38,7 @@ import Testing
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     host.say(
       .connected(
-        Connection(peer: peer, address: .init(octets: .init(1), kind: .public), role: .peripheral, timing: timing)))
+        ConnectedLink(peer: peer, address: .init(octets: .init(1), kind: .public), role: .peripheral, timing: timing)))
     if let attribute {
       // One batch: what comes after the release is for nobody.
       host.say(

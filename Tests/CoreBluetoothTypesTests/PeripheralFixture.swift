@@ -70,7 +70,7 @@ final class PeripheralFixture: Sendable {
     let peer = LinkID(rawValue: number)
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
-    say(.connected(Connection(peer: peer, address: address, role: .peripheral, timing: timing)))
+    say(.connected(ConnectedLink(peer: peer, address: address, role: .peripheral, timing: timing)))
     if let mtu { say(.mtu(peer, mtu)) }
     guard let central = manager.connectedCentrals.first(where: { $0.peer == peer }) else {
       preconditionFailure("the central is not connected")

@@ -11,7 +11,7 @@ enum AdvertiserEffect: Equatable, Sendable {
 /// owner stops it.
 struct Advertiser: Sendable {
   private let maximum: Int
-  private var advertisements: [Advertisement] = []
+  private var advertisements: [DeclaredAdvertisement] = []
 
   init(maximum: Int) { self.maximum = maximum }
 
@@ -27,7 +27,7 @@ struct Advertiser: Sendable {
     }
     let used = Set(advertisements.map(\.set))
     let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
-    advertisements.append(Advertisement(id: id, owner: owner, intent: intent, set: set))
+    advertisements.append(DeclaredAdvertisement(id: id, owner: owner, intent: intent, set: set))
     take(.parameters, advertisements.count - 1, radio, into: &effects)
   }
 
@@ -85,7 +85,7 @@ struct Advertiser: Sendable {
 /// The commands, one after the other.
 extension Advertiser {
   mutating func stepCompleted(
-    _ id: AdvertisingID, _ step: Advertisement.Step, _ opcode: HCIOpcode, _ status: HCIErrorCode,
+    _ id: AdvertisingID, _ step: DeclaredAdvertisement.Step, _ opcode: HCIOpcode, _ status: HCIErrorCode,
     _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
   ) {
     guard let index = advertisements.firstIndex(where: { $0.id == id }),
@@ -155,7 +155,7 @@ extension Advertiser {
   }
 
   private mutating func failed(
-    _ index: Int, _ step: Advertisement.Step, _ error: HostError, _ status: HCIErrorCode, _ radio: RadioContext,
+    _ index: Int, _ step: DeclaredAdvertisement.Step, _ error: HostError, _ status: HCIErrorCode, _ radio: RadioContext,
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
     let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
@@ -184,7 +184,8 @@ extension Advertiser {
   }
 
   private mutating func take(
-    _ step: Advertisement.Step, _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+    _ step: DeclaredAdvertisement.Step, _ index: Int, _ radio: RadioContext,
+    into effects: inout [Effect<AdvertiserEffect>]
   ) {
     advertisements[index].begin(step)
     if step == .parameters { advertisements[index].address = radio.address }
@@ -192,7 +193,8 @@ extension Advertiser {
   }
 
   private func send(
-    _ step: Advertisement.Step, _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+    _ step: DeclaredAdvertisement.Step, _ index: Int, _ radio: RadioContext,
+    into effects: inout [Effect<AdvertiserEffect>]
   ) {
     let advertisement = advertisements[index]
     effects.append(

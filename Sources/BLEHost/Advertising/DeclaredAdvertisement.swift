@@ -9,7 +9,7 @@ import BLEWire
 ///                                                                 ├── resting ◄─┤ or the controller has no room
 ///                                                                 └──── held ◄──┘ an address is being changed
 /// ```
-struct Advertisement: Sendable {
+struct DeclaredAdvertisement: Sendable {
   /// The commands that make an advertisement, in order (Vol 6, Part D, 4.1).
   ///
   /// `takeOver` disables an advertisement that the controller sends for a program that has ended, and is before `parameters`.
@@ -70,7 +70,7 @@ struct Advertisement: Sendable {
 }
 
 /// Data longer than one command takes, in fragments (Vol 4, Part E, 7.8.54 and 7.8.55).
-extension Advertisement {
+extension DeclaredAdvertisement {
   /// Begins a step.
   mutating func begin(_ step: Step) { (phase, position) = (.configuring(step), 0) }
 
@@ -101,7 +101,7 @@ extension Advertisement {
 }
 
 /// The commands of the steps, as legacy and as extended ones (Vol 4, Part E, 7.8.5 and 7.8.53).
-extension Advertisement {
+extension DeclaredAdvertisement {
   func command(for step: Step, _ radio: RadioContext) -> any HCICommand {
     radio.controller.usesExtendedCommands
       ? extendedCommand(for: step, radio) : legacyCommand(for: step, from: radio.ownAddressType)

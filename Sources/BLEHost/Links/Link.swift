@@ -21,7 +21,7 @@ struct Link: Sendable {
   let handle: ConnectionHandle
   /// The device that the peer is taken for, and the security of the link.
   var device: PeerIdentity
-  let role: Connection.Role
+  let role: ConnectedLink.Role
   /// Our own, or the one for a system host.
   var manager: any LinkSecurityManager { didSet { takeDeadlines() } }
 
@@ -73,8 +73,8 @@ struct Link: Sendable {
   mutating func nextDeadline() -> Instant? { deadline }
 
   /// The link as it is reported.
-  func connection(request: ConnectID?) -> Connection {
-    Connection(peer: peer, address: device.reportedAddress, role: role, timing: signalling.timing, request: request)
+  func connection(request: ConnectID?) -> ConnectedLink {
+    ConnectedLink(peer: peer, address: device.reportedAddress, role: role, timing: signalling.timing, request: request)
   }
 
   /// Performs one input.

@@ -43,7 +43,8 @@ struct LinkSignalling: Sendable {
   private var tunings: [LinkTuning] = []
 
   init(
-    peer: LinkID, handle: ConnectionHandle, role: Connection.Role, timing: LinkTiming, _ ownership: ControllerOwnership
+    peer: LinkID, handle: ConnectionHandle, role: ConnectedLink.Role, timing: LinkTiming,
+    _ ownership: ControllerOwnership
   ) {
     (self.peer, self.handle, self.timing) = (peer, handle, timing)
     channels = LinkChannels(peer: peer)

@@ -108,7 +108,7 @@ extension LinkTable {
   /// that the device made to us.
   ///
   /// - Returns: the link; nil where there is none.
-  mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> Connection? {
+  mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> ConnectedLink? {
     let index = links.firstIndex { link in
       guard link.identity == identity.identity, !link.isClosing, !link.client.users.contains(owner) else {
         return false

@@ -24,7 +24,7 @@ struct LinkTuning: Sendable {
 
   private let peer: LinkID
   private let handle: ConnectionHandle
-  let role: Connection.Role
+  let role: ConnectedLink.Role
   private(set) var priority: ConnectionPriority
   /// The owner that asked for the priority.
   private(set) var owner = OwnerID.process
@@ -37,7 +37,7 @@ struct LinkTuning: Sendable {
   /// Whether the link was moved to LE 2M.
   private var isOn2M = false
 
-  init(_ priority: ConnectionPriority, peer: LinkID, handle: ConnectionHandle, role: Connection.Role) {
+  init(_ priority: ConnectionPriority, peer: LinkID, handle: ConnectionHandle, role: ConnectedLink.Role) {
     (self.priority, self.peer, self.handle, self.role) = (priority, peer, handle, role)
   }
 
@@ -151,7 +151,7 @@ struct LinkTuning: Sendable {
 }
 
 extension LinkTuning.Means {
-  fileprivate init(_ controller: ControllerCapabilities, _ role: Connection.Role) {
+  fileprivate init(_ controller: ControllerCapabilities, _ role: ConnectedLink.Role) {
     let longest = controller.maximumDataLength
     if controller.leFeatures.contains(.dataPacketLengthExtension),
       controller.commands.contains(HCI.LESetDataLength.self),
@@ -174,7 +174,7 @@ extension LinkSignalling {
 
   /// Begins to bring the link to a priority.
   mutating func prioritize(
-    _ priority: ConnectionPriority, for owner: OwnerID, _ role: Connection.Role, _ controller: ControllerCapabilities,
+    _ priority: ConnectionPriority, for owner: OwnerID, _ role: ConnectedLink.Role, _ controller: ControllerCapabilities,
     _ turn: inout LinkTurn
   ) {
     if tuning == nil { tuning = LinkTuning(priority, peer: peer, handle: handle, role: role) }

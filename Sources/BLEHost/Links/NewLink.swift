@@ -8,7 +8,7 @@ import BLEWire
 struct NewLink: Equatable, Sendable {
   let handle: ConnectionHandle
   /// Ours.
-  let role: Connection.Role
+  let role: ConnectedLink.Role
   let timing: LinkTiming
   /// The peer's address, an identity address where the controller has resolved the one on the radio.
   let address: DeviceAddress

@@ -4,7 +4,7 @@ import BLEWire
 /// Why a command was sent: what the answer is for.
 enum Purpose: Sendable, Equatable {
   case setup(SetupStep)
-  case advertising(AdvertisingID, Advertisement.Step)
+  case advertising(AdvertisingID, DeclaredAdvertisement.Step)
   case scanning(Scanner.Step)
   case initiating(Initiator.Step)
   case disconnect(LinkID)

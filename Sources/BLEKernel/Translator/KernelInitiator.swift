@@ -61,7 +61,7 @@ struct KernelInitiator: Sendable {
   ///
   /// - Returns: the parameters that it must be given; nil where those that the host asked for are in force, or another
   ///   program's link came up.
-  mutating func connected(_ link: LinkEvent) -> HCI.ConnectionParameters? {
+  mutating func connected(_ link: ConnectionCompleteEvent) -> HCI.ConnectionParameters? {
     isInitiating = false
     defer { parameters = nil }
     guard let wanted = parameters, devices.contains(where: { $0.identity == link.peer.identity }) else { return nil }
@@ -83,7 +83,7 @@ extension Management.LoadConnectionParameters.Entry {
 }
 
 /// A link that came up, as the events of all versions report it (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
-struct LinkEvent: Sendable {
+struct ConnectionCompleteEvent: Sendable {
   let handle: ConnectionHandle
   let role: HCI.Role
   let peer: DeviceAddress

@@ -246,13 +246,13 @@ extension KernelTranslator {
     case .longTermKeyRequest, .remoteConnectionParameterRequest: return
     case .connectionComplete:
       guard let event = Self.decode(HCI.LEConnectionComplete.self, message), event.status == .success else { break }
-      return connected(LinkEvent(event), message, now: now, into: &output)
+      return connected(ConnectionCompleteEvent(event), message, now: now, into: &output)
     // Version 2 begins with the fields of version 1.
     case .enhancedConnectionComplete, .enhancedConnectionCompleteV2:
       guard let event = Self.decode(HCI.LEEnhancedConnectionComplete.self, message), event.status == .success else {
         break
       }
-      return connected(LinkEvent(event), message, now: now, into: &output)
+      return connected(ConnectionCompleteEvent(event), message, now: now, into: &output)
     default: break
     }
     pass(message, into: &output)
@@ -306,7 +306,7 @@ extension KernelTranslator {
 
   /// A link is up.
   private mutating func connected(
-    _ event: LinkEvent, _ message: Span<UInt8>, now: Instant, into output: inout KernelOutput
+    _ event: ConnectionCompleteEvent, _ message: Span<UInt8>, now: Instant, into output: inout KernelOutput
   ) {
     // A link that another program asked for is not ours.
     guard event.role != .central || initiator.isInitiating else { return pass(message, into: &output) }

@@ -75,7 +75,7 @@ extension CentralRole {
 
   /// - Parameter services: those that the managers of the adapter know the device by.
   mutating func connected(
-    _ connection: Connection, advertising services: [BluetoothUUID], into effects: inout CentralEffects
+    _ connection: ConnectedLink, advertising services: [BluetoothUUID], into effects: inout CentralEffects
   ) {
     let isOurs = connection.role == .central
     guard let id = connection.request, let address = pendingConnections.removeValue(forKey: id),

@@ -7,7 +7,7 @@ import BLEWire
 import Foundation
 
 extension PeripheralRole {
-  mutating func connected(_ connection: Connection, into effects: inout PeripheralEffects) {
+  mutating func connected(_ connection: ConnectedLink, into effects: inout PeripheralEffects) {
     guard links[connection.peer] == nil else { return }
     updateTarget = nil
     let central = CBCentral(identifier: freeIdentifier(of: connection.address), peer: connection.peer)

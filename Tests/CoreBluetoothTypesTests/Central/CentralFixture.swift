@@ -134,7 +134,7 @@ final class CentralFixture: Sendable {
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     say(
       .connected(
-        Connection(
+        ConnectedLink(
           peer: LinkID(rawValue: peer), address: Self.address(number), role: .central, timing: timing,
           request: lastConnectRequest())))
     if let mtu { say(.mtu(LinkID(rawValue: peer), mtu)) }

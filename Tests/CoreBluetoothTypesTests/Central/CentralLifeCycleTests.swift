@@ -127,7 +127,8 @@ import Testing
     fixture.manager.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let peer = LinkID(rawValue: 1)
-    fixture.say(.connected(Connection(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
+    fixture.say(
+      .connected(ConnectedLink(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
     fixture.say(.state(.resetting, nil), .disconnected(peer, .hardwareFailure))
     #expect(fixture.takeCalls() == ["event peerConnected", "state resetting", "event peerDisconnected"])
   }

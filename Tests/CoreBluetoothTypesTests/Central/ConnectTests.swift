@@ -259,7 +259,7 @@ import Testing
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     fixture.say(
       .connected(
-        Connection(peer: LinkID(rawValue: 9), address: CentralFixture.address(2), role: .central, timing: timing)))
+        ConnectedLink(peer: LinkID(rawValue: 9), address: CentralFixture.address(2), role: .central, timing: timing)))
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180D"]) == [mine])
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [other])
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180A"]) == [])
@@ -315,7 +315,7 @@ import Testing
     fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [CBUUID(string: "180F")]])
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     fixture.say(
-      .connected(Connection(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
+      .connected(ConnectedLink(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
     fixture.say(.disconnected(peer, .connectionTimeout))
     #expect(fixture.takeCalls() == ["event peerConnected", "event peerDisconnected"])
   }
@@ -355,7 +355,7 @@ import Testing
     let peripheral = try fixture.find(1, "03030f18")
     fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
-    let theirs = Connection(
+    let theirs = ConnectedLink(
       peer: peer, address: CentralFixture.address(1), role: .central, timing: timing,
       request: ConnectID(rawValue: 0xFFFF_FFFE))
     fixture.say(.connected(theirs), .mtu(peer, 185))
@@ -374,7 +374,7 @@ import Testing
     let fixture = CentralFixture()
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     fixture.say(
-      .connected(Connection(peer: peer, address: CentralFixture.address(1), role: .peripheral, timing: timing)),
+      .connected(ConnectedLink(peer: peer, address: CentralFixture.address(1), role: .peripheral, timing: timing)),
       .disconnected(peer, .connectionTimeout))
     #expect(fixture.takeCalls() == [])
   }

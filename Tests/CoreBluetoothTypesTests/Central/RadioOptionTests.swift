@@ -91,7 +91,7 @@ import Testing
     let peripheral = try fixture.find(1)
     fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionPriorityKey: ConnectionPriority.throughput])
     guard case .connect(let id, _, _, _)? = fixture.commands().last else { Issue.record("not posted"); return }
-    let connection = Connection(
+    let connection = ConnectedLink(
       peer: LinkID(rawValue: 7), address: CentralFixture.address(1), role: .central,
       timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)
     fixture.say(.connected(connection))
