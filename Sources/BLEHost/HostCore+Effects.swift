@@ -36,7 +36,9 @@ extension HostCore {
       guard view.isComplete(in: event), links.identity(of: address) == address.identity else { return false }
     }
     remaining = reports
-    while let view = remaining.next(in: event) { radio.receive(view, in: event, now: context.now, into: &context.output) }
+    while let view = remaining.next(in: event) {
+      radio.receive(view, in: event, now: context.now, into: &context.output)
+    }
     return true
   }
 
@@ -53,7 +55,8 @@ extension HostCore {
       withRadio { $0.linkEnded(&$1) }
     case let event as HCI.LEConnectionComplete: connectionCompleted(NewLink(event), event.status)
     case let event as HCI.LEEnhancedConnectionComplete: connectionCompleted(NewLink(event), event.status)
-    case let event as HCI.LERemoteConnectionParameterRequest: context.send(LinkSignalling.answer(to: event), for: .reply)
+    case let event as HCI.LERemoteConnectionParameterRequest:
+      context.send(LinkSignalling.answer(to: event), for: .reply)
     default: break
     }
   }

@@ -1,6 +1,6 @@
 public import BLEWire
 
-/// The bonds that a pairing may make and replace (Docs/Decisions/0041 and 0084). The host sets them before each pairing.
+/// The bonds that a pairing may make and replace (Docs/Decisions/0041, 0054 and 0096). The host sets them before each pairing.
 public struct BondRules: Sendable {
   /// The pairings that make a bond where both devices request one.
   public enum Admission: Hashable, Sendable {
