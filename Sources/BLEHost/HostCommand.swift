@@ -189,7 +189,10 @@ package struct ConnectionParameters: Equatable, Sendable {
   package var latency: UInt16
   package var supervisionTimeout: UInt16
 
-  package init(interval: ClosedRange<UInt16> = 24...40, latency: UInt16 = 0, supervisionTimeout: UInt16 = 500) {
+  package init(
+    interval: ClosedRange<UInt16> = HCI.ConnectionParameters.defaultInterval, latency: UInt16 = 0,
+    supervisionTimeout: UInt16 = 500
+  ) {
     self.interval = interval
     self.latency = latency
     self.supervisionTimeout = supervisionTimeout

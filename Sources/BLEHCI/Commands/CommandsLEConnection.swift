@@ -138,10 +138,14 @@ extension HCI {
 
   /// The connection parameters that a host requests (Vol 4, Part E, 7.8.12).
   public struct ConnectionParameters: FieldGroup {
+    /// The default interval of a new link in units of 1.25 ms: TGAP(initial_conn_interval), 30 to 50 ms (Vol 3, Part C,
+    /// Appendix A).
+    package static let defaultInterval: ClosedRange<UInt16> = 24...40
+
     /// Connection_Interval_Min in units of 1.25 ms, 0x0006 to 0x0C80.
-    public var connectionIntervalMin: UInt16 = 24
+    public var connectionIntervalMin: UInt16 = Self.defaultInterval.lowerBound
     /// Connection_Interval_Max in units of 1.25 ms, 0x0006 to 0x0C80.
-    public var connectionIntervalMax: UInt16 = 40
+    public var connectionIntervalMax: UInt16 = Self.defaultInterval.upperBound
     /// Max_Latency in connection events, at most 0x01F3.
     public var maxLatency: UInt16 = 0
     /// Supervision_Timeout in units of 10 ms, 0x000A to 0x0C80.

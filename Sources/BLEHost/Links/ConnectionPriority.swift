@@ -20,11 +20,11 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
   case lowPower
 
   /// The timing to ask for (Vol 4, Part E, 7.8.18).
-  package func parameters(_ role: Connection.Role) -> ConnectionParameters {
+  package func parameters(_ role: ConnectedLink.Role) -> ConnectionParameters {
     switch self {
     // iOS rejects an interval below 15 ms that a peripheral asks for.
     case .throughput: ConnectionParameters(interval: role == .central ? 6...12 : 12...12)
-    case .balanced: ConnectionParameters(interval: 24...40)
+    case .balanced: ConnectionParameters()
     case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
     }
   }

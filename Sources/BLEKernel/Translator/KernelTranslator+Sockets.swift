@@ -133,7 +133,7 @@ extension KernelTranslator {
       $0.connectionHandle = handle
       $0.role = .peripheral
       $0.peerAddress = peer
-      $0.connectionInterval = 40
+      $0.connectionInterval = HCI.ConnectionParameters.defaultInterval.upperBound
       $0.supervisionTimeout = 500
     }
     output.input.append(.packet) { $0.append(hci: event) }
@@ -149,7 +149,7 @@ extension KernelTranslator {
         $0.connectionHandle = handle
         $0.role = .central
         $0.peerAddress = peer
-        $0.connectionInterval = 40
+        $0.connectionInterval = HCI.ConnectionParameters.defaultInterval.upperBound
         $0.supervisionTimeout = 500
       }
       output.input.append(.packet) { $0.append(hci: event) }
