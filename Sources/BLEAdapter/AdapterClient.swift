@@ -22,7 +22,7 @@ import Synchronization
 /// ```
 ///
 /// - ``commands`` may be used on any thread. Commands are performed in the order of the calls. Identifiers in them
-///   come from ``HostNames``, unique in the process; the events that answer carry them.
+///   come from ``HostIDs``, unique in the process; the events that answer carry them.
 /// - ``start(updatesFinished:_:)``, ``startOnHostThread(_:)`` or ``events(limit:)`` is called once. The state of the
 ///   adapter, unless it is unknown, and the links that are up come first. Events come in the host's order, on
 ///   ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
@@ -52,7 +52,7 @@ package final class AdapterClient: Sendable {
   private let log: Log
   private let channels: ChannelRouter
   /// Names the client among those of its adapter.
-  private let name = HostNames.number()
+  private let name = HostIDs.number()
   private let isDetached = Atomic(false)
   private let hasJoined = Atomic(false)
   /// Ends the sequence of events, where there is one.

@@ -148,7 +148,7 @@ extension HostConnection: CommandReceiver {
 
   package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) -> CommandAdmission {
     if let attachment { return attachment.enqueueUpdate(of: attribute, octets: octets, to: peers) }
-    return enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
+    return enqueue(.update(HostIDs.update(), attribute, [], to: peers), octets: octets)
   }
 
   package func wake() { attachment?.wake() }

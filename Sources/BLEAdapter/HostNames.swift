@@ -2,13 +2,13 @@ package import BLEGATT
 package import BLEHost
 import Synchronization
 
-/// Numbers for the host's names, unique in the process: several managers share one host.
-package enum HostNames {
-  private static let lastName = Atomic<UInt32>(0)
+/// Makes the identifiers that commands of the host take, unique in the process: several managers share one host.
+package enum HostIDs {
+  private static let lastID = Atomic<UInt32>(0)
   private static let lastUpdate = Atomic<UInt64>(0)
 
-  /// Never one of the highest numbers, which are the stack's own; 2³¹ names are enough for a process.
-  package static func next32() -> UInt32 { lastName.wrappingAdd(1, ordering: .relaxed).newValue & 0x7FFF_FFFF }
+  /// Never one of the highest numbers, which are the stack's own; 2³¹ identifiers are enough for a process.
+  package static func next32() -> UInt32 { lastID.wrappingAdd(1, ordering: .relaxed).newValue & 0x7FFF_FFFF }
 
   package static func service() -> ServiceID { ServiceID(rawValue: next32()) }
   package static func attribute() -> AttributeID { AttributeID(rawValue: next32()) }

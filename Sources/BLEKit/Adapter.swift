@@ -98,7 +98,7 @@ public final class Adapter: Sendable {
   public func waitUntilPoweredOn(timeout: Duration? = nil) async throws(BLEError) {
     do {
       try await session.wait(
-        in: \.powerWaiters, for: HostNames.next32(), timeout: timeout, missing: "the adapter is not powered on"
+        in: \.powerWaiters, for: HostIDs.next32(), timeout: timeout, missing: "the adapter is not powered on"
       ) { state, _ throws(BLEError) in
         switch state.power {
         case .poweredOn: return ()

@@ -79,7 +79,7 @@ extension AdapterSession {
   ) -> AsyncStream<Element> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Element.self, bufferingPolicy: .bufferingNewest(Streams<Element>.limit))
-    let id = HostNames.next32()
+    let id = HostIDs.next32()
     continuation.onTermination = { [weak self] _ in self?.run { state, _ in state[keyPath: path].remove(id) } }
     run { state, actions in
       for element in first(state) { actions.later { continuation.yield(element) } }

@@ -35,7 +35,7 @@ struct LinkWait: Hashable, Sendable {
   var peer: LinkID
   /// The level that a pairing has to reach.
   var level = SecurityLevel.none
-  var id = HostNames.next32()
+  var id = HostIDs.next32()
 }
 
 extension AdapterSession.State {

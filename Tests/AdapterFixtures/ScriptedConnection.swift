@@ -114,7 +114,7 @@ extension ScriptedConnection: CommandReceiver {
   }
 
   package func enqueueUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) -> CommandAdmission {
-    enqueue(.update(HostNames.update(), attribute, [], to: peers), octets: octets)
+    enqueue(.update(HostIDs.update(), attribute, [], to: peers), octets: octets)
   }
 
   package func wake() {

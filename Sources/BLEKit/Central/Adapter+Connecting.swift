@@ -22,7 +22,7 @@ extension Adapter {
     guard let parameters = timing.parameters else {
       throw BLEError(.invalidArgument, "\(timing) is outside the limits of ConnectionParameterRequest")
     }
-    let id = HostNames.connect()
+    let id = HostIDs.connect()
     return try await session.wait(
       in: \.connects, for: id, timeout: timeout, missing: "no connection to \(address)"
     ) { state, actions throws(BLEError) in

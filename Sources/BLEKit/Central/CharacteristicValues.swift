@@ -102,12 +102,12 @@ extension RemoteDevice {
   ) throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
       of: [UInt8].self, bufferingPolicy: .bufferingOldest(ValueStreams.limit))
-    let id = HostNames.next32()
+    let id = HostIDs.next32()
     continuation.onTermination = { [weak session, peer] _ in
       session?.run { state, actions in
         guard state.links[peer]?.values[handle]?.remove(id) == true, !state.isClosed else { return }
         state.links[peer]?.values[handle] = nil
-        let operation = GATTClient.Operation(id: HostNames.operation(), .configure([], in: range))
+        let operation = GATTClient.Operation(id: HostIDs.operation(), .configure([], in: range))
         actions.commands.append(.client(peer, operation))
       }
     }

@@ -172,7 +172,7 @@ extension RemoteDevice {
 
   /// Runs one procedure of the GATT client and waits for its end.
   func ask(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> GATTClient.Outcome {
-    let wait = ClientWait(peer: peer, id: HostNames.operation())
+    let wait = ClientWait(peer: peer, id: HostIDs.operation())
     return try await session.wait(in: \.operations, for: wait) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       actions.commands.append(.client(peer, GATTClient.Operation(id: wait.id, kind)))

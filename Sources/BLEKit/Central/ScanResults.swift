@@ -160,7 +160,7 @@ struct Scan: Sendable {
 extension AdapterSession {
   func startScan(_ options: ScanOptions) -> ScanReader {
     let results = ScanBuffer()
-    let id = HostNames.next32()
+    let id = HostIDs.next32()
     let reader = ScanReader(results) { [weak self] in
       self?.run { state, actions in
         guard state.scans.removeValue(forKey: id) != nil, !state.isClosed else { return }

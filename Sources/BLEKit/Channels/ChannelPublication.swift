@@ -115,7 +115,7 @@ extension Adapter {
     psm: UInt16? = nil, security: RequiredSecurity = .none
   ) async throws(BLEError) -> ChannelPublication {
     let incoming = IncomingChannels()
-    let id = HostNames.listen()
+    let id = HostIDs.listen()
     let service = ChannelService(spsm: psm.map { SPSM(rawValue: $0) }, requirement: security.requirement)
     let assigned = try await session.wait(in: \.listens, for: id) { state, actions throws(BLEError) in
       try state.requirePower()
@@ -142,7 +142,7 @@ extension RemoteDevice {
   public func openChannel(
     psm: UInt16, level: PeerSecurity.Level = .none, timeout: Duration = .seconds(60)
   ) async throws(BLEError) -> LEChannel {
-    let id = HostNames.openChannel()
+    let id = HostIDs.openChannel()
     let request = ChannelRequest(spsm: SPSM(rawValue: psm), demand: PeerSecurity.demand(level, asksConsent: false))
     return try await session.wait(
       in: \.channelOpenings, for: LinkChannel(peer: peer, id: id), timeout: timeout,

@@ -66,7 +66,7 @@ public final class LEChannel: Sendable {
   /// - Throws: ``BLEError/Kind/cancelled`` when the task is cancelled; the first SDUs may have been sent.
   ///   ``BLEError/Kind/disconnected`` when the channel is closed.
   public func write(_ octets: [UInt8]) async throws(BLEError) {
-    let id = HostNames.next32()
+    let id = HostIDs.next32()
     let result: Result<Void, BLEError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         change { state, calls in
@@ -155,7 +155,7 @@ public final class LEChannel: Sendable {
   }
 
   fileprivate func next() async throws(BLEError) -> [UInt8]? {
-    let id = HostNames.next32()
+    let id = HostIDs.next32()
     let result: Result<[UInt8]?, BLEError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         change { state, calls in

@@ -51,7 +51,7 @@ extension Adapter {
       throw BLEError(
         .invalidArgument, "an advertising interval of \(options.interval) is not allowed: 20 ms to 10.24 s")
     }
-    let id = HostNames.advertising()
+    let id = HostIDs.advertising()
     try await session.wait(in: \.advertisingStarts, for: id) { state, actions throws(BLEError) in
       try state.requirePower()
       actions.commands.append(.startAdvertising(id, intent))

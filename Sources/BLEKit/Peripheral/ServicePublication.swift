@@ -228,13 +228,13 @@ extension Adapter {
     var included: [ServiceID] = []
     for other in service.includedServices { included.append(try await add(other, requests, &ids, &attributes)) }
 
-    let id = HostNames.service()
+    let id = HostIDs.service()
     var definition = ServiceDefinition(id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: included)
     var entry = PublishedService(attributes: [], requests: requests)
     var published: [(AttributeID, PublishedCharacteristic)] = []
     for characteristic in service.characteristics {
-      let name = HostNames.attribute()
-      definition.characteristics.append(characteristic.definition(name, descriptorID: HostNames.attribute))
+      let name = HostIDs.attribute()
+      definition.characteristics.append(characteristic.definition(name, descriptorID: HostIDs.attribute))
       // The stack alone serves the others.
       guard characteristic.needsSession else { continue }
       definition.providers[name] = session.provider(of: name, characteristic)

@@ -70,7 +70,7 @@ extension AdapterSession {
     guard value.count <= ATT.maximumValueLength else {
       throw BLEError(.invalidArgument, "the value has \(value.count) octets; an attribute holds at most 512")
     }
-    let token = HostNames.update()
+    let token = HostIDs.update()
     try await wait(in: \.updates, for: token) { state, actions throws(BLEError) in
       guard state.attributes[attribute] != nil else {
         throw BLEError(.cancelled, "the service of the characteristic was withdrawn")

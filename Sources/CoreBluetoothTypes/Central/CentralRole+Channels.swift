@@ -12,7 +12,7 @@ extension CentralRole {
         .outOfSpace, "\(limits.pendingOperations) channels are being opened already: wait for an answer")
       return effects.calls.append(.peripheral(peripheral, .didNotOpenChannel(error)))
     }
-    let id = HostNames.openChannel()
+    let id = HostIDs.openChannel()
     connections[connection.peer]?.openingChannels.append(id)
     effects.commands.append(.openChannel(id, connection.peer, ChannelRequest(spsm: psm)))
   }

@@ -27,7 +27,7 @@ extension CentralRole {
   }
 
   private mutating func begin(_ address: DeviceAddress, _ options: ConnectOptions, into effects: inout CentralEffects) {
-    let id = HostNames.connect()
+    let id = HostIDs.connect()
     pendingConnections[id] = address
     devices[address]?.object.object?.update(state: .connecting)
     devices[address]?.phase = .connecting(id, options, isPosted: options.startDelay == 0)
@@ -136,7 +136,7 @@ extension CentralRole {
   /// A device whose advertisements have no name is asked for it, each time it connects.
   private mutating func readName(of object: CBPeripheral, _ peer: LinkID, into effects: inout CentralEffects) {
     guard object.name == nil else { return }
-    let id = HostNames.operation()
+    let id = HostIDs.operation()
     connections[peer]?.nameRead = id
     effects.commands.append(.inspect(peer, GATTClient.Operation(id: id, .readUsingUUID("2A00", 1...0xFFFF))))
   }

@@ -31,7 +31,7 @@ extension CentralRole {
         .outOfSpace, "\(limits.pendingOperations) operations wait for this peripheral already: wait for an answer")
       return effects.calls.append(.peripheral(peripheral, subject.call(error)))
     }
-    let id = HostNames.operation()
+    let id = HostIDs.operation()
     var operation = PeripheralConnection.PendingOperation(id: id, subject: subject)
     switch subject.kind(value, in: connection) {
     case .success(let kind):
@@ -51,7 +51,7 @@ extension CentralRole {
   ) {
     guard case .services = subject, connections[peer]?.watchesServices == false else { return }
     connections[peer]?.watchesServices = true
-    effects.commands.append(.inspect(peer, GATTClient.Operation(id: HostNames.operation(), .subscribeToServiceChanged)))
+    effects.commands.append(.inspect(peer, GATTClient.Operation(id: HostIDs.operation(), .subscribeToServiceChanged)))
   }
 
   /// Writes without an answer: best effort.
@@ -77,7 +77,7 @@ extension CentralRole {
         "writeValue: \(limits.droppedWrites) writes without response are on their way, so this one is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
       )
     }
-    let id = HostNames.operation()
+    let id = HostIDs.operation()
     connections[connection.peer]?.unsentWrites.insert(id)
     if connection.unsentWrites.count + 1 >= limits.pendingWrites { connections[connection.peer]?.owesReady = true }
     effects.commands.append(

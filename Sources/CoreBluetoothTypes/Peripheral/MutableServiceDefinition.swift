@@ -71,7 +71,7 @@ struct MutableServiceDefinition {
         .invalidParameters,
         "\(object) stands in a published service already, or twice in this one: make an object for each")
     }
-    let id = HostNames.attribute()
+    let id = HostIDs.attribute()
     attributes.append((id, object))
     return id
   }

@@ -15,7 +15,7 @@ extension PeripheralRole {
       declared = .init(localName: content.localName, serviceUUIDs: content.serviceUUIDs)
     } catch {
       let refusal = error as? CBError ?? CBError(.invalidParameters, "\(error)")
-      starts.ask(HostNames.advertising(), (), answer: .failure(refusal))
+      starts.ask(HostIDs.advertising(), (), answer: .failure(refusal))
       flushAnswers(into: &effects)
     }
   }
@@ -39,7 +39,7 @@ extension PeripheralRole {
       )
     }
     giveUpAdvertising(into: &effects)
-    let id = restored ?? HostNames.advertising()
+    let id = restored ?? HostIDs.advertising()
     (advertising, declared) = (.starting(id), nil)
     if restored == nil { starts.ask(id, ()) }
     effects.commands.append(.startAdvertising(id, intent))

@@ -15,7 +15,7 @@ extension PeripheralRole {
   }
 
   mutating func publishChannel(isEncrypted: Bool, into effects: inout PeripheralEffects) {
-    let id = HostNames.listen()
+    let id = HostIDs.listen()
     channels[id] = PublishedChannel()
     let service = ChannelService(requirement: isEncrypted ? .encrypted : .open)
     effects.commands.append(.listen(id, service))

@@ -8,7 +8,7 @@ import Foundation
 extension PeripheralRole {
   /// Publishes `service`, or notes why not; either way the answer comes in its turn.
   mutating func add(_ service: CBMutableService, into effects: inout PeripheralEffects) {
-    let id = HostNames.service()
+    let id = HostIDs.service()
     do {
       if try replaceRestored(by: service, into: &effects) { return }
       try publish(service, as: id, into: &effects)

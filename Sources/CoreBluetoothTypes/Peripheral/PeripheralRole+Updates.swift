@@ -26,7 +26,7 @@ extension PeripheralRole {
     let peers = target.peers.filter(hasRoom)
     begin(peers)
     effects.value = value.count > target.length ? value.prefix(target.length) : value
-    effects.commands.append(.update(HostNames.update(), attribute, [], to: peers))
+    effects.commands.append(.update(HostIDs.update(), attribute, [], to: peers))
     return .sent
   }
 

@@ -44,7 +44,7 @@ extension PeripheralRole {
     restoration = nil
     for service in restored.services {
       do {
-        let id = HostNames.service()
+        let id = HostIDs.service()
         try publish(service, as: id, into: &effects)
         restoredServices.insert(id)
         unansweredServices.insert(id)
@@ -54,7 +54,7 @@ extension PeripheralRole {
     }
     guard let advertisement = restored.advertisement else { return }
     do {
-      let id = HostNames.advertising()
+      let id = HostIDs.advertising()
       let content = try Advertisement(dictionary: advertisement.dictionary)
       _ = try begin(content, .coreBluetooth, as: id, into: &effects)
       (restoredAdvertising, advertising, declared) = (id, .on(id), advertisement)
