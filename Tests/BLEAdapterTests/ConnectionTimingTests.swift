@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEHost
+import BLEOptions
 import Testing
 
 @testable import BLEAdapter

@@ -82,7 +82,7 @@ struct Transcript {
     case .rssi(let peer, .success(let rssi)): return "rssi \(peer.rawValue) \(rssi)"
     case .rssi(let peer, .failure(let error)): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
     case .phy(let peer, .success(let phy)):
-      return "phy \(peer.rawValue) \(phy.transmit.rawValue) \(phy.receive.rawValue)"
+      return "phy \(peer.rawValue) \(phy.transmit.phy.rawValue) \(phy.receive.phy.rawValue)"
     case .phy(let peer, .failure(let error)): return "no phy \(peer.rawValue) \(Self.text(of: error))"
     case .discovered(let found): return found.map { Self.text(of: $0) }.joined(separator: ", ")
     case .scanStopped(let error): return "scan stopped \(Self.text(of: error))"
