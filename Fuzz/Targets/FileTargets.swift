@@ -18,14 +18,14 @@ func fuzzBonds(_ input: inout FuzzInput) {
   require(record.merged(with: again, since: record).bonds.count <= record.bonds.count, "merging adds bonds")
   var configuration = HostConfiguration()
   configuration.maximumBonds = 3
-  configuration.bonds = record.bonds.map(\.record)
+  configuration.bonds = record.bonds
   var core = HostCore(configuration: configuration, cryptography: LibCrypto(), random: .seeded(1))
   var output = HostOutput()
   core.start(now: .start, into: &output)
-  core.perform(.setBonds(record.bonds.map(\.record)), from: .process, now: .start, into: &output)
+  core.perform(.setBonds(record.bonds), from: .process, now: .start, into: &output)
   require(output.events.count <= 1000, "\(output.events.count) events")
   plantedFault(
-    record.bonds.contains { (8...15).contains($0.record.strength.size) }, "a bond with a key of 8 to 15 octets")
+    record.bonds.contains { (8...15).contains($0.strength.size) }, "a bond with a key of 8 to 15 octets")
 }
 
 /// The description of a peripheral in a file, as `reference-peripheral` reads it.

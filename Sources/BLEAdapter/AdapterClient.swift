@@ -4,7 +4,7 @@ package import BLELinux
 package import BLEOptions
 import BLERuntime
 package import BLESMP
-package import BLEStorage
+import BLEStorage
 package import BLEWire
 package import Dispatch
 import Synchronization
@@ -183,7 +183,7 @@ package final class AdapterClient: Sendable {
 /// Bonds and pairing.
 extension AdapterClient {
   /// The devices that the adapter is bonded with, the oldest bond first.
-  package var bonds: [BLEStorage.Bond] { link.hub?.bonds.bonds ?? [] }
+  package var bonds: [Bond] { link.hub?.bonds.bonds ?? [] }
 
   /// The devices that this process, or another program of the machine, is connected to and that have one of these
   /// services, as far as it is known (``KnownDevices/connected(with:stored:)``).
@@ -199,17 +199,17 @@ extension AdapterClient {
     return hub.devices.services(of: device) + Self.storedServices(of: device, in: hub.bonds.bonds)
   }
 
-  private static func storedServices(of device: DeviceAddress, in bonds: [BLEStorage.Bond]) -> [BluetoothUUID] {
-    let cache = bonds.lazy.map(\.record).first { $0.identity == device }?.attributeCache
+  private static func storedServices(of device: DeviceAddress, in bonds: [Bond]) -> [BluetoothUUID] {
+    let cache = bonds.first { $0.identity == device }?.attributeCache
     guard case .services(let services) = cache?.discoveries[.discoverPrimaryServices] else { return [] }
     return services.map(\.uuid)
   }
 
   /// Removes a bond; ``HostEvent/bondRemoved(_:)`` follows.
-  package func remove(_ bond: BLEStorage.Bond) {
+  package func remove(_ bond: Bond) {
     // The store has the change also where the client ends before the host reports it.
-    link.hub?.bonds.receive(.bondRemoved(bond.record.identity))
-    commands.post(.removeBond(bond.record.identity))
+    link.hub?.bonds.receive(.bondRemoved(bond.identity))
+    commands.post(.removeBond(bond.identity))
   }
 
   /// Changes how the adapter pairs from now on, for all its clients; ``PairingOptions/storage`` stays.

@@ -7,6 +7,7 @@
 @_exported public import struct BLEATT.ATTErrorCode
 @_exported public import struct BLEATT.AttributeHandle
 @_exported public import struct BLEGATT.GATTCharacteristicProperties
+@_exported public import struct BLEHost.Bond
 @_exported public import struct BLEHost.ConnectionPHY
 @_exported public import enum BLEHost.ConnectionPriority
 @_exported public import enum BLEHost.LECoding

@@ -1,5 +1,5 @@
 public import BLEAdapter
-import BLEHost
+public import BLEHost
 public import BLEOptions
 import BLESMP
 
@@ -45,10 +45,10 @@ extension Adapter {
   public var pairingRequests: AsyncStream<PairingRequest> { session.stream(in: \.pairingStreams) }
 
   /// The devices that this adapter is bonded with, the oldest bond first.
-  public var bonds: [BLEStorage.Bond] { session.client.bonds }
+  public var bonds: [Bond] { session.client.bonds }
 
   /// Removes a bond. The other device has to remove its own before the two can pair again.
-  public func remove(_ bond: BLEStorage.Bond) { session.client.remove(bond) }
+  public func remove(_ bond: Bond) { session.client.remove(bond) }
 
   /// The devices that central managers of CoreBluetooth remember beside these bonds (`AdapterOptions.deviceStorage`).
   /// BLEKit names devices by their addresses, and remembers none itself.

@@ -6,7 +6,7 @@ extension BondStorage {
   package func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
     let (bonds, key) = contents
     return [
-      .setBonds(bonds.map(\.record)), .setPairing(options.settings(identityResolvingKey: key)),
+      .setBonds(bonds), .setPairing(options.settings(identityResolvingKey: key)),
       .setPrivacy(privacy.settings(identityResolvingKey: key)),
     ]
   }

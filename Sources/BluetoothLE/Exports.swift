@@ -10,6 +10,7 @@
 @_exported public import Dispatch
 @_exported public import Foundation
 
+@_exported public import struct BLEHost.Bond
 @_exported public import struct BLEHost.ConnectionPHY
 @_exported public import enum BLEHost.ConnectionPriority
 @_exported public import enum BLEHost.LECoding

@@ -49,7 +49,7 @@ package enum BondFixtures {
     for number in 0..<bonds {
       let strength = KeyStrength(
         size: UInt8(7 + number % 10), isAuthenticated: number % 2 == 0, isSecureConnections: number % 3 == 0)
-      var bond = BLEHost.Bond(
+      var bond = Bond(
         identity: DeviceAddress(octets: BD_ADDR(random.next()), kind: number % 2 == 0 ? .random : .public),
         strength: strength)
       bond.peripheralKey = LongTermKey(
@@ -67,13 +67,13 @@ package enum BondFixtures {
       bond.client = ClientRecord(
         configurations: [.init(descriptor: AttributeHandle(rawValue: 0x2A), value: [.notify])],
         supportedFeatures: .robustCaching, databaseHash: random.octets(16))
-      record.bonds.append(BLEStorage.Bond(bond))
+      record.bonds.append(bond)
     }
     return record
   }
 
   package static func keys(of record: BondRecord) -> [SecretKey] {
-    record.bonds.map(\.record).flatMap { bond in
+    record.bonds.flatMap { bond in
       [
         bond.peripheralKey?.value, bond.centralKey?.value, bond.identityResolvingKey, bond.peerCSRK, bond.ownCSRK,
       ].compactMap(\.self)

@@ -21,14 +21,14 @@ import Testing
       Issue.record("\(commands.count) commands")
       return
     }
-    #expect(bonds == known.bonds.map(\.record) && settings.identityResolvingKey == known.identityResolvingKey)
+    #expect(bonds == known.bonds && settings.identityResolvingKey == known.identityResolvingKey)
     var changed = bonds[1]
     changed.peerSignCounter = 77
     keeper.receive(.bondChanged(changed))
     keeper.receive(.bondRemoved(bonds[0].identity))
     keeper.settle()
-    #expect(notebook.records.withLock { $0.last }?.bonds == [Bond(changed), known.bonds[2]])
-    #expect(keeper.bonds == [Bond(changed), known.bonds[2]])
+    #expect(notebook.records.withLock { $0.last }?.bonds == [changed, known.bonds[2]])
+    #expect(keeper.bonds == [changed, known.bonds[2]])
   }
 
   @Test(arguments: [
@@ -97,7 +97,7 @@ import Testing
     let lines = Lines()
     let keeper = BondStorage(BondFixtures.Notebook(isFull: true), log: { lines.append($1) })
     let bond = BondFixtures.record(3).bonds[0]
-    keeper.receive(.bondChanged(bond.record))
+    keeper.receive(.bondChanged(bond))
     keeper.settle()
     let attempt = "bonds are kept in memory, and saving is tried again: the notebook is full"
     #expect(lines.take() == ["the notebook is full", attempt] && keeper.bonds == [bond])

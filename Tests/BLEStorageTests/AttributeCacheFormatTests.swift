@@ -9,12 +9,12 @@ import Testing
 
 @Suite("The form of an attribute cache in a file of bonds")
 struct AttributeCacheFormatTests {
-  private func bond(with cache: AttributeCache?) throws -> BLEStorage.Bond {
+  private func bond(with cache: AttributeCache?) throws -> Bond {
     let identity = try #require(DeviceAddress("C0:11:22:33:44:55", kind: .random))
-    var record = BLEHost.Bond(
+    var record = Bond(
       identity: identity, strength: .init(size: 16, isAuthenticated: true, isSecureConnections: true))
     record.attributeCache = cache
-    return BLEStorage.Bond(record)
+    return record
   }
 
   private func cache() throws -> AttributeCache {

@@ -53,7 +53,7 @@ import Testing
   @Test func readsAndWritesVersion1() throws {
     let record = try BondRecord(decoding: [UInt8](Self.file.utf8))
     #expect(record.identityResolvingKey == SecretKey(0xFFEE_DDCC_BBAA_9988_7766_5544_3322_1100))
-    let bond = try #require(record.bonds.first?.record)
+    let bond = try #require(record.bonds.first)
     #expect(
       record.bonds.count == 1 && bond.identity.kind == .random && "\(bond.identity.octets)" == "C0:11:22:33:44:55")
     #expect(bond.identityResolvingKey == SecretKey(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF))

@@ -17,7 +17,7 @@ import Testing
 
   private static func apply(_ change: Change, to record: BondRecord, by program: UInt64) -> BondRecord {
     var record = record
-    var bond = record.bonds[0].record
+    var bond = record.bonds[0]
     switch change {
     case .none: return record
     case .notes:
@@ -29,7 +29,7 @@ import Testing
       record.bonds.remove(at: 0)
       return record
     }
-    record.bonds[0] = BLEStorage.Bond(bond)
+    record.bonds[0] = bond
     return record
   }
 
@@ -64,9 +64,9 @@ import Testing
     let base = BondFixtures.record(1, bonds: 1)
     func used(_ number: UInt32) -> BondRecord {
       var record = base
-      var bond = base.bonds[0].record
+      var bond = base.bonds[0]
       bond.lastUse = number
-      record.bonds[0] = BLEStorage.Bond(bond)
+      record.bonds[0] = bond
       return record
     }
     #expect(used(3).merged(with: used(5), since: base) == used(5))

@@ -84,7 +84,7 @@ import Testing
   /// The host waits with sign counters until their bond is stored.
   @Test func theHostLearnsWhatIsStored() {
     let keeper = keeper()
-    let stored = Mutex<[[BLEHost.Bond]]>([])
+    let stored = Mutex<[[Bond]]>([])
     keeper.report { command in
       if case .bondsStored(let bonds) = command { stored.withLock { $0.append(bonds) } }
     }
@@ -105,9 +105,9 @@ import Testing
     #expect(stored.withLock { $0.last } == [bond])
   }
 
-  private static func bond(_ seed: UInt64) -> BLEHost.Bond { BondFixtures.record(seed, bonds: 1).bonds[0].record }
+  private static func bond(_ seed: UInt64) -> Bond { BondFixtures.record(seed, bonds: 1).bonds[0] }
 
-  private static func subscribed(_ bond: BLEHost.Bond, _ number: Int) -> BLEHost.Bond {
+  private static func subscribed(_ bond: Bond, _ number: Int) -> Bond {
     var bond = bond
     let value: Subscription = number.isMultiple(of: 2) ? [.notify] : []
     bond.client.configurations = [.init(descriptor: AttributeHandle(rawValue: 7), value: value)]
@@ -127,7 +127,7 @@ import Testing
       clock.advance(.milliseconds(10))
     }
     #expect(store.saveCount == 4, "one for the bond, and one each second from 0 to 2")
-    #expect(store.content.withLock { $0 }?.bonds == [Bond(Self.subscribed(bond, 199))])
+    #expect(store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 199)])
     keeper.receive(.bondChanged(Self.subscribed(bond, 199)))
     clock.advance(.seconds(5))
     #expect(store.saveCount == 4, "nothing has changed")
@@ -193,7 +193,7 @@ import Testing
     #expect(store.saveCount == 4, "a counter of ours is never used twice")
     keeper.receive(.bondRemoved(one.identity))
     clock.advance()
-    #expect(store.saveCount == 5 && store.content.withLock { $0 }?.bonds == [Bond(two)])
+    #expect(store.saveCount == 5 && store.content.withLock { $0 }?.bonds == [two])
   }
 
   @Test func whatWaitsIsSavedWhenThingsSettleAndWhenTheKeeperEnds() {
@@ -203,10 +203,10 @@ import Testing
     keeper?.settle()
     keeper?.receive(.bondChanged(Self.subscribed(bond, 2)))
     keeper?.settle()
-    #expect(store.saveCount == 2 && store.content.withLock { $0 }?.bonds == [Bond(Self.subscribed(bond, 2))])
+    #expect(store.saveCount == 2 && store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 2)])
     keeper?.receive(.bondChanged(Self.subscribed(bond, 3)))
     keeper = nil
-    #expect(store.saveCount == 3 && store.content.withLock { $0 }?.bonds == [Bond(Self.subscribed(bond, 3))])
+    #expect(store.saveCount == 3 && store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 3)])
     clock.advance(.seconds(90))
     #expect(store.saveCount == 3)
   }
@@ -251,17 +251,17 @@ import Testing
     keeper.shareKey()
     let new = Self.bond(1)
     keeper.receive(.bondChanged(new))
-    keeper.receive(.bondChanged(known.bonds[1].record))
-    keeper.receive(.bondRemoved(known.bonds[1].record.identity))
+    keeper.receive(.bondChanged(known.bonds[1]))
+    keeper.receive(.bondRemoved(known.bonds[1].identity))
     clock.advance(.seconds(90))
     keeper.settle()
-    #expect(store.attempts.withLock { $0 } == 0 && keeper.bonds == [Bond(new)])
+    #expect(store.attempts.withLock { $0 } == 0 && keeper.bonds == [new])
     #expect(lines.take() == ["bonds are kept in memory, and saving is tried again: not now"])
     let key = Self.key(keeper)
     store.loadFailure.withLock { $0 = nil }
     clock.advance(.seconds(60))
     // What it held, what is new, and without the device that the user has removed.
-    let expected = [Bond(new), known.bonds[0], known.bonds[2], known.bonds[3]]
+    let expected = [new, known.bonds[0], known.bonds[2], known.bonds[3]]
     #expect(store.content.withLock { $0 }?.bonds == expected && keeper.bonds == expected)
     #expect(store.content.withLock { $0 }?.identityResolvingKey == known.identityResolvingKey)
     #expect(Self.key(keeper) == key, "peers of this run were given it")
@@ -274,7 +274,7 @@ import Testing
     store.content.withLock { $0 = known }
     store.loadFailure.withLock { $0 = "not now" }
     let keeper = keeper()
-    for bond in known.bonds { keeper.receive(.bondRemoved(bond.record.identity)) }
+    for bond in known.bonds { keeper.receive(.bondRemoved(bond.identity)) }
     store.loadFailure.withLock { $0 = nil }
     clock.advance(.seconds(60))
     #expect(keeper.bonds == Array(known.bonds.prefix(more)))
@@ -297,7 +297,7 @@ import Testing
     #expect(lines.take().first?.contains("corrupt-1") == true)
     keeper.receive(.bondChanged(Self.bond(1)))
     keeper.settle()
-    #expect(try FileBondStore(path: folder.file).load()?.bonds == [Bond(Self.bond(1))] && lines.take().isEmpty)
+    #expect(try FileBondStore(path: folder.file).load()?.bonds == [Self.bond(1)] && lines.take().isEmpty)
     #expect(folder.names == ["bonds.json", "bonds.json.corrupt-1", "bonds.json.lock"])
   }
 
@@ -310,6 +310,6 @@ import Testing
     keeper.shareKey()
     keeper.receive(.bondChanged(Self.bond(1)))
     keeper.settle()
-    #expect(try FileBondStore(path: folder.file).load()?.bonds == theirs.bonds + [Bond(Self.bond(1))])
+    #expect(try FileBondStore(path: folder.file).load()?.bonds == theirs.bonds + [Self.bond(1)])
   }
 }

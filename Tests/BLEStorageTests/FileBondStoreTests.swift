@@ -25,7 +25,7 @@ import Testing
     folder.write(Data(text.utf8))
     let loaded = try #require(try store.load())
     #expect(
-      loaded.bonds.map(\.record.lastUse) == [0, 0, 0]
+      loaded.bonds.map(\.lastUse) == [0, 0, 0]
         && loaded.bonds.map(\.identifier) == record.bonds.map(\.identifier))
   }
 
@@ -129,10 +129,10 @@ import Testing
     first.bonds.append(forFirst)
     second.bonds.append(forSecond)
     first.bonds.remove(at: 1)
-    func changed(_ bond: BLEStorage.Bond, peer: UInt32, own: UInt32) -> BLEStorage.Bond {
-      var record = bond.record
+    func changed(_ bond: Bond, peer: UInt32, own: UInt32) -> Bond {
+      var record = bond
       (record.peerSignCounter, record.ownSignCounter) = (peer, own)
-      return BLEStorage.Bond(record)
+      return record
     }
     second.bonds[2] = changed(base.bonds[2], peer: .max, own: 9)
     first.bonds[2] = changed(base.bonds[3], peer: 30, own: 31)

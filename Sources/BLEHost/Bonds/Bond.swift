@@ -1,15 +1,16 @@
 package import BLEGATT
 package import BLEHCI
 package import BLESMP
-package import BLEWire
+public import BLEWire
 
-/// What is kept of a device that was paired with and is to be known again (Vol 3, Part C, 9.4).
+/// The keys that a pairing with a device has made, and what is stored with them (Vol 3, Part C, 9.4).
 ///
-/// A value: the host holds the bonds it was given and tells each change with ``HostEvent/bondChanged(_:)``; who writes
-/// them down is not its business.
-package struct Bond: Hashable, Sendable {
-  /// The address by which the device is known, whatever private addresses it uses.
-  package var identity: DeviceAddress
+/// Descriptions do not contain the keys; an encoded bond does. Store it where no other user can read it.
+///
+/// A value: the host reports each change with `HostEvent.bondChanged`, and BLEStorage stores it (`BondField` has the form of each field).
+public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+  /// The identity address of the device, with its kind, whatever private addresses it uses.
+  public package(set) var identity: DeviceAddress
   /// The fixed address that it uses instead of its identity; nil where it shows that, or private addresses.
   package var addressOnAir: DeviceAddress?
   /// Resolves its private addresses.
@@ -45,6 +46,20 @@ package struct Bond: Hashable, Sendable {
     (peerCSRK, ownCSRK) = (outcome.peerCSRK, outcome.ownCSRK)
     if ownCSRK != nil { ownSignCounter = SignCounters.block }
   }
+
+  /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
+  public var address: String { identity.octets.description }
+  /// Whether the pairing was authenticated: protected against a device in the middle.
+  public var isProtected: Bool { strength.isAuthenticated }
+  /// Whether the keys are of LE Secure Connections; if not, of LE legacy pairing.
+  public var usesSecureConnections: Bool { strength.isSecureConnections }
+  /// The length of the encryption key, in octets.
+  public var keySize: Int { Int(strength.size) }
+
+  public var description: String {
+    "\(identity), \(isProtected ? "protected" : "unprotected"), key of \(keySize) octets"
+  }
+  public var customMirror: Mirror { Mirror(self, children: ["address": address]) }
 }
 
 extension Bond {

@@ -23,19 +23,17 @@ extension BondRecord {
     let (before, others, ours) = (base.byIdentity, theirs.byIdentity, byIdentity)
     var merged = self
     merged.bonds = bonds.compactMap { bond in
-      let identity = bond.record.identity
-      let (old, other) = (before[identity], others[identity])
-      guard let old else { return Bond(other.map(bond.record.withCounters(of:)) ?? bond.record) }
-      if bond.record == old { return other.map(Bond.init) }
-      let isPairedAnew = !bond.record.isSamePairing(as: old)
+      let (old, other) = (before[bond.identity], others[bond.identity])
+      guard let old else { return other.map(bond.merged(with:)) ?? bond }
+      if bond == old { return other }
+      let isPairedAnew = !bond.isSamePairing(as: old)
       guard let other else { return isPairedAnew ? bond : nil }
-      if !isPairedAnew, !other.isSamePairing(as: old) { return Bond(other) }
-      return Bond(bond.record.withCounters(of: other))
+      if !isPairedAnew, !other.isSamePairing(as: old) { return other }
+      return bond.merged(with: other)
     }
     // Of what is not here, what we have removed was in the base, and has not been paired anew since.
     merged.bonds += theirs.bonds.filter { bond in
-      let identity = bond.record.identity
-      return ours[identity] == nil && before[identity].map(bond.record.isSamePairing(as:)) != true
+      ours[bond.identity] == nil && before[bond.identity].map(bond.isSamePairing(as:)) != true
     }
     if base.identityResolvingKey == nil || identityResolvingKey == base.identityResolvingKey {
       merged.identityResolvingKey = theirs.identityResolvingKey ?? identityResolvingKey
@@ -43,26 +41,22 @@ extension BondRecord {
     return merged
   }
 
-  private var byIdentity: [DeviceAddress: BLEHost.Bond] {
-    Dictionary(bonds.map { ($0.record.identity, $0.record) }, uniquingKeysWith: { $1 })
+  private var byIdentity: [DeviceAddress: Bond] {
+    Dictionary(bonds.map { ($0.identity, $0) }, uniquingKeysWith: { $1 })
   }
 }
 
-extension BLEHost.Bond {
+extension Bond {
   /// Whether both come from one pairing: every key is the same, whatever was noted since.
   func isSamePairing(as other: Self) -> Bool {
     identity == other.identity && strength == other.strength
-      && peripheralKey == other.peripheralKey && centralKey == other.centralKey
-      && identityResolvingKey == other.identityResolvingKey
-      && peerCSRK == other.peerCSRK && ownCSRK == other.ownCSRK
+      && BondField.all.allSatisfy { !$0.isKey || $0.isEqual(self, other) }
   }
 
-  /// This bond with the counters of `other` where those are higher and count uses of the same key, and with the later use.
-  fileprivate func withCounters(of other: Self) -> Self {
+  /// This bond with what the fields take of `other`, such as higher counters (``BondField/merge``).
+  fileprivate func merged(with other: Self) -> Self {
     var bond = self
-    if ownCSRK == other.ownCSRK { bond.ownSignCounter = max(ownSignCounter, other.ownSignCounter) }
-    if peerCSRK == other.peerCSRK { bond.peerSignCounter = max(peerSignCounter, other.peerSignCounter) }
-    bond.lastUse = max(lastUse, other.lastUse)
+    for field in BondField.all { field.merge?(&bond, other) }
     return bond
   }
 }

@@ -125,13 +125,13 @@ package final class BondStorage: Sendable {
 }
 
 extension BondStorage.State {
-  fileprivate mutating func update(_ bond: BLEHost.Bond, now: Instant) {
-    guard let index = record.bonds.firstIndex(where: { $0.record.identity == bond.identity }) else {
-      record.bonds.append(Bond(bond))
+  fileprivate mutating func update(_ bond: Bond, now: Instant) {
+    guard let index = record.bonds.firstIndex(where: { $0.identity == bond.identity }) else {
+      record.bonds.append(bond)
       return schedule.change(.atOnce, now: now)
     }
-    let old = record.bonds[index].record
-    record.bonds[index] = Bond(bond)
+    let old = record.bonds[index]
+    record.bonds[index] = bond
     // A counter of ours that is used must not be used again, whatever happens (Vol 3, Part H, 2.4.5).
     let isUrgent = !bond.isSamePairing(as: old) || bond.ownSignCounter != old.ownSignCounter
     if bond != old { schedule.change(isUrgent ? .atOnce : .soon, now: now) }
@@ -139,7 +139,7 @@ extension BondStorage.State {
 
   fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
     let count = record.bonds.count
-    record.bonds.removeAll { $0.record.identity == identity }
+    record.bonds.removeAll { $0.identity == identity }
     // A removal is reported twice: by the client that asks for it, and by the host.
     guard !isLoaded || record.bonds.count < count else { return }
     if !isLoaded { removed = removed.suffix(BondStorage.removedLimit - 1) + [identity] }
@@ -151,7 +151,7 @@ extension BondStorage.State {
   fileprivate mutating func add(_ loaded: BondRecord) {
     record = record.merged(with: loaded, since: BondRecord())
     record.bonds.removeAll { bond in
-      removed.contains(bond.record.identity) && loaded.bonds.contains(bond)
+      removed.contains(bond.identity) && loaded.bonds.contains(bond)
     }
     (isLoaded, removed) = (true, [])
   }
@@ -197,7 +197,7 @@ extension BondStorage {
       let record = state.withLock { $0.record }
       try store.save(record)
       // Sign counters wait for it.
-      post.withLock { $0 }?(.bondsStored(record.bonds.map(\.record)))
+      post.withLock { $0 }?(.bondsStored(record.bonds))
       let failures = state.withLock { $0.schedule.succeed() }
       if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
     } catch {
@@ -215,7 +215,7 @@ extension BondStorage {
     let loaded = try store.load() ?? BondRecord()
     let bonds = state.withLock { state in
       state.add(loaded)
-      return state.record.bonds.map(\.record)
+      return state.record.bonds
     }
     guard !loaded.bonds.isEmpty else { return }
     log(.notice, "bonds of \(loaded.bonds.count) devices are loaded now")

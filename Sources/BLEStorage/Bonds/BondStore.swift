@@ -1,34 +1,9 @@
-package import BLEHost
+public import BLEHost
 package import BLESMP
-public import BLEWire
 
-/// The keys that a pairing with a device has made, and what is stored with them.
-///
-/// Descriptions do not contain the keys; an encoded bond does. Store it where no other user can read it.
-public struct Bond: Hashable, Sendable {
-  package let record: BLEHost.Bond
-
-  package init(_ record: BLEHost.Bond) { self.record = record }
-
+extension Bond {
   /// The device's identifier, the same on every run.
-  public var identifier: PeerIdentifier { PeerIdentifier(record.identity) }
-  /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
-  public var address: String { record.identity.octets.description }
-  /// The identity address of the device, with its kind.
-  public var identity: DeviceAddress { record.identity }
-  /// Whether the pairing was authenticated: protected against a device in the middle.
-  public var isProtected: Bool { record.strength.isAuthenticated }
-  /// Whether the keys are of LE Secure Connections; if not, of LE legacy pairing.
-  public var usesSecureConnections: Bool { record.strength.isSecureConnections }
-  /// The length of the encryption key, in octets.
-  public var keySize: Int { Int(record.strength.size) }
-}
-
-extension Bond: CustomStringConvertible, CustomReflectable {
-  public var description: String {
-    "\(record.identity), \(isProtected ? "protected" : "unprotected"), key of \(keySize) octets"
-  }
-  public var customMirror: Mirror { Mirror(self, children: ["address": address]) }
+  public var identifier: PeerIdentifier { PeerIdentifier(identity) }
 }
 
 /// Everything that an adapter stores: its own key and the bonds, the oldest first.

@@ -198,7 +198,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     let bonded = bonds.filter { identifiers.contains($0.id) }
     let known = identifiers.compactMap { client.hub?.devices.device(of: PeerIdentifier($0)) }
     return run { state, _ in
-      for bond in bonded { state.slot(of: bond.record.identity) }
+      for bond in bonded { state.slot(of: bond.identity) }
       for device in known { state.remember(device) }
       return state.retrieve(identifiers)
     }

@@ -1,3 +1,4 @@
+public import BLEHost
 public import BLEStorage
 import BLEWire
 public import Foundation

@@ -1,18 +1,18 @@
 import BLEAdapter
-import BLEHost
+public import BLEHost
 public import BLEOptions
-public import BLEStorage
+import BLEStorage
 import Foundation
 import Synchronization
 
 /// Trust between devices, which CoreBluetooth leaves to the system.
 extension CBManager {
   /// The devices that are bonded, the oldest bond first. All managers of an adapter share them.
-  public final var bonds: [BLEStorage.Bond] { client.bonds }
+  public final var bonds: [Bond] { client.bonds }
 
   /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
   /// device has to remove its bond, too, before the two can pair again.
-  public final func remove(_ bond: BLEStorage.Bond) { client.remove(bond) }
+  public final func remove(_ bond: Bond) { client.remove(bond) }
 
   /// Changes how the adapter pairs from now on. What is under way goes on as it began; `PairingOptions.storage` stays
   /// what it was.
@@ -40,7 +40,7 @@ extension CBManager {
       }
       return .keypress(keypress, peer)
     case .paired(let name, let device):
-      let bond = device.isBonded ? bonds.first { $0.record.identity == device.identity } : nil
+      let bond = device.isBonded ? bonds.first { $0.identity == device.identity } : nil
       return peer(named: name).map { .paired($0, bond) }
     case .pairingFailed(let name, let failure): return peer(named: name).map { .failed($0, PairingError(failure)) }
     case .security(let name, let security): return peer(named: name).map { .security($0, PeerSecurity(security)) }
@@ -88,7 +88,7 @@ enum PairingCall: Sendable {
   case question(PairingPrompt, CBPeer, PairingReply)
   case withdrawn(PairingReply.ID, CBPeer)
   case keypress(PasskeyKeypress, CBPeer)
-  case paired(CBPeer, BLEStorage.Bond?)
+  case paired(CBPeer, Bond?)
   case failed(CBPeer, PairingError)
   case security(CBPeer, PeerSecurity)
   case bondRemoved(UUID)

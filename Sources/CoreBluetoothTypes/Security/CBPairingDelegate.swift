@@ -1,5 +1,6 @@
 public import BLEAdapter
-public import BLEStorage
+public import BLEHost
+import BLEStorage
 public import Foundation
 
 /// The delegate for pairing and security. CoreBluetooth has none: there the system asks the user.

@@ -260,7 +260,7 @@ import Testing
     let peripheral = try #require(fixture.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
     #expect(peripheral.identifier == bond.id)
     fixture.manager.connect(peripheral)
-    guard case .connect(_, bond.record.identity, _, _)? = fixture.commands().last else {
+    guard case .connect(_, bond.identity, _, _)? = fixture.commands().last else {
       Issue.record("not asked"); return
     }
   }
