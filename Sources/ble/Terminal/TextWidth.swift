@@ -64,8 +64,9 @@ extension Character {
 
   private static func columns(of scalar: Unicode.Scalar) -> Int {
     guard knowsUnicode else { return 1 }
+    // `wchar_t` is signed on amd64 and unsigned on arm64; each has room for a scalar.
+    let columns = Int(wcwidth(wchar_t(scalar.value)))
     // A control character, or one that the C library does not know yet.
-    let columns = Int(wcwidth(wchar_t(bitPattern: scalar.value)))
     return columns < 0 ? 1 : columns
   }
 }
