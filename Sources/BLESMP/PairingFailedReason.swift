@@ -52,7 +52,7 @@ public struct PairingFailedReason: AssignedNumber, Error {
   ]
 }
 
-/// The end of a pairing that failed: the reason, and the device or event that ended it.
+/// The end of a pairing that failed: the reason, the device or event that ended it, and the step in which it did.
 public struct PairingFailure: Hashable, Sendable {
   /// The device or event that ended the pairing.
   public enum Origin: Hashable, Sendable {
@@ -74,23 +74,34 @@ public struct PairingFailure: Hashable, Sendable {
   public var reason: PairingFailedReason
   /// The device or event that ended the pairing.
   public var origin: Origin
+  /// The step that was under way; nil where the kernel pairs.
+  public var step: PairingStep?
+  /// Why this device ended the pairing: one of several faults with this reason. Nil where it did not, or where the kernel pairs.
+  public var fault: PairingFault?
 
   /// A failure with these fields.
-  public init(_ reason: PairingFailedReason, _ origin: Origin) {
-    self.reason = reason
-    self.origin = origin
+  public init(_ reason: PairingFailedReason, _ origin: Origin, at step: PairingStep? = nil) {
+    (self.reason, self.origin, self.step) = (reason, origin, step)
+  }
+
+  /// A failure that this device found.
+  public init(_ fault: PairingFault, at step: PairingStep) {
+    (reason, origin) = (fault.reason, .local)
+    (self.step, self.fault) = (step, fault)
   }
 }
 
 extension PairingFailure: CustomStringConvertible {
-  /// Who ended the pairing, why, and what to do: `rejected by the peer: Busy (0x10). Pair again later`.
+  /// Who ended the pairing in which step, why, and what to do: `rejected by this device in the step passkey entry: Confirm Value Failed
+  /// (0x04), the passkeys differ. Pair again with the digits that are shown`.
   public var description: String {
-    switch origin {
-    case .local: "rejected by this device: \(reason)\(advice)"
-    case .peer: "rejected by the peer: \(reason)\(advice)"
-    case .timeout: "no PDU from the peer within 30 seconds. Connect again, then pair"
+    let place = step.map { " in the step \($0)" } ?? ""
+    return switch origin {
+    case .local: "rejected by this device\(place): \(reason)\(fault.map { ", \($0)" } ?? "")\(advice)"
+    case .peer: "rejected by the peer\(place): \(reason)\(advice)"
+    case .timeout: "no PDU from the peer within 30 seconds\(place). Connect again, then pair"
     case .encryption: "the link could not be encrypted with the new key. Pair again"
-    case .linkLost: "the link ended during the pairing. Connect again, then pair"
+    case .linkLost: "the link ended\(place). Connect again, then pair"
     case .kernel:
       "rejected by the kernel's security manager or by the peer; the kernel reports no reason. Check the passkey and pair again"
     }
@@ -98,6 +109,9 @@ extension PairingFailure: CustomStringConvertible {
 
   private var advice: String {
     switch reason {
+    // Nobody has typed anything.
+    case .confirmValueFailed where step == .confirmValues || step == .outOfBand || step == .publicKeys:
+      ". Pair again"
     case .passkeyEntryFailed, .confirmValueFailed, .numericComparisonFailed:
       ". Pair again with the digits that are shown"
     case .authenticationRequirements: ". Pair with a device that has a display or a keyboard, or lower the requirements"

@@ -135,11 +135,11 @@ import Testing
     var table = table()
     _ = pair(1, &table, isAuthenticated: true)
     let weaker = pair(1, &table)
-    #expect(weaker == ["failed authenticationRequirements", "bond lost"])
+    #expect(weaker == ["failed authenticationRequirements", "log", "bond lost"])
     _ = pair(2, &table)
     let inUse: Set = [device(2)]
     let second = pair(2, &table) { $0.inUse = inUse }
-    #expect(second == ["failed keyRejected"])
+    #expect(second == ["failed keyRejected", "log"])
   }
 
   @Test func aPairingWithoutRoomMakesNoBond() {

@@ -160,7 +160,7 @@ struct Couple {
   }
 
   func failures(_ host: Int) -> [PairingFailure] {
-    world.heard[host].compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
+    world.heard[host].compactMap { if case .pairingFailed(_, let failure) = $0 { failure.withoutCause } else { nil } }
   }
 
   func losses(_ host: Int) -> [BondLoss] {
@@ -213,4 +213,9 @@ extension PairingSettings {
     change(&settings)
     return settings
   }
+}
+
+extension PairingFailure {
+  /// The reason and the origin alone.
+  var withoutCause: Self { Self(reason, origin) }
 }

@@ -312,7 +312,7 @@ extension EqualIdentityKeyTests {
     pair(&bench, Self.strong, used: used)
     let forgotten = bench.takeDirectives().compactMap { if case .forget(let it) = $0 { it } else { nil } }
     #expect(forgotten == [device(2)])
-    let failures = bench.events.compactMap { if case .pairingFailed(_, let it) = $0 { it } else { nil } }
+    let failures = bench.events.compactMap { if case .pairingFailed(_, let it) = $0 { it.withoutCause } else { nil } }
     #expect(failures == [PairingFailure(.keyRejected, .local)])
     #expect(bench.core.links.bonds.bonds.map(\.identity) == [device(1)])
   }

@@ -143,7 +143,7 @@ import Testing
     var late = manager
     effects = []
     manager.linkEnded(.connectionTimeout, isRequested: false, context, into: &effects)
-    #expect(words(effects) == ["pairing failed"])
+    #expect(words(effects) == ["pairing failed", "report"])
     effects = []
     late.tick(&context, now: now, into: &effects)
     #expect(effects.isEmpty)

@@ -89,6 +89,29 @@ import Testing
     #expect(couple.failures(0) == [PairingFailure(.passkeyEntryFailed, .local)])
   }
 
+  /// The log names the step and the fault. It has no digits of the passkeys.
+  @Test func aWrongPasskeyReachesTheLogs() throws {
+    var couple = try couple(.with(.displayOnly), .with(.keyboardOnly))
+    let link = try #require(couple.links[1])
+    guard case .display(let shown) = couple.questions(0).last?.question else { Issue.record("nothing shown"); return }
+    let asked = try #require(couple.questions(1).last)
+    let typed = Passkey(lowestDigitsOf: shown.value ^ 1)
+    couple.world.ask(1, .answerPairing(link.central, asked.id, .passkey(typed)))
+    couple.world.run(for: .seconds(1))
+    func lines(_ host: Int) -> [String] {
+      couple.events(host).compactMap { if case .diagnostic(let line) = $0 { line.text } else { nil } }
+    }
+    let advice = "Pair again with the digits that are shown"
+    #expect(
+      lines(0) == [
+        "the pairing failed, rejected by this device in the step passkey entry: Confirm Value Failed (0x04), the passkeys differ. \(advice)"
+      ])
+    #expect(
+      lines(1) == [
+        "the pairing failed, rejected by the peer in the step passkey entry: Confirm Value Failed (0x04). \(advice)"
+      ])
+  }
+
   static let device = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
 
   private func bench(_ settings: PairingSettings) -> Bench {

@@ -37,7 +37,7 @@ import Testing
   }
 
   private func failures(_ bench: Bench) -> [PairingFailure] {
-    bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
+    bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure.withoutCause } else { nil } }
   }
 
   @Test func unprotectedBondsDoNotRemoveAProtectedOne() {

@@ -59,7 +59,7 @@ import Testing
     }
 
     var failures: [PairingFailure] {
-      bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure } else { nil } }
+      bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure.withoutCause } else { nil } }
     }
     var paired: [PairedDevice] {
       bench.events.compactMap { if case .paired(_, let device) = $0 { device } else { nil } }

@@ -63,6 +63,7 @@ import Testing
       case .own(.systemHostKeyAccepted): "key accepted"
       case .own(.systemHostKeysRefused): "keys refused"
       case .own(.answerIgnored): "ignored"
+      case .report: "log"
       default: "other"
       }
     }
@@ -137,11 +138,13 @@ import Testing
     var (manager, context) = (manager(), context())
     #expect(
       outcome(of: [.asked(.consent), .level(weak), .failed], &manager, &context)
-        == ["answer consent accept", "cipher true", "encrypted pairing", "failed kernel", "not secured", "close"])
+        == [
+          "answer consent accept", "cipher true", "encrypted pairing", "failed kernel", "log", "not secured", "close",
+        ])
     // The level of a key that the pairing has not made is not that of the pairing.
     #expect(
       outcome(of: [.level(weak), .asked(.consent), .failed], &manager, &context).suffix(4)
-        == ["answer consent accept", "attempt failed", "failed kernel", "not secured"])
+        == ["answer consent accept", "attempt failed", "failed kernel", "log", "not secured"])
   }
 
   @Test func aFailureCountsAsAnAttemptOnlyIfThePeerMayHaveGuessed() {
@@ -149,14 +152,14 @@ import Testing
     #expect(outcome(of: [.failed], &manager, &context).isEmpty)
     #expect(
       outcome(of: [.asked(.enterPasskey), .failed], &manager, &context)
-        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed kernel", "not secured"])
+        == ["ask 1 enterPasskey", "withdraw 1", "attempt failed", "failed kernel", "log", "not secured"])
     _ = outcome(of: [.asked(.enterPasskey)], &manager, &context)
     manager.answer(PairingQuestionID(rawValue: 2), .reject, &context, now: now, into: &effects)
-    #expect(outcome(of: [.failed], &manager, &context) == ["failed local", "not secured"])
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed local", "log", "not secured"])
     context.isBlocked = true
     #expect(
       outcome(of: [.asked(.enterPasskey), .failed], &manager, &context) == [
-        "answer enterPasskey reject", "failed wait", "not secured",
+        "answer enterPasskey reject", "failed wait", "log", "not secured",
       ])
   }
 
@@ -165,7 +168,7 @@ import Testing
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
     #expect(words(effects) == ["secure 64 false"])
-    #expect(outcome(of: [.failed], &manager, &context) == ["failed kernel", "not secured", "close"])
+    #expect(outcome(of: [.failed], &manager, &context) == ["failed kernel", "log", "not secured", "close"])
     context.settings = nil
     effects = []
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
@@ -221,7 +224,7 @@ import Testing
     #expect(outcome(of: [made()], &manager, &context) == ["key accepted", "paired true"])
     effects = []
     rejecting.answer(PairingQuestionID(rawValue: 1), .reject, &context, now: now, into: &effects)
-    #expect(words(effects) == ["keys refused", "failed local", "not secured", "close"])
+    #expect(words(effects) == ["keys refused", "failed local", "log", "not secured", "close"])
   }
 
   /// A key that comes when the level has been accepted as that of a bond takes the level back.

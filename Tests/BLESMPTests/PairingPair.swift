@@ -16,7 +16,9 @@ struct PairingPair {
   /// The PDUs of both devices, in order.
   var air: [(from: Side, octets: [UInt8])] = []
   var outcomes: [Side: PairingOutcome] = [:]
+  /// The failures without their steps and faults, and with them.
   var failures: [Side: PairingFailure] = [:]
+  var causes: [Side: PairingFailure] = [:]
   var questions: [Side: [PairingQuestion]] = [:]
   /// The identifiers of those questions.
   var names: [Side: [PairingQuestionID]] = [:]
@@ -119,7 +121,7 @@ struct PairingPair {
       case .securityRequested: break
       case .keypress(let keypress): keypresses.append(keypress)
       case .completed(let outcome): outcomes[side] = outcome
-      case .failed(let failure): failures[side] = failure
+      case .failed(let failure): (failures[side], causes[side]) = (failure.withoutCause, failure)
       }
     }
   }
@@ -185,4 +187,14 @@ extension PairingSettings {
     change(&settings)
     return settings
   }
+}
+
+extension PairingFailure {
+  /// The reason and the origin alone.
+  var withoutCause: Self { Self(reason, origin) }
+}
+
+extension PairingEffect {
+  /// A failure with the reason and the origin alone.
+  var withoutCause: Self { if case .failed(let failure) = self { .failed(failure.withoutCause) } else { self } }
 }

@@ -10,7 +10,7 @@ from bumble.device import AdvertisingType, Device, DeviceConfiguration
 from bumble.gatt import Characteristic, CharacteristicValue, Service
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.profiles.gatt_service import GenericAttributeProfileService
-from bumble.smp import ErrorCode, Session
+from bumble.smp import ErrorCode, Session, SMP_Pairing_Confirm_Command
 from bumble.transport import open_transport
 from central import acknowledge_at_once
 from programs import LIMIT
@@ -29,6 +29,16 @@ class FailingSession(Session):
 
     def distribute_keys(self):
         self.send_pairing_failed(ErrorCode.UNSPECIFIED_REASON)
+
+
+class WrongConfirmSession(Session):
+    """Sends confirm values that are not those of its random values."""
+
+    def send_command(self, command):
+        if isinstance(command, SMP_Pairing_Confirm_Command):
+            value = command.confirm_value
+            command = SMP_Pairing_Confirm_Command(confirm_value=bytes([value[0] ^ 1]) + value[1:])
+        super().send_command(command)
 
 
 class SecuredPeripheral:

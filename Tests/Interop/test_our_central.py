@@ -8,7 +8,7 @@ from bumble.gatt import Service
 from bumble.smp import Session
 from our_central import model, our_central
 from radios import RADIOS, parameters
-from secured_peripheral import IO, NAME, OPEN, PASSKEY, SEALED, SECRET, VALUES, FailingSession, SecuredPeripheral
+from secured_peripheral import IO, NAME, OPEN, PASSKEY, SEALED, SECRET, VALUES, FailingSession, SecuredPeripheral, WrongConfirmSession
 
 NAMES = {
     "none": IO.NO_OUTPUT_NO_INPUT,
@@ -86,6 +86,28 @@ async def test_a_wrong_passkey_is_asked_for_once(radio, tmp_path):
             assert line.startswith(f"value {SECRET} error CBATTErrorDomain 5 ")
             assert await central.read(OPEN) == hexadecimal(OPEN)
             assert central.count("asked") == 1 and peripheral.pairings == 1, central.program.output
+
+
+@pytest.mark.parametrize("sc", [True, False], ids=["sc", "legacy"])
+async def test_the_log_tells_a_wrong_passkey_from_a_wrong_confirm_value(radio, tmp_path, sc):
+    """Both have the reason Confirm Value Failed."""
+    async with SecuredPeripheral(radio.transport, IO.DISPLAY_OUTPUT_ONLY, sc) as peripheral:
+        with our_central(radio, tmp_path, "--io", "keyboard-display") as central:
+            await central.connect(NAME)
+            central.do("pair")
+            await central.wait_for("asked passkey")
+            central.do("passkey 654321")
+            await central.wait_for("not paired")
+            assert "rejected by the peer in the step passkey entry: Confirm Value Failed (0x04)" in central.program.output
+    async with SecuredPeripheral(radio.transport, sc=sc) as peripheral:
+        peripheral.device.smp_manager.session_proxy = WrongConfirmSession
+        with our_central(radio, tmp_path) as central:
+            await central.connect(NAME)
+            central.do("pair")
+            await central.wait_for("not paired")
+            text = "Confirm Value Failed (0x04), the peer's random value does not match its confirm value"
+            # In legacy pairing the responder checks first, and Bumble's finds nothing wrong.
+            assert f"rejected by this device in the step confirm values: {text}" in central.program.output
 
 
 @pytest.mark.parametrize("sc", [True, False], ids=["sc", "legacy"])

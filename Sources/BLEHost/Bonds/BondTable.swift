@@ -177,12 +177,12 @@ struct BondTable: Sendable {
     let old = list[identity]
     // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
     if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.error(replacing: $0.strength) }) {
-      effects.append(.event(.pairingFailed(link.peer, PairingFailure(refusal, .local)), to: .everyone))
+      effects.appendFailure(PairingFailure(.weakerThanBond(refusal), at: .keyDistribution), of: link.peer)
       return effects.append(.event(.bondLost(link.peer, identity, .forgottenByPeer), to: .everyone))
     }
     // Nor does a device without authentication take the place of one that is there and has proven its bond.
     if outcome.isBonded, link.inUse.contains(identity), !outcome.strength.isAuthenticated {
-      return effects.append(.event(.pairingFailed(link.peer, PairingFailure(.keyRejected, .local)), to: .everyone))
+      return effects.appendFailure(PairingFailure(.identityInUse, at: .keyDistribution), of: link.peer)
     }
     // A device that uses private addresses and distributes no identity cannot be recognized.
     let makesBond = outcome.isBonded && identity.randomKind != .resolvablePrivate

@@ -144,7 +144,7 @@ struct SecurityContext: Sendable {
   func report(
     _ failure: PairingFailure, claimed: DeviceAddress?, on peer: LinkID, into effects: inout [Effect<SecurityEffect>]
   ) {
-    effects.append(.event(.pairingFailed(peer, failure), to: .everyone))
+    effects.appendFailure(failure, of: peer)
     let device = claimed ?? identity
     if bond(of: device) != nil,
       let loss = BondLoss(pairingFailed: failure, isProven: isBondProven && identity == device)
@@ -176,6 +176,14 @@ struct SecurityContext: Sendable {
       effects.append(.report(.peer, text, peer: peer))
       return false
     }
+  }
+}
+
+extension Array {
+  /// Reports a pairing that failed on the link `peer` to all owners and to the log, which has the step and the fault.
+  mutating func appendFailure<Own>(_ failure: PairingFailure, of peer: LinkID) where Element == Effect<Own> {
+    append(.event(.pairingFailed(peer, failure), to: .everyone))
+    append(.report(.peer, "the pairing failed, \(failure)", peer: peer))
   }
 }
 

@@ -194,7 +194,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     for effect in caused {
       switch effect {
       case .withdraw(let id): effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
-      case .failed(let failure): effects.append(.event(.pairingFailed(peer, failure), to: .everyone))
+      case .failed(let failure): effects.appendFailure(failure, of: peer)
       default: break
       }
     }

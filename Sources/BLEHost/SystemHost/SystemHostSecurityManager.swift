@@ -311,7 +311,7 @@ extension SystemHostSecurityManager {
     // With a bonded device it would have been no pairing.
     guard ended.isPairing || (ended.isOurs && context.bond == nil) else { return }
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
-    effects.append(.event(.pairingFailed(peer, failure), to: .everyone))
+    effects.appendFailure(failure, of: peer)
   }
 }
 

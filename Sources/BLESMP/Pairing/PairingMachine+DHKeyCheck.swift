@@ -7,9 +7,9 @@ extension PairingMachine {
   mutating func makeKeys(
     _ pairing: inout SecureConnectionsPairing, own: UInt128, peer: UInt128, now: Instant,
     into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     guard let dhKey = pairing.dhKey, let ownKey = pairing.keyPair?.publicKey, let peerKey = pairing.peerKey else {
-      throw .unspecifiedReason
+      throw .valueMissing
     }
     let (toolbox, agreement) = (toolbox, pairing.agreement)
     let (initiators, responders) = role == .initiator ? (own, peer) : (peer, own)
@@ -33,7 +33,7 @@ extension PairingMachine {
   /// Sends the check value of this device and verifies the peer's, in the order of the roles: the initiator sends first.
   mutating func continueWithCheck(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     guard let keys = pairing.keys, pairing.isApproved else { return phase = .secureConnections(pairing) }
     if role == .responder {
       guard let check = pairing.peerCheck else { return phase = .secureConnections(pairing) }
@@ -53,15 +53,15 @@ extension PairingMachine {
 
   private func verify(
     _ value: UInt128, _ pairing: SecureConnectionsPairing, _ keys: SecureConnectionsPairing.Keys
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     let expected = try check(of: role == .initiator ? .responder : .initiator, pairing, keys)
-    guard toolbox.cryptography.areEqual(expected, value) else { throw .dhKeyCheckFailed }
+    guard toolbox.cryptography.areEqual(expected, value) else { throw .dhKeyCheckDiffers }
   }
 
   /// The check value of the initiator (Ea) or of the responder (Eb) (Vol 3, Part H, 2.3.5.6.5).
   private func check(
     of sender: Role, _ pairing: SecureConnectionsPairing, _ keys: SecureConnectionsPairing.Keys
-  ) throws(PairingFailedReason) -> UInt128 {
+  ) throws(PairingFault) -> UInt128 {
     let (toolbox, agreement, secret) = (toolbox, pairing.agreement, checkSecret(of: sender, pairing))
     let isInitiator = sender == .initiator
     let features = isInitiator ? agreement.request : agreement.response

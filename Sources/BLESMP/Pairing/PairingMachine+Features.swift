@@ -81,10 +81,10 @@ extension PairingMachine {
   /// Receives a Pairing Request.
   mutating func receive(
     _ packet: PairingRequest, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     let request = packet.features
-    guard role == .responder else { throw .commandNotSupported }
-    guard case .idle = phase else { throw .unspecifiedReason }
+    guard role == .responder else { throw .wrongRole(.pairingRequest) }
+    guard case .idle = phase else { throw .unexpected(.pairingRequest) }
     guard !rejectsAttempts else { throw .repeatedAttempts }
     (hasConsent, claimedIdentity) = (false, nil)
     try checkRanges(request)
@@ -97,7 +97,7 @@ extension PairingMachine {
   /// Asks the application for its consent to an unauthenticated pairing, where the settings require it.
   private mutating func askConsent(
     _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     phase = .consent(agreement)
     if settings.bondRules.asksReplacement, !agreement.model.isAuthenticated, agreement.isBonding {
       ask(.replaceBond, into: &effects)
@@ -111,8 +111,8 @@ extension PairingMachine {
   /// Receives the application's decision on the pairing.
   mutating func receiveConsent(
     _ answer: PairingAnswer, _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
-    guard answer == .accept else { throw .unspecifiedReason }
+  ) throws(PairingFault) {
+    guard answer == .accept else { throw .consentRefused }
     var agreement = agreement
     if role == .responder {
       agreement = limited(agreement)
@@ -132,14 +132,14 @@ extension PairingMachine {
   /// Receives the Pairing Response to a request.
   mutating func receive(
     _ packet: PairingResponse, to request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     let response = packet.features
     let agreement = Agreement(request, response, own: own, peer: peer, role: role)
     try checkRanges(response)
     try check(agreement)
     guard response.initiatorKeyDistribution.isSubset(of: request.initiatorKeyDistribution),
       response.responderKeyDistribution.isSubset(of: request.responderKeyDistribution)
-    else { throw .invalidParameters }
+    else { throw .keysNotRequested }
     if withholdsIdentity(in: agreement), response.initiatorKeyDistribution.contains(.idKey) {
       return requestWithoutIdentity(request, now: now, into: &effects)
     }
@@ -161,7 +161,7 @@ extension PairingMachine {
 
   private mutating func begin(
     _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     if agreement.isSecureConnections {
       try beginSecureConnections(agreement, now: now, into: &effects)
     } else {
@@ -170,28 +170,28 @@ extension PairingMachine {
   }
 
   /// Rejects values outside the tables of Vol 3, Part H, 3.5.1. Reserved bits are ignored.
-  private func checkRanges(_ features: PairingFeatures) throws(PairingFailedReason) {
+  private func checkRanges(_ features: PairingFeatures) throws(PairingFault) {
     guard features.ioCapability.isDefined, features.oobDataFlag.rawValue <= 1,
       features.maximumEncryptionKeySize <= 16
-    else { throw .invalidParameters }
+    else { throw .reservedFeature }
   }
 
   /// Rejects an agreement that does not meet the settings of this device.
-  private func check(_ agreement: Agreement) throws(PairingFailedReason) {
+  private func check(_ agreement: Agreement) throws(PairingFault) {
     let minimum =
       agreement.isSecureConnections
       ? max(settings.minimumSecureConnectionsKeySize, settings.minimumKeySize) : settings.minimumKeySize
-    guard agreement.keySize >= max(7, minimum) else { throw .encryptionKeySize }
-    if !agreement.isSecureConnections, !settings.allowsLegacy { throw .authenticationRequirements }
-    if settings.requiresMITM, !agreement.model.isAuthenticated { throw .authenticationRequirements }
+    guard agreement.keySize >= max(7, minimum) else { throw .keyTooShort }
+    if !agreement.isSecureConnections, !settings.allowsLegacy { throw .legacyNotAllowed }
+    if settings.requiresMITM, !agreement.model.isAuthenticated { throw .notAuthenticated }
     guard agreement.model == .outOfBand else { return }
     let ours = role == .initiator ? agreement.request : agreement.response
     let theirs = role == .initiator ? agreement.response : agreement.request
     if agreement.isSecureConnections {
-      if ours.oobDataFlag == .present, settings.outOfBand.peer == nil { throw .oobNotAvailable }
-      if theirs.oobDataFlag == .present, settings.outOfBand.own == nil { throw .oobNotAvailable }
+      if ours.oobDataFlag == .present, settings.outOfBand.peer == nil { throw .outOfBandDataMissing }
+      if theirs.oobDataFlag == .present, settings.outOfBand.own == nil { throw .outOfBandDataMissing }
     } else if settings.outOfBand.temporaryKey == nil {
-      throw .oobNotAvailable
+      throw .outOfBandDataMissing
     }
   }
 

@@ -93,15 +93,15 @@ extension PairingMachine {
 
   mutating func receive(
     _ pdu: SMPPDU, _ exchange: inout KeyExchange, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     // Only the keys of the agreement are allowed, in the order of Vol 3, Part H, 3.6.1.
-    guard exchange.expected.first == pdu.code else { throw .unspecifiedReason }
+    guard exchange.expected.first == pdu.code else { throw .unexpected(pdu.code) }
     exchange.expected.removeFirst()
     switch pdu.packet {
     case let packet as EncryptionInformation:
       exchange.peerLTK = UInt128(littleEndian: packet.longTermKey).map(SecretKey.init)
     case let packet as CentralIdentification:
-      guard let value = exchange.peerLTK else { throw .unspecifiedReason }
+      guard let value = exchange.peerLTK else { throw .unexpected(pdu.code) }
       exchange.outcome.centralKey = LongTermKey(
         value: value, ediv: packet.ediv, rand: packet.rand, strength: exchange.outcome.strength)
     case let packet as IdentityInformation:
@@ -112,7 +112,7 @@ extension PairingMachine {
       try checkIdentityKey(&exchange)
     case let packet as SigningInformation:
       exchange.outcome.peerCSRK = UInt128(littleEndian: packet.signatureKey).map(SecretKey.init)
-    default: throw .unspecifiedReason
+    default: throw .unexpected(pdu.code)
     }
     advance(exchange, now: now, into: &effects)
   }
@@ -121,23 +121,25 @@ extension PairingMachine {
   /// identity address of this device.
   private mutating func receive(
     identity: DeviceAddress, _ exchange: inout KeyExchange
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     // With zero, the address in the connection is the peer's identity address.
     guard identity.octets.value != 0 else { return }
     guard identity.kind == .public || identity.kind == .random, identity.isIdentityAddress else {
-      throw .invalidParameters
+      throw .identityAddressInvalid
     }
-    guard identity != settings.identityAddress.identity, identity != own.identity else { throw .keyRejected }
+    guard identity != settings.identityAddress.identity, identity != own.identity else {
+      throw .identityAddressReflected
+    }
     exchange.outcome.peerIdentity = identity
     claimedIdentity = identity
     let (rules, strength) = (settings.bondRules, exchange.outcome.strength)
-    if rules.inUse.contains(identity), !strength.isAuthenticated { throw .keyRejected }
+    if rules.inUse.contains(identity), !strength.isAuthenticated { throw .identityInUse }
     guard exchange.outcome.isBonded, let bond = rules.strengths[identity] else { return }
-    if let error = strength.error(replacing: bond) { throw error }
+    if let error = strength.error(replacing: bond) { throw .weakerThanBond(error) }
     // The settings have the requirements of the presumed device from the beginning.
     guard !strength.isAuthenticated, identity != rules.presumed else { return }
     switch rules.replacement {
-    case .never: throw .authenticationRequirements
+    case .never: throw .bondNotReplaceable
     case .ask: exchange.asksReplacement = true
     case .always: break
     }
@@ -148,14 +150,14 @@ extension PairingMachine {
   /// With one key in two bonds, one of the two devices is taken for the other. An IRK is distributed to every bonded peer, so that
   /// it proves nothing about the device that names it. The pairing succeeds without the key if the peer uses a fixed address. A peer
   /// with a private address could not be recognized again: Key Rejected (Vol 3, Part H, 3.5.5).
-  private func checkIdentityKey(_ exchange: inout KeyExchange) throws(PairingFailedReason) {
+  private func checkIdentityKey(_ exchange: inout KeyExchange) throws(PairingFault) {
     guard let key = exchange.outcome.peerIRK else { return }
     let rules = settings.bondRules
     let identity = exchange.outcome.peerIdentity ?? rules.presumed ?? peer.identity
     let isAuthenticated = exchange.outcome.strength.isAuthenticated
     let isTaken = rules.isTaken(key, by: identity, isAuthenticated: isAuthenticated)
     guard key == settings.identityResolvingKey || isTaken else { return }
-    if exchange.outcome.isBonded, peer.randomKind == .resolvablePrivate { throw .keyRejected }
+    if exchange.outcome.isBonded, peer.randomKind == .resolvablePrivate { throw .identityKeyTaken }
     exchange.outcome.peerIRK = nil
     exchange.outcome.isIdentityKeyRefused = true
   }
@@ -163,8 +165,8 @@ extension PairingMachine {
   /// Receives the application's decision on the replacement of a bond.
   mutating func receiveReplacement(
     _ answer: PairingAnswer, _ exchange: KeyExchange, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
-    guard answer == .accept else { throw .keyRejected }
+  ) throws(PairingFault) {
+    guard answer == .accept else { throw .replacementRefused }
     var exchange = exchange
     exchange.asksReplacement = false
     exchange.outcome.hasConsent = true

@@ -24,7 +24,7 @@ struct LegacyPairing: Sendable {
 extension PairingMachine {
   mutating func beginLegacy(
     _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     var pairing = LegacyPairing(agreement: agreement)
     switch agreement.model {
     // Numeric comparison exists in Secure Connections only.
@@ -45,9 +45,9 @@ extension PairingMachine {
 
   mutating func receive(
     _ answer: PairingAnswer, _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     switch answer {
-    case .reject: throw .passkeyEntryFailed
+    case .reject: throw .passkeyCancelled
     case .accept: return
     case .passkey(let passkey):
       guard pairing.temporaryKey == nil else { return }
@@ -60,7 +60,7 @@ extension PairingMachine {
   /// Makes a random value and sends its confirm value. It has no effect until there is a TK.
   private mutating func commit(
     _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     guard let key = pairing.temporaryKey else { return }
     let value = random.uint128()
     let confirm = try confirm(of: value, key, pairing.agreement)
@@ -70,7 +70,7 @@ extension PairingMachine {
 
   private func confirm(
     of random: UInt128, _ key: UInt128, _ agreement: Agreement
-  ) throws(PairingFailedReason) -> UInt128 {
+  ) throws(PairingFault) -> UInt128 {
     let toolbox = toolbox
     return try attempt { () throws(CryptographyError) in
       try toolbox.c1(
@@ -81,17 +81,17 @@ extension PairingMachine {
 
   mutating func receive(
     _ pdu: SMPPDU, _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     switch pdu.packet {
     case let packet as PairingConfirm:
       guard pairing.peerConfirm == nil, let value = UInt128(littleEndian: packet.value) else {
-        throw .unspecifiedReason
+        throw .unexpected(pdu.code)
       }
       // A copy of this device's own confirm value would match with any TK (Vol 3, Part H, 2.3.5.5).
-      guard value != pairing.ownConfirm else { throw .confirmValueFailed }
+      guard value != pairing.ownConfirm else { throw .confirmValueReflected }
       pairing.peerConfirm = value
       if role == .initiator {
-        guard let own = pairing.random else { throw .unspecifiedReason }
+        guard let own = pairing.random else { throw .unexpected(pdu.code) }
         send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
       } else {
         try commit(&pairing, now: now, into: &effects)
@@ -100,9 +100,9 @@ extension PairingMachine {
     case let packet as PairingRandom:
       guard let key = pairing.temporaryKey, let own = pairing.random, let committed = pairing.peerConfirm,
         let value = UInt128(littleEndian: packet.value)
-      else { throw .unspecifiedReason }
+      else { throw .unexpected(pdu.code) }
       let expected = try confirm(of: value, key, pairing.agreement)
-      guard toolbox.cryptography.areEqual(expected, committed) else { throw .confirmValueFailed }
+      guard toolbox.cryptography.areEqual(expected, committed) else { throw .mismatch(pairing.agreement.model) }
       let (initiators, responders) = role == .initiator ? (own, value) : (value, own)
       let toolbox = toolbox
       let stk = try attempt { () throws(CryptographyError) in
@@ -114,7 +114,7 @@ extension PairingMachine {
       startEncryption(pairing.agreement, key: stk, now: now, into: &effects)
     case let packet as PairingKeypressNotification:
       try receive(packet.notificationType, pairing.agreement, into: &effects)
-    default: throw .unspecifiedReason
+    default: throw .unexpected(pdu.code)
     }
   }
 
@@ -122,10 +122,10 @@ extension PairingMachine {
   /// H, 3.5.8). Reserved types are ignored.
   func receive(
     _ keypress: KeypressNotificationType, _ agreement: Agreement, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     guard case .passkeyEntry = agreement.model, agreement.request.authReq.contains(.keypress),
       agreement.response.authReq.contains(.keypress)
-    else { throw .unspecifiedReason }
+    else { throw .unexpected(.pairingKeypressNotification) }
     if keypress.rawValue <= KeypressNotificationType.passkeyEntryCompleted.rawValue {
       effects.append(.keypress(keypress))
     }

@@ -46,6 +46,11 @@ struct SecureConnectionsPairing: Sendable {
 
   static let passkeyBits = 20
 
+  var step: PairingStep {
+    if keys != nil { return isApproved ? .dhKeyCheck : .numericComparison }
+    return peerKey == nil ? .publicKeys : .authentication(by: agreement.model)
+  }
+
   var isPasskeyEntry: Bool { if case .passkeyEntry = agreement.model { true } else { false } }
   /// The last parameter of f4: 0, or 0x80 with the bit of this round.
   var z: UInt8 {
@@ -57,7 +62,7 @@ struct SecureConnectionsPairing: Sendable {
 extension PairingMachine {
   mutating func beginSecureConnections(
     _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     var pairing = SecureConnectionsPairing(agreement: agreement)
     if role == .initiator { try sendPublicKey(&pairing, now: now, into: &effects) }
     switch agreement.passkeyPart(of: role) {
@@ -73,7 +78,7 @@ extension PairingMachine {
 
   private mutating func sendPublicKey(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     let keyPair: P256KeyPair
     if pairing.agreement.model == .outOfBand, let own = settings.outOfBand.own {
       keyPair = own.keyPair
@@ -89,59 +94,59 @@ extension PairingMachine {
   mutating func receive(
     _ answer: PairingAnswer, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     switch (pairing.agreement.model, answer) {
     case (.numericComparison, .accept):
       guard !pairing.isApproved else { return }
       pairing.isApproved = true
       try continueWithCheck(&pairing, now: now, into: &effects)
-    case (.numericComparison, .reject): throw .numericComparisonFailed
+    case (.numericComparison, .reject): throw .numbersDiffer
     case (.passkeyEntry, .passkey(let passkey)):
       guard pairing.passkey == nil else { return }
       pairing.passkey = passkey
       let isDue = role == .initiator ? pairing.peerKey != nil : pairing.peerConfirm != nil
       if isDue { try commit(&pairing, now: now, into: &effects) }
       phase = .secureConnections(pairing)
-    case (.passkeyEntry, .reject): throw .passkeyEntryFailed
-    case (_, .reject): throw .unspecifiedReason
+    case (.passkeyEntry, .reject): throw .passkeyCancelled
+    case (_, .reject): throw .cancelled
     default: break
     }
   }
 
   mutating func receive(
     _ pdu: SMPPDU, _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     switch pdu.packet {
     case let packet as PairingPublicKey:
-      guard pairing.peerKey == nil else { throw .unspecifiedReason }
+      guard pairing.peerKey == nil else { throw .unexpected(pdu.code) }
       try receive(packet, &pairing, now: now, into: &effects)
     case let packet as PairingConfirm:
-      guard let value = UInt128(littleEndian: packet.value) else { throw .unspecifiedReason }
+      guard let value = UInt128(littleEndian: packet.value) else { throw .unexpected(pdu.code) }
       try receive(confirm: value, &pairing, now: now, into: &effects)
     case let packet as PairingRandom:
-      guard let value = UInt128(littleEndian: packet.value) else { throw .unspecifiedReason }
+      guard let value = UInt128(littleEndian: packet.value) else { throw .unexpected(pdu.code) }
       try receive(random: value, &pairing, now: now, into: &effects)
     case let packet as PairingDHKeyCheck:
       guard pairing.keys != nil, pairing.peerCheck == nil, role == .responder || pairing.hasSentCheck,
         let value = UInt128(littleEndian: packet.value)
-      else { throw .unspecifiedReason }
+      else { throw .unexpected(pdu.code) }
       pairing.peerCheck = value
       return try continueWithCheck(&pairing, now: now, into: &effects)
     case let packet as PairingKeypressNotification:
       return try receive(packet.notificationType, pairing.agreement, into: &effects)
-    default: throw .unspecifiedReason
+    default: throw .unexpected(pdu.code)
     }
   }
 
   private mutating func receive(
     _ packet: PairingPublicKey, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
-    guard let peerKey = P256PublicKey(littleEndian: packet.x + packet.y) else { throw .invalidParameters }
+  ) throws(PairingFault) {
+    guard let peerKey = P256PublicKey(littleEndian: packet.x + packet.y) else { throw .publicKeyOutOfRange }
     // The key is checked before anything is sent.
     try check(peerKey, pairing.keyPair)
     if role == .responder { try sendPublicKey(&pairing, now: now, into: &effects) }
-    guard let keyPair = pairing.keyPair else { throw .unspecifiedReason }
+    guard let keyPair = pairing.keyPair else { throw .valueMissing }
     // The key pair of out-of-band data exists before the exchange: the key is compared with it too.
     try check(peerKey, keyPair)
     let cryptography = toolbox.cryptography
@@ -167,34 +172,34 @@ extension PairingMachine {
 
   /// Rejects a public key that is not on the curve, that is the one of this device, or that is the debug key, whose private key
   /// is public (Vol 3, Part H, 2.3.5.6.1).
-  private func check(_ key: P256PublicKey, _ own: P256KeyPair?) throws(PairingFailedReason) {
+  private func check(_ key: P256PublicKey, _ own: P256KeyPair?) throws(PairingFault) {
     let cryptography = toolbox.cryptography
     // The result is not used: the call throws for a key that is not on the curve.
     _ = try attempt { () throws(CryptographyError) in try cryptography.sharedSecret(.debug, with: key) }
-    if let own, own.publicKey.x == key.x { throw .invalidParameters }
+    if let own, own.publicKey.x == key.x { throw .publicKeyReflected }
     guard !settings.acceptsDebugKey else { return }
     let debug = try attempt { () throws(CryptographyError) in try cryptography.publicKey(of: .debug) }
-    if key.x == debug.x { throw .invalidParameters }
+    if key.x == debug.x { throw .publicKeyOfDebugMode }
   }
 
   private func checkOutOfBand(
     _ pairing: SecureConnectionsPairing, _ peerKey: P256PublicKey
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     let ours = role == .initiator ? pairing.agreement.request : pairing.agreement.response
     guard ours.oobDataFlag == .present else { return }
-    guard let data = settings.outOfBand.peer else { throw .oobNotAvailable }
+    guard let data = settings.outOfBand.peer else { throw .outOfBandDataMissing }
     let toolbox = toolbox
     let expected = try attempt { () throws(CryptographyError) in
       try toolbox.f4(u: peerKey.x, v: peerKey.x, x: data.random.value, z: 0)
     }
-    guard toolbox.cryptography.areEqual(expected, data.confirm) else { throw .confirmValueFailed }
+    guard toolbox.cryptography.areEqual(expected, data.confirm) else { throw .outOfBandDataDiffer }
   }
 
   /// Makes the random value of this round and sends its confirm value. It has no effect until there is a passkey.
   private mutating func commit(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
-    guard let own = pairing.keyPair, let peerKey = pairing.peerKey else { throw .unspecifiedReason }
+  ) throws(PairingFault) {
+    guard let own = pairing.keyPair, let peerKey = pairing.peerKey else { throw .valueMissing }
     if pairing.isPasskeyEntry, pairing.passkey == nil { return }
     let (toolbox, value, z) = (toolbox, random.uint128(), pairing.z)
     let confirm = try attempt { () throws(CryptographyError) in
@@ -207,7 +212,7 @@ extension PairingMachine {
   private mutating func receive(
     confirm value: UInt128, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     let isExpected =
       switch pairing.agreement.model {
       case .justWorks, .numericComparison: role == .initiator
@@ -215,9 +220,9 @@ extension PairingMachine {
       case .outOfBand: false
       }
     guard isExpected, pairing.peerKey != nil, pairing.peerConfirm == nil, pairing.keys == nil else {
-      throw .unspecifiedReason
+      throw .unexpected(.pairingConfirm)
     }
-    guard value != pairing.ownConfirm else { throw .confirmValueFailed }
+    guard value != pairing.ownConfirm else { throw .confirmValueReflected }
     pairing.peerConfirm = value
     switch role {
     case .responder: try commit(&pairing, now: now, into: &effects)
@@ -232,21 +237,23 @@ extension PairingMachine {
   private mutating func receive(
     random value: UInt128, _ pairing: inout SecureConnectionsPairing, now: Instant,
     into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     guard let ownKey = pairing.keyPair, let peerKey = pairing.peerKey, pairing.keys == nil else {
-      throw .unspecifiedReason
+      throw .unexpected(.pairingRandom)
     }
     if pairing.agreement.model == .outOfBand {
       if role == .responder { pairing.random = random.uint128() }
     } else if role == .initiator || pairing.isPasskeyEntry {
-      guard let committed = pairing.peerConfirm, pairing.random != nil else { throw .unspecifiedReason }
+      guard let committed = pairing.peerConfirm, pairing.random != nil else {
+        throw .unexpected(.pairingRandom)
+      }
       let (toolbox, z) = (toolbox, pairing.z)
       let expected = try attempt { () throws(CryptographyError) in
         try toolbox.f4(u: peerKey.x, v: ownKey.publicKey.x, x: value, z: z)
       }
-      guard toolbox.cryptography.areEqual(expected, committed) else { throw .confirmValueFailed }
+      guard toolbox.cryptography.areEqual(expected, committed) else { throw .mismatch(pairing.agreement.model) }
     }
-    guard let own = pairing.random else { throw .unspecifiedReason }
+    guard let own = pairing.random else { throw .unexpected(.pairingRandom) }
     if role == .responder {
       send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
     }

@@ -117,7 +117,9 @@ public struct PairingMachine: Sendable {
       if isConsented { consent(now: now, into: &effects) }
       return
     }
-    guard !rejectsAttempts else { return effects.append(.failed(PairingFailure(.repeatedAttempts, .local))) }
+    guard !rejectsAttempts else {
+      return effects.append(.failed(PairingFailure(.repeatedAttempts, at: .features)))
+    }
     (hasConsent, claimedIdentity) = (isConsented, nil)
     let request = ownFeatures()
     phase = .requested(request)
@@ -139,9 +141,9 @@ public struct PairingMachine: Sendable {
     } catch .invalid(field: "Code") {
       return  // Reserved codes are ignored (Vol 3, Part H, 3.3).
     } catch {
-      return fail(.invalidParameters, now: now, into: &effects)
+      return fail(.malformed, now: now, into: &effects)
     }
-    do throws(PairingFailedReason) {
+    do throws(PairingFault) {
       try handle(pdu, now: now, into: &effects)
     } catch {
       fail(error, isRejection: pdu.packet is PairingRequest && role == .responder, now: now, into: &effects)
@@ -158,7 +160,7 @@ public struct PairingMachine: Sendable {
     } catch {
       return effects.append(.ignoredAnswer(error))
     }
-    do throws(PairingFailedReason) {
+    do throws(PairingFault) {
       switch phase {
       case .consent(let agreement):
         hasConsent = answer == .accept
@@ -169,7 +171,7 @@ public struct PairingMachine: Sendable {
       case .secureConnections(var pairing):
         try receive(answer, &pairing, now: now, into: &effects)
       // A passkey that is shown stays open until the pairing ends; its answer is to reject.
-      case .requested, .encrypting, .distributing: throw .unspecifiedReason
+      case .requested, .encrypting, .distributing: throw .cancelled
       // A pairing that ends closes its question.
       case .idle, .closed: break
       }
@@ -194,20 +196,20 @@ public struct PairingMachine: Sendable {
   /// Receives the result of an encryption from the controller (Vol 4, Part E, 7.7.8).
   public mutating func encryptionChanged(isEnabled: Bool, now: Instant, into effects: inout [PairingEffect]) {
     guard case .encrypting(let start) = phase, start.isKeyInUse else { return }
-    guard isEnabled else { return finish(.failed(PairingFailure(.unspecifiedReason, .encryption)), into: &effects) }
+    guard isEnabled else { return end(.encryption, into: &effects) }
     distribute(start, now: now, into: &effects)
   }
 
   /// Ends the pairing. Call it when the link has ended.
   public mutating func linkEnded(into effects: inout [PairingEffect]) {
     guard isPairing else { return }
-    finish(.failed(PairingFailure(.unspecifiedReason, .linkLost)), into: &effects)
+    end(.linkLost, into: &effects)
   }
 
   /// Ends the pairing where the peer has not sent the next PDU in time (Vol 3, Part H, 3.4).
   public mutating func tick(now: Instant, into effects: inout [PairingEffect]) {
     guard let deadline, deadline <= now else { return }
-    finish(.failed(PairingFailure(.unspecifiedReason, .timeout)), into: &effects)
+    end(.timeout, into: &effects)
     phase = .closed
   }
 
@@ -219,11 +221,29 @@ public struct PairingMachine: Sendable {
 
   /// Sends Pairing Failed and ends the active pairing. An unexpected PDU without a pairing is answered in the same way.
   private mutating func fail(
-    _ reason: PairingFailedReason, isRejection: Bool = false, now: Instant, into effects: inout [PairingEffect]
+    _ fault: PairingFault, isRejection: Bool = false, now: Instant, into effects: inout [PairingEffect]
   ) {
-    effects.append(.send(SMPPDU(PairingFailed(reason: reason))))
+    effects.append(.send(SMPPDU(PairingFailed(reason: fault.reason))))
     guard isPairing || isRejection else { return }
-    finish(.failed(PairingFailure(reason, .local)), into: &effects)
+    finish(.failed(PairingFailure(fault, at: step)), into: &effects)
+  }
+
+  /// Ends the pairing for a reason that no device has sent.
+  private mutating func end(_ origin: PairingFailure.Origin, into effects: inout [PairingEffect]) {
+    finish(.failed(PairingFailure(.unspecifiedReason, origin, at: step)), into: &effects)
+  }
+
+  /// The step of the pairing, for the report of a failure.
+  private var step: PairingStep {
+    switch phase {
+    case .idle, .requested, .closed: .features
+    case .consent: .consent
+    case .legacy(let pairing): .authentication(by: pairing.agreement.model)
+    case .secureConnections(let pairing): pairing.step
+    case .encrypting: .encryption
+    case .distributing: .keyDistribution
+    case .replacement: .bondReplacement
+    }
   }
 
   mutating func finish(_ end: PairingEffect, into effects: inout [PairingEffect]) {
@@ -235,13 +255,13 @@ public struct PairingMachine: Sendable {
 
   private mutating func handle(
     _ pdu: SMPPDU, now: Instant, into effects: inout [PairingEffect]
-  ) throws(PairingFailedReason) {
+  ) throws(PairingFault) {
     switch pdu.packet {
     case let failed as PairingFailed:
       guard isPairing else { return }
-      return finish(.failed(PairingFailure(failed.reason, .peer)), into: &effects)
+      return finish(.failed(PairingFailure(failed.reason, .peer, at: step)), into: &effects)
     case let request as SecurityRequest:
-      guard role == .initiator else { throw .commandNotSupported }
+      guard role == .initiator else { throw .wrongRole(pdu.code) }
       // It is ignored during a pairing (Vol 3, Part H, 2.4.6).
       if case .idle = phase { effects.append(.securityRequested(request.authReq)) }
       return
@@ -250,26 +270,25 @@ public struct PairingMachine: Sendable {
     }
     switch phase {
     case .requested(let request):
-      guard let response = pdu.packet as? PairingResponse else { throw .unspecifiedReason }
+      guard let response = pdu.packet as? PairingResponse else { throw .unexpected(pdu.code) }
       try receive(response, to: request, now: now, into: &effects)
     case .legacy(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .secureConnections(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .distributing(var exchange): try receive(pdu, &exchange, now: now, into: &effects)
-    case .idle, .consent, .encrypting, .replacement, .closed: throw .unspecifiedReason
+    case .idle, .consent, .encrypting, .replacement, .closed: throw .unexpected(pdu.code)
     }
   }
 }
 
-/// Calls a cryptographic function. A public key that is not on the curve is DHKey Check Failed
-/// (Docs/Decisions/0037), another error Unspecified Reason.
+/// Calls a cryptographic function. Its errors are faults of the pairing.
 func attempt<Value>(
   _ body: () throws(CryptographyError) -> Value
-) throws(PairingFailedReason) -> Value {
+) throws(PairingFault) -> Value {
   do throws(CryptographyError) {
     return try body()
   } catch .notOnCurve {
-    throw .dhKeyCheckFailed
+    throw .publicKeyNotOnCurve
   } catch {
-    throw .unspecifiedReason
+    throw .cryptographyFailed
   }
 }
