@@ -95,9 +95,7 @@ public struct CreditBasedChannel: Sendable {
   public private(set) var grantedCredits: UInt16
   /// Credits that the peer gets with the next indication.
   private var owedCredits: UInt16 = 0
-  private var queue: [[UInt8]] = []
-  /// The SDUs at the start of ``queue`` that are sent.
-  private var head = 0
+  private var queue = FIFO<[UInt8]>()
   /// The octets of the first SDU in the queue that are sent.
   private var sent = 0
   /// The octets in the queue that are not sent.
@@ -123,11 +121,11 @@ public struct CreditBasedChannel: Sendable {
   }
 
   /// Whether a frame waits and there is a credit for it.
-  public var canSendFrame: Bool { credits > 0 && head < queue.count }
+  public var canSendFrame: Bool { credits > 0 && !queue.isEmpty }
   /// Whether the queue takes another SDU.
   public var canSend: Bool { queuedOctets < queueLimit && queuedSDUs < Self.maximumQueuedSDUs }
   /// The SDUs in the queue, a partly sent one included.
-  public var queuedSDUs: Int { queue.count - head }
+  public var queuedSDUs: Int { queue.count }
 
   /// Queues an SDU.
   mutating func send(_ sdu: [UInt8]) throws(SendRefusal) {
@@ -143,9 +141,8 @@ public struct CreditBasedChannel: Sendable {
 
   /// Takes the payload of the next K-frame, if there is one and there is a credit for it.
   mutating func nextFrame() -> [UInt8]? {
-    guard canSendFrame else { return nil }
+    guard credits > 0, let next = queue.first else { return nil }
     credits -= 1
-    let next = queue[head]
     let (isFirst, count) = (sent == 0, next.count)
     let room = Int(remote.mps) - (isFirst ? Self.sduLengthSize : 0)
     let part = sent..<min(count, sent + room)
@@ -155,18 +152,12 @@ public struct CreditBasedChannel: Sendable {
     frame.append(copying: next.span.extracting(part))
     sent += part.count
     queuedOctets -= part.count
-    if sent == count { removeFirst() }
+    if sent == count {
+      queue[0] = []
+      queue.removeFirst(1)
+      sent = 0
+    }
     return frame
-  }
-
-  /// Removes the first SDU. The memory of removed SDUs is freed rarely enough that moving the others is cheap.
-  private mutating func removeFirst() {
-    queue[head] = []
-    head += 1
-    sent = 0
-    guard head == queue.count || head >= 64 && head > queue.count / 2 else { return }
-    queue.removeFirst(head)
-    head = 0
   }
 
   /// Whether the queue was full and takes SDUs again; true once each time.

@@ -75,41 +75,6 @@ struct ACLLink: Sendable {
   }
 }
 
-/// A queue in reused memory.
-struct FIFO<Element: Sendable>: Sendable {
-  /// The queue is from ``start`` to ``end``; the memory around it is reused.
-  private var elements: [Element] = []
-  private var start = 0
-  private var end = 0
-
-  var count: Int { end - start }
-  var isEmpty: Bool { start == end }
-  var first: Element? { isEmpty ? nil : elements[start] }
-
-  @inline(__always)
-  mutating func append(_ element: Element) {
-    if end < elements.count { elements[end] = element } else { elements.append(element) }
-    end += 1
-  }
-
-  func contains(where predicate: (Element) -> Bool) -> Bool { elements[start..<end].contains(where: predicate) }
-
-  /// The element behind `place` others, which must be less than ``count``.
-  subscript(place: Int) -> Element { elements[start + place] }
-
-  /// Removes the first elements, at most ``count``.
-  @inline(__always)
-  mutating func removeFirst(_ count: Int) {
-    start += min(count, self.count)
-    if start == end {
-      (start, end) = (0, 0)
-    } else if start >= 64, start > end / 2 {
-      elements.removeSubrange(0..<start)
-      (start, end) = (0, end - start)
-    }
-  }
-}
-
 extension Array where Element == UInt8 {
   /// Appends the packet indicator and the header of an ACL packet with `length` octets of data.
   package mutating func append(aclHeader handle: ConnectionHandle, _ flag: PacketBoundaryFlag, length: Int) {

@@ -216,7 +216,7 @@ public struct ACLScheduler: Sendable {
     guard link.frames.count < max(1, limits.frames / 2), link.queuedOctets < max(1, limits.octets / 2) else {
       return false
     }
-    return !link.frames.contains { $0.tag == tag }
+    return !link.frames.elements.contains { $0.tag == tag }
   }
 
   private func index(of handle: ConnectionHandle) -> Int? { indices[handle] }

@@ -23,9 +23,8 @@ struct LinkUpdates: Sendable {
     }
   }
 
-  /// Those that are notified, in order, from ``start`` on; the memory before it is used again.
-  private var notifications: [Entry] = []
-  private var start = 0
+  /// Those that are notified, in order.
+  private var notifications = FIFO<Entry>()
   /// Those that are indicated, in order, with the attribute of each.
   private var indications: [(attribute: AttributeID, update: Entry)] = []
   /// Values on their way at once.
@@ -33,10 +32,10 @@ struct LinkUpdates: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
-  var count: Int { notifications.count - start + indications.count }
+  var count: Int { notifications.count + indications.count }
   var hasRoom: Bool { count < limit }
   /// All of them, the notifications first.
-  var entries: [Entry] { notifications[start...] + indications.map(\.update) }
+  var entries: [Entry] { notifications.elements + indications.map(\.update) }
   /// Why a value more is not taken.
   var refusal: HostError { .tooMany("values on their way on one link", limit: limit) }
 
@@ -56,20 +55,15 @@ struct LinkUpdates: Sendable {
   /// event.
   @inline(__always)
   mutating func notificationsSent(_ count: Int, on peer: LinkID, into events: inout [AddressedEvent<HostEvent>]) {
-    let end = min(start + count, notifications.count)
-    while start < end {
-      let update = notifications[start]
-      let first = start
-      repeat { start += 1 } while start < end && update.token == .counted && notifications[start] == update
-      events.append(AddressedEvent(update.finished(start - first, on: peer), to: update.owner.recipient))
+    let sent = min(count, notifications.count)
+    var place = 0
+    while place < sent {
+      let update = notifications[place]
+      let first = place
+      repeat { place += 1 } while place < sent && update.token == .counted && notifications[place] == update
+      events.append(AddressedEvent(update.finished(place - first, on: peer), to: update.owner.recipient))
     }
-    if start == notifications.count {
-      notifications.removeAll(keepingCapacity: true)
-      start = 0
-    } else if start >= 64, start > notifications.count / 2 {
-      notifications.removeSubrange(0..<start)
-      start = 0
-    }
+    notifications.removeFirst(sent)
   }
 
   /// The first indication of an attribute was confirmed.

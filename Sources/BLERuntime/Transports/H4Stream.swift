@@ -13,8 +13,7 @@ struct H4Stream: ~Copyable, Sendable {
   private let label: TransportLabel
   private var framer = H4Framer()
   private var buffer = [UInt8](repeating: 0, count: H4Stream.readSize)
-  private var backlog: [UInt8] = []
-  private var sent = 0
+  private var backlog = OctetQueue()
 
   init(_ stream: consuming ByteStream, at label: TransportLabel) {
     self.stream = stream
@@ -22,7 +21,7 @@ struct H4Stream: ~Copyable, Sendable {
   }
 
   /// Whether octets wait until the stream can be written.
-  var hasBacklog: Bool { sent < backlog.count }
+  var hasBacklog: Bool { !backlog.isEmpty }
 
   /// Reads once and calls `body` with each whole packet.
   ///
@@ -70,8 +69,8 @@ struct H4Stream: ~Copyable, Sendable {
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
     if hasBacklog {
       let octets = packets.octets
-      guard backlog.count - sent + octets.count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
-      backlog.append(contentsOf: octets)
+      guard backlog.count + octets.count <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
+      backlog.append(octets.span, Span())
       return try flush()
     }
     let rest = try packets.withOctets { octets throws(TransportError) in
@@ -79,22 +78,16 @@ struct H4Stream: ~Copyable, Sendable {
     }
     guard rest > 0 else { return }
     guard rest <= Self.backlogLimit else { throw label.stuck(Self.backlogLimit) }
-    backlog.append(contentsOf: packets.octets.suffix(rest))
+    let octets = packets.octets.suffix(rest)
+    backlog.append(octets.span, Span())
   }
 
   /// Sends octets that wait, as many as the stream takes.
   mutating func flush() throws(TransportError) {
     while hasBacklog {
-      let count = try write(backlog.span.extracting(sent...))
+      let count = try write(backlog.memory.span.extracting(backlog.start..<backlog.end))
       if count == 0 { break }
-      sent += count
-    }
-    if !hasBacklog {
-      backlog.removeAll(keepingCapacity: true)
-      sent = 0
-    } else if sent > Self.readSize, sent > backlog.count / 2 {
-      backlog.removeSubrange(..<sent)
-      sent = 0
+      backlog.removeFirst(count)
     }
   }
 
