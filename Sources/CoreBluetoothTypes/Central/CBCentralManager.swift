@@ -60,14 +60,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///   - options: ``CBCentralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's ``CBManagerOptionTransportKey`` and its
   ///     neighbours.
   public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
-    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBCentralManager: \($0)") }
     machine = Mutex(CentralRole())
     heldDelegate = delegate
-    let key = CBCentralManagerOptionRestoreIdentifierKey
     super.init(
-      link: HostConnection(adapter), queue: queue, log: BluetoothLog.write,
-      restoration: .open(option: options?[key], key, .central, adapter))
-    reportIgnored(options, of: "init", known: AdapterOptions.keys + [key])
+      options: options, of: "CBCentralManager", restoring: CBCentralManagerOptionRestoreIdentifierKey, as: .central,
+      queue: queue)
     begin()
   }
 

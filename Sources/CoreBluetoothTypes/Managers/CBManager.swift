@@ -133,6 +133,22 @@ open class CBManager: NSObject, @unchecked Sendable {
     super.init()
   }
 
+  /// A manager of the adapter that the options of an initializer name. Faults and options without an effect are logged.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the manager's class, for the log.
+  ///   - key: the option that has the restoration identifier.
+  init(
+    options: [String: Any]?, of name: StaticString, restoring key: String, as role: RestorationStore.Role,
+    queue: DispatchQueue?
+  ) {
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: \(name): \($0)") }
+    (log, restoration) = (BluetoothLog.write, .open(option: options?[key], key, role, adapter))
+    client = AdapterClient(over: HostConnection(adapter), target: queue ?? .main, log: log)
+    super.init()
+    reportIgnored(options, of: "init", known: AdapterOptions.keys + [key])
+  }
+
   /// The adapter's state. It starts as ``CBManagerState/unknown``; each change is reported to the delegate.
   open var state: CBManagerState { adapter.withLock { $0.state } }
 

@@ -59,14 +59,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   public init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
   ) {
-    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: CBPeripheralManager: \($0)") }
     machine = Mutex(PeripheralRole())
     heldDelegate = delegate
-    let key = CBPeripheralManagerOptionRestoreIdentifierKey
     super.init(
-      link: HostConnection(adapter), queue: queue, log: BluetoothLog.write,
-      restoration: .open(option: options?[key], key, .peripheral, adapter))
-    reportIgnored(options, of: "init", known: AdapterOptions.keys + [key])
+      options: options, of: "CBPeripheralManager", restoring: CBPeripheralManagerOptionRestoreIdentifierKey,
+      as: .peripheral,
+      queue: queue)
     begin()
   }
 
