@@ -10,13 +10,12 @@ import Synchronization
 @testable import BLEStorage
 @testable import CoreBluetoothTypes
 
-/// One manager on a queue of its own over a scripted host, with a delegate that writes everything down.
-final class PeripheralFixture: Sendable {
+/// A peripheral manager.
+final class PeripheralFixture: ManagerFixture {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "delegate")
   let recorder: Recorder
-  private let held = Mutex<PeripheralManager?>(nil)
-  private let work: ManagerWork
+  let held: HeldManager<PeripheralManager>
 
   init(
     _ state: AdapterState = .poweredOn, host: ScriptedHost = ScriptedHost(),
@@ -28,35 +27,8 @@ final class PeripheralFixture: Sendable {
     let manager = PeripheralManager(
       delegate: recorder, queue: queue, link: link, limits: limits, restoration: restoration,
       log: { [host] in host.log.append($1) })
-    held.withLock { $0 = manager }
-    work = ManagerWork(manager, over: link)
-    if state != .unknown {
-      host.say(.state(state, nil))
-      settle()
-      _ = recorder.take()
-    }
-  }
-
-  var manager: PeripheralManager {
-    guard let manager = held.withLock({ $0 }) else { preconditionFailure("the test has released its manager") }
-    return manager
-  }
-
-  func releaseManager() { held.withLock { $0 = nil } }
-
-  /// Waits until the manager has taken every event of the host, and has made every call to its delegate.
-  func settle() { work.finish() }
-
-  /// The calls of the delegate since the last call, in words.
-  func takeCalls() -> [String] {
-    settle()
-    return recorder.take()
-  }
-
-  /// What went into the log since the last call.
-  func logged() -> [String] {
-    settle()
-    return host.log.take()
+    held = HeldManager(manager, over: link)
+    begin(state)
   }
 
   func say(_ event: HostEvent) {
@@ -122,7 +94,7 @@ final class PeripheralFixture: Sendable {
 }
 
 /// A delegate that implements everything and writes it down in words.
-final class Recorder: NSObject, PeripheralManagerDelegate, Sendable {
+final class Recorder: NSObject, PeripheralManagerDelegate, CallRecorder, Sendable {
   private let state = Mutex(State())
   let channels = HeldChannels()
 

@@ -9,13 +9,12 @@ import Synchronization
 
 @testable import CoreBluetoothTypes
 
-/// One central manager on a queue of its own over a scripted host, with delegates that write everything down.
-final class CentralFixture: Sendable {
+/// A central manager.
+final class CentralFixture: ManagerFixture {
   let host: ScriptedHost
   let queue = DispatchQueue(label: "central delegate")
   let recorder = CentralRecorder()
-  private let held = Mutex<CentralManager?>(nil)
-  private let work: ManagerWork
+  let held: HeldManager<CentralManager>
   private let seen = Mutex(0)
 
   init(
@@ -27,35 +26,8 @@ final class CentralFixture: Sendable {
     let manager = CentralManager(
       delegate: recorder, queue: queue, link: link, limits: limits, restoration: restoration,
       log: { [host] in host.log.append($1) })
-    held.withLock { $0 = manager }
-    work = ManagerWork(manager, over: link)
-    if state != .unknown {
-      host.say(.state(state, nil))
-      settle()
-      _ = recorder.take()
-    }
-  }
-
-  var manager: CentralManager {
-    guard let manager = held.withLock({ $0 }) else { preconditionFailure("the test has released its manager") }
-    return manager
-  }
-
-  func releaseManager() { held.withLock { $0 = nil } }
-
-  /// Waits until the manager has taken every event of the host, and has made every call to its delegate.
-  func settle() { work.finish() }
-
-  /// The calls of the delegates since the last call, in words.
-  func takeCalls() -> [String] {
-    settle()
-    return recorder.take()
-  }
-
-  /// What went into the log since the last call.
-  func logged() -> [String] {
-    settle()
-    return host.log.take()
+    held = HeldManager(manager, over: link)
+    begin(state)
   }
 
   func say(_ events: HostEvent...) {
@@ -186,7 +158,7 @@ final class CentralFixture: Sendable {
 }
 
 /// A delegate of both kinds that writes everything down in words.
-final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegate, Sendable {
+final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegate, CallRecorder, Sendable {
   let channels = HeldChannels()
   private let state = Mutex(State())
 
