@@ -14,18 +14,18 @@ extension Adapter {
   ///
   /// - The first signal cancels the task of `body`, a second one ends the process at once.
   /// - In the end advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
-  /// - What `body` throws is one line on standard error, unless a signal has ended it.
+  /// - An error of `body` is written to standard error as one line, unless a signal has ended the program.
   /// - The exit status is 0 when `body` returns and after a signal, as systemd expects it of a service; 69 when there is no adapter
   ///   (``BLEError/Kind/adapterUnavailable``), that of an ``AdapterError``, and 1 for any other error.
-  /// - Each line that is printed is written at once, if standard output is a pipe or a file, too: otherwise the journal of a service
-  ///   has its lines in blocks of 4,096 octets.
+  /// - Each printed line is written at once, even if standard output is a pipe or a file. Otherwise the lines of a service would reach
+  ///   its journal in blocks of 4,096 octets.
   ///
-  /// A program that has an end of its own needs only ``shutDownAll(atMost:)``.
+  /// A program that handles signals itself only calls ``shutDownAll(atMost:)``.
   public static func runProgram(_ body: @escaping @Sendable () async throws -> Void) async -> Never {
     unsafe setvbuf(stdout, nil, _IOLBF, 0)
     let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
     let work = Task {
-      // Until both signals are watched: nothing is to be ended before.
+      // Both signals are watched before there is anything that they have to end.
       for await _ in watched.prefix(2) {}
       try await body()
     }

@@ -18,10 +18,10 @@ public import BLEWire
 /// try await adapter.serve([heartRate], advertisingAs: "Heart Rate")
 /// ```
 ///
-/// Several `Adapter`s of one process can use the same controller, beside managers of CoreBluetooth's kind. Each receives the
-/// requests for its own services and the results of its own operations. What an `Adapter` has declared (services,
-/// advertisements, scans, connections) is taken back by the end of the task or scope that declared it, and at the latest
-/// when the adapter is closed or released.
+/// Several adapters and CoreBluetooth managers of one process can use the same controller. Each receives the requests for
+/// its own services and the results of its own operations. What an `Adapter` has declared (services, advertisements,
+/// scans, connections) is withdrawn when the task or scope that declared it ends, at the latest when the adapter is closed
+/// or released.
 public final class Adapter: Sendable {
   let session: AdapterSession
 
@@ -33,13 +33,13 @@ public final class Adapter: Sendable {
   public enum State: Hashable, Sendable {
     /// Not known yet.
     case unknown
-    /// It was lost for a moment; another state follows.
+    /// The controller was lost; another state follows.
     case resetting
-    /// There is no controller that can be used.
+    /// No controller can be used.
     case unsupported
     /// The process lacks the permission to use it.
     case unauthorized
-    /// It is there and switched off.
+    /// The controller is switched off.
     case poweredOff
     /// Ready.
     case poweredOn
@@ -61,7 +61,7 @@ public final class Adapter: Sendable {
   /// - Parameters:
   ///   - options: the transport and how the adapter presents itself; by default what the command line or the environment
   ///     names, else the machine's first adapter.
-  ///   - timeout: how long to wait; nil waits for as long as it takes.
+  ///   - timeout: how long to wait; nil waits without a limit.
   /// - Throws: ``BLEError/Kind/adapterUnavailable`` with what failed and how to correct it.
   public static func open(
     _ options: AdapterOptions = AdapterOptions(), timeout: Duration? = .seconds(30)
@@ -127,13 +127,12 @@ public final class Adapter: Sendable {
     }
   }
 
-  /// Takes everything back and lets the controller go, unless others of this process use it. Waiting calls throw
-  /// ``BLEError/Kind/adapterUnavailable``.
+  /// Withdraws what the adapter has declared, and releases the controller unless others of this process use it. Waiting
+  /// calls throw ``BLEError/Kind/adapterUnavailable``.
   public func close() { session.close() }
 
-  /// Closes each adapter of the process and waits: advertising is stopped, links are ended, transports are given back, and bonds are
-  /// stored. It is the last call of a program, after SIGINT and SIGTERM too; adapters cannot be used after it. The thread is blocked
-  /// meanwhile.
+  /// Closes each adapter of the process and waits: advertising is stopped, links are ended, transports are closed, and bonds are stored.
+  /// It is the last call of a program, also after SIGINT and SIGTERM: adapters cannot be used afterwards. It blocks the thread.
   ///
   /// - Returns: whether all were closed in time.
   @discardableResult

@@ -7,7 +7,7 @@ import BLEOptions
 import BLEWire
 import Synchronization
 
-/// What an ``Adapter`` and all that came from it share: the state under one lock, and the way to the host.
+/// The state that an ``Adapter`` and its objects share, under one lock, and the connection to the host.
 ///
 /// The host's events arrive on its thread, in order. Each changes the state; streams and waiting tasks are resumed
 /// after the lock is released, so no code of the application runs under it. Synchronous handlers are called there,
@@ -176,7 +176,7 @@ final class AdapterSession: Sendable {
     }
   }
 
-  /// Takes back what is declared; everything that waits fails.
+  /// Withdraws what is declared. Waiting calls fail.
   func close() {
     run { state, actions in
       guard !state.isClosed else { return }
@@ -194,8 +194,8 @@ extension AdapterSession {
   ///
   /// - Parameters:
   ///   - path: where the answer will find the task, under `key`.
-  ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits for as long as it takes.
-  ///   - missing: what has not come then, and of which device.
+  ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits without a limit.
+  ///   - missing: the beginning of the error after the timeout: what has not happened, and on which device.
   ///   - begin: posts the command; throws where it is not possible, and returns a value where there is nothing to wait
   ///     for.
   ///   - abandon: takes the command back, after the timeout and on cancellation.

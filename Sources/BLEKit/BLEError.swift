@@ -32,15 +32,15 @@ public struct BLEError: Error, Hashable, Sendable {
     case att(ATTErrorCode)
     /// The link could not be encrypted, or the pairing failed.
     case security
-    /// The device has no such service or characteristic, or not with the property that the call needs.
+    /// The device does not have the service or characteristic, or the characteristic lacks the property that the call needs.
     case notFound
     /// An argument is outside the limits that the documentation of the call states.
     case invalidArgument
-    /// The octets of the device are no value of the type asked for.
+    /// The octets from the device are not a value of the requested type.
     case invalidValue
     /// The controller or the transport does not support it.
     case unsupported
-    /// More waits than the stack keeps; the text names the limit.
+    /// A queue of the stack is full; the text names the limit.
     case limitExceeded
     /// The device sent a response that the specification does not allow.
     case invalidResponse
@@ -49,10 +49,10 @@ public struct BLEError: Error, Hashable, Sendable {
   /// The reason, for the program.
   public let kind: Kind
   public let description: String
-  /// Why the key of the device's bond could not be used, where that is the reason. The bond has to be removed before the two can pair again:
-  /// ``Adapter/remove(_:)``.
+  /// Why the key of the device's bond could not be used, if that is the reason. Before the two can pair again, the bond has
+  /// to be removed: ``Adapter/remove(_:)``.
   public let bondLoss: BondLostError?
-  /// Why the pairing failed that the operation needed, where that is the reason: a wrong passkey, for example.
+  /// Why the pairing that the operation needed failed, if that is the reason: for example a wrong passkey.
   public let pairingFailure: PairingError?
 
   init(
@@ -73,7 +73,7 @@ public struct BLEError: Error, Hashable, Sendable {
     self.init(.security, error.description, pairingFailure: error)
   }
 
-  /// The error of an operation on an attribute, which the caller knows by its name and not by its handle.
+  /// The error of an operation on an attribute, with the name that the caller used instead of the handle.
   func naming(_ attribute: String, at handle: AttributeHandle?) -> Self {
     let place = handle.map { "handle \($0)" } ?? ""
     let text =
@@ -125,7 +125,7 @@ extension BLEError {
   ///   - loss: why the link could not be encrypted with the key of its bond, if that is so.
   ///   - failure: why the last pairing on the link failed, if it did.
   init(_ error: GATTClientError, bondLoss loss: BondLoss?, pairingFailure failure: PairingFailure?) {
-    // The device asked for security, and the pairing on demand did not bring it.
+    // The device requires security, and the pairing on demand failed.
     if let failure, error.code == .insufficientAuthentication || error.code == .insufficientEncryption {
       self.init(failure)
       return

@@ -9,10 +9,10 @@ extension Adapter {
   /// With a bond the link is encrypted before the call returns. The ATT_MTU is exchanged by the stack.
   ///
   /// - Parameters:
-  ///   - address: from a ``ScanResult``, or of a device that is known.
-  ///   - timeout: after which the attempt is given up; nil tries for as long as it takes.
-  ///   - timing: of the new link.
-  ///   - phys: the PHYs on which the device is looked for and the link may begin: those of ``ScanResult/report`` for a device with
+  ///   - address: the address of the device, for example from a ``ScanResult``.
+  ///   - timeout: after which the attempt ends; nil tries without a limit.
+  ///   - timing: the timing of the new link.
+  ///   - phys: the PHYs on which the controller scans for the device and the link may begin: those of ``ScanResult/report`` for a device with
   ///     extended advertising. One of them is LE 1M or LE Coded, which have primary channels.
   /// - Returns: the device; the link stays until ``RemoteDevice/disconnect()``, or until the adapter is closed.
   public func connect(

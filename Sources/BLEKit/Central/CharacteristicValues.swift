@@ -31,7 +31,7 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
   public struct Iterator: AsyncIteratorProtocol {
     let device: RemoteDevice
     let characteristic: RemoteCharacteristic
-    /// Nil before the first element is asked for.
+    /// Nil before the first element is requested.
     var values: AsyncThrowingStream<[UInt8], any Error>?
 
     public mutating func next() async throws(BLEError) -> Element? {
@@ -67,7 +67,7 @@ extension RemoteDevice {
   /// }
   /// ```
   ///
-  /// No value is lost in silence: a reader that has 1024 values before it gets the error ``BLEError/Kind/limitExceeded``. The
+  /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``. The
   /// sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
   public func values<Value: GATTValue>(
     of characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
@@ -90,7 +90,7 @@ extension RemoteDevice {
       throw BLEError(.notFound, "characteristic \(characteristic.uuid) has no Client Characteristic Configuration")
     }
     let stream = try addValueStream(characteristic.handle, range)
-    // Each reader configures it: the device may have lost the configuration, and a second one is without harm.
+    // Each reader configures it: the device may have lost the configuration, and writing it again does no harm.
     _ = try await ask(
       .configure(subscription, in: range), about: "the subscription to characteristic \(characteristic.uuid)")
     return stream

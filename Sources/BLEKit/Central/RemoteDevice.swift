@@ -52,7 +52,7 @@ public struct RemoteDevice: Sendable {
     }
   }
 
-  /// Ends the link and waits for its end. A link that has ended is fine.
+  /// Ends the link and waits for its end. It has no effect on a link that has ended.
   ///
   /// A link that this device made ends when no other user of the adapter in this process uses it.
   public func disconnect() async {

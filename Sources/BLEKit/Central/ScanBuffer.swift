@@ -5,8 +5,8 @@ final class ScanBuffer: Sendable {
   /// Results that wait for the reader; the oldest is dropped then, and ``ScanResult/droppedBefore`` of the next one
   /// counts it.
   static let limit = 1024
-  /// The octets of memory that these results refer to at most, each counted as if it shared nothing; the oldest are
-  /// dropped then, too. ``limit`` results with the longest advertisements take less.
+  /// The memory that these results may refer to, in octets, each counted as if it shared nothing. Above it the oldest are
+  /// dropped. ``limit`` results with the longest advertisements take less.
   static let maximumOctets = 4 << 20
 
   /// Results in order.
@@ -85,7 +85,7 @@ final class ScanBuffer: Sendable {
     }
   }
 
-  /// Lets a reader go on that waits for results that are there, or for the end.
+  /// Resumes a waiting reader if there are results, or if the scan has ended.
   func wake() {
     let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
       guard state.waiting.count > 0 || state.end != nil else { return nil }
@@ -122,7 +122,7 @@ final class ScanBuffer: Sendable {
     await withCheckedContinuation { if !keep($0) { $0.resume() } }
   }
 
-  /// Takes what is there. The memory of the batch is used again.
+  /// Takes the results that are there. The memory of the batch is reused.
   ///
   /// - Returns: false where there is nothing yet; true with an empty batch at the end.
   func take(into batch: inout Batch) throws(BLEError) -> Bool {

@@ -19,7 +19,7 @@ public struct ScanResult: Sendable {
     // Lent to the reader of one of its properties, which copies only that one.
     _read { yield device.content.data }
   }
-  /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device perhaps has them.
+  /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device may have them.
   public var overflowServiceUUIDs: [BluetoothUUID] { device.overflowServiceUUIDs }
   /// In dBm; nil where the controller does not know it.
   public var rssi: Int? { device.rssi == 127 ? nil : device.rssi }
@@ -131,8 +131,8 @@ struct Scan: Sendable {
   let parameters: ScanParameters
   let results: ScanBuffer
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began. Where it is too much, the devices that were not received for
-  /// the longest time are forgotten.
+  /// What devices have advertised since the scan began. Above the limits the devices that have been silent longest are
+  /// removed.
   private(set) var devices = DeviceTable(limit: deviceLimit, maximumOctets: maximumOctets)
 
   static let deviceLimit = 32_768

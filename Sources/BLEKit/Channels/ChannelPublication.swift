@@ -64,8 +64,7 @@ extension ChannelPublication: AsyncSequence {
   }
 }
 
-/// The channels to one PSM that no reader has taken. A link has a share of them, so that the channels of one device, which nobody may
-/// want, leave room for those of others.
+/// The channels to one PSM that no reader has taken. Each link has a share of the queue, so that one device cannot fill it.
 final class IncomingChannels: Sendable {
   let stream: AsyncStream<LEChannel>
   private let continuation: AsyncStream<LEChannel>.Continuation
@@ -78,7 +77,7 @@ final class IncomingChannels: Sendable {
 
   init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit)) }
 
-  /// Adds a channel. One for which there is no room is released by the caller, and so closed.
+  /// Adds a channel. If there is no room, the caller releases it, which closes it.
   func offer(_ channel: LEChannel) {
     let peer = channel.device.peer
     let hasRoom = waiting.withLock { waiting in

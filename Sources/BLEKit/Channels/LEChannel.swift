@@ -60,7 +60,7 @@ public final class LEChannel: Sendable {
 
   /// Sends octets: in one SDU, or in as many of ``maximumLength`` as needed.
   ///
-  /// It returns when all are on their way: 64 KiB may be. It waits while the other device gives no credits. The octets of one call stay
+  /// It returns when all are on their way; at most 64 KiB are at a time. It waits while the other device gives no credits. The octets of one call stay
   /// together, and calls of several tasks keep their order.
   ///
   /// - Throws: ``BLEError/Kind/cancelled`` when the task is cancelled; the first SDUs may have been sent.
@@ -87,7 +87,7 @@ public final class LEChannel: Sendable {
   }
 
   /// Closes the channel, and waits until the octets that were written are on their way to the controller, at most ten seconds. What was
-  /// received and not read is discarded. A channel that has ended is fine.
+  /// received and not read is discarded. It has no effect on a channel that has ended.
   ///
   /// A link that ends at once takes the last frames with it. A program that disconnects when it has sent everything has the other
   /// device close the channel, and reads until the sequence ends.

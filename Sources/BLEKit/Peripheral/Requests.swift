@@ -41,7 +41,7 @@ final class RequestQueue: Sendable {
         taken = 0
         return nil
       }
-      // Before as many have been taken as may wait, so that a queue that never empties is bounded, too.
+      // Early enough that a queue that is never empty is bounded, too.
       if taken >= RequestQueue.commandLimit {
         waiting.removeFirst(taken)
         taken = 0

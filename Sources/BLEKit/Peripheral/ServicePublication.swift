@@ -22,8 +22,8 @@ public final class ServicePublication: Sendable {
 
   deinit { session.withdraw(ids) }
 
-  /// Withdraws the services: handlers are cancelled, clients that are bonded or subscribed to it get Service Changed
-  /// (Service Changed; Vol 3, Part G, 7.1).
+  /// Withdraws the services: handlers are cancelled, and clients that are bonded or subscribed to Service Changed receive
+  /// it (Vol 3, Part G, 7.1).
   public func remove() async {
     for id in ids {
       try? await session.wait(in: \.serviceRemovals, for: id) { state, actions throws(BLEError) in
@@ -37,8 +37,8 @@ public final class ServicePublication: Sendable {
   /// The reads and writes of characteristics that are ``LocalCharacteristic/readable(security:)`` or
   /// ``LocalCharacteristic/writable(kinds:security:)`` and have no handler.
   ///
-  /// A request without an answer of the program is answered with Unlikely Error (0x0E): one that is dropped at once,
-  /// one that is kept before the client stops waiting. Read the sequence in one task at a time.
+  /// The stack answers with Unlikely Error (0x0E) where the program does not: at once if the request is released, else before
+  /// the client stops waiting. Read the sequence in one task at a time.
   public var requests: AsyncStream<AttributeRequest> { requestStream.stream }
 
   /// The clients that subscribe from now on, to any characteristic of the publication.
@@ -52,8 +52,8 @@ public final class ServicePublication: Sendable {
   /// Sends a value to the clients that are subscribed to a characteristic.
   ///
   /// It returns when the first of them has it: its notification was handed to the controller, or its indication
-  /// confirmed. Each has room for 16 values. One that has taken none of them when another one has taken all holds up the
-  /// others no longer: it misses values while it has no room. To lose none, send to each with ``Subscriber/send(_:)``.
+  /// confirmed. Each has room for 16 values. A client that has taken none of them when another one has taken all no longer
+  /// delays the others: it misses values while it has no room. To lose none, send to each with ``Subscriber/send(_:)``.
   ///
   /// - Parameters:
   ///   - value: cut to what the ATT_MTU of each link holds (``RemoteDevice/mtu`` - 3).
@@ -196,8 +196,7 @@ struct PublishedService: Sendable {
 // MARK: - Publishing
 
 extension Adapter {
-  /// Makes services visible to clients, in this order. The adapter may be switched off or lost meanwhile: they are there when it is
-  /// back.
+  /// Makes services visible to clients, in this order. They are published again after the adapter was switched off or lost.
   ///
   /// - Returns: keep it for as long as the services are to be there.
   /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; none is
@@ -267,7 +266,7 @@ extension AdapterSession {
 }
 
 extension AdapterSession.State {
-  /// Takes services back: requests for them are answered by the host from now on.
+  /// Withdraws services: from now on the host answers requests for them.
   mutating func withdraw(_ ids: [ServiceID], into actions: inout Actions) {
     // The last one first, because an earlier one may be included by it.
     for id in ids.reversed() {

@@ -13,15 +13,15 @@ import Synchronization
 extension LocalCharacteristic {
   /// A value that is made for each read on the thread of the stack, and sent at once.
   ///
-  /// It takes a fraction of the time of ``read(security:_:)``, because no task is started and no other thread is woken. Until
-  /// `handler` returns, the stack serves no other client and reads no packet. So the handler computes or copies what it has, and
-  /// returns within microseconds. It must not
+  /// It takes a fraction of the time of ``read(security:_:)``, because it starts no task and wakes no other thread. Until
+  /// `handler` returns, the stack serves no other client and reads no packet, so the handler has to return within microseconds.
+  /// It must not
   ///
   /// - wait: for a file, a device, another thread, or a task,
   /// - take a lock that other code holds while it waits, or while it calls this API,
   /// - run for long: the controller waits with its packets, and links can be lost.
   ///
-  /// It may call this API: properties of `device` return at once, and a `Task` can do what is asynchronous.
+  /// It may call this API: properties of `device` return at once, and a `Task` can make asynchronous calls.
   ///
   /// The handler gives the whole value, at most 512 octets. The stack cuts it for clients that read in parts, as for
   /// ``read(security:_:)``. What the link must have is checked before the handler is called. An `ATTErrorCode` that it throws is

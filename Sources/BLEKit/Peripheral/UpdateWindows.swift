@@ -5,9 +5,9 @@ import BLEWire
 /// The values of notifications and indications that the host has, and those that wait, for each link.
 ///
 /// Each link has a window of its own. A value for several links waits until each of them has room, and is then sent to
-/// all. A link whose values have all left waits no longer: those without room are late then. A late link holds up no
-/// other, and misses values for several links while it has no room. So a link for which values wait has others on their
-/// way, the end of which sends the next ones.
+/// all. When all values of one link have left, the links without room are late: a late link delays no other one, and misses
+/// values for several links while it has no room. So a link for which values wait has others on their way, and their end
+/// sends the next ones.
 struct UpdateWindows: Sendable {
   struct Value: Sendable {
     var attribute: AttributeID
