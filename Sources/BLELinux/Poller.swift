@@ -50,7 +50,7 @@ package struct Poller: ~Copyable, Sendable {
     }
   }
 
-  /// Ends the watch. Closing a descriptor ends it, too.
+  /// Ends the watch, as closing the descriptor does.
   package func unwatch(_ descriptor: borrowing FileDescriptor) {
     try? control(EPOLL_CTL_DEL, descriptor, 0, [])
   }

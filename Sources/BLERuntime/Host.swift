@@ -67,7 +67,8 @@ package final class Host: Sendable {
   @discardableResult
   package func waitUntilEnded(atMost patience: Duration) -> Bool { mailbox.waitUntilEnded(atMost: patience) }
 
-  /// Shuts down every host of the process and waits for them. A program calls it last, after SIGINT and SIGTERM, too.
+  /// Shuts down every host of the process and waits for them. It is the last call of a program, also after SIGINT and
+  /// SIGTERM.
   ///
   /// - Returns: whether all ended in time.
   @discardableResult

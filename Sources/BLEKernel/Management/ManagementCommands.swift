@@ -163,7 +163,7 @@ extension Management {
     static let opcode = ManagementOpcode(rawValue: 0x001B)
     static let name: StaticString = "Unpair Device"
     var device = ManagementAddress()
-    /// Whether the link to the device ends, too.
+    /// Whether the link to the device also ends.
     var disconnects: UInt8 = 0
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try device.layout(&field)
