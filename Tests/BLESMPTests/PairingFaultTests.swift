@@ -68,11 +68,14 @@ import Testing
       return pair.causes[.responder]?.fault
     }
     #expect(fault([1, 5, 0, 0x09, 16, 1, 1]) == .reservedFeature)
-    #expect(fault([1, 3, 0, 0x09, 16, 1]) == .malformed)
     #expect(fault([1, 3, 0, 0x01, 6, 1, 1]) == .keyTooShort)
     #expect(fault([1, 3, 1, 0x09, 16, 1, 1]) == .outOfBandDataMissing)
     #expect(fault([1, 3, 0, 0x01, 16, 1, 1], .with { $0.allowsLegacy = false }) == .legacyNotAllowed)
     #expect(fault([1, 3, 0, 0x09, 16, 1, 1], .with { $0.requiresMITM = true }) == .notAuthenticated)
+    var pair = PairingPair(.with(), .with())
+    pair.tamper = { from, octets, _ in from == .responder && octets[0] == 2 ? [octets.dropLast()] : [octets] }
+    pair.pair()
+    #expect(pair.causes[.initiator] == PairingFailure(.malformed, at: .features))
   }
 
   @Test func anUnexpectedPDUIsNamed() {

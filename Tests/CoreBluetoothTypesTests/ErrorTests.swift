@@ -114,7 +114,8 @@ import Testing
     #expect(code.rawValue == 300 && code != .unknown && "\(code)" == "Code(rawValue: 300)")
     #expect(BluetoothError(code).code == code)
     #expect("\(BluetoothError(code))" == "Code(rawValue: 300) (CBError 300): Unknown error.")
-    #expect("\(BluetoothError(.notConnected))" == "notConnected (CBError 3): The device is not connected.")
+    #expect(
+      "\(BluetoothError(BluetoothError.Code.notConnected))" == "notConnected (CBError 3): The device is not connected.")
   }
 
   @Test func theDomainsHaveTheNamesOfFoundation() {

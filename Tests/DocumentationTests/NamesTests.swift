@@ -29,7 +29,11 @@ import Testing
 
   @Test func theModulesOfBothAPIsShareNoNameWithTheSwiftAPI() throws {
     let own = try Self.names(of: "BLEKit")
-    for (module, name) in [("BLEAdapter", "AdapterError"), ("BLEOptions", "AdapterOptions"), ("BLEStorage", "Bond")] {
+    let modules = [
+      ("BLEAdapter", "AdapterError"), ("BLEOptions", "AdapterOptions"), ("BLEStorage", "BondStore"),
+      ("BLEHost", "Bond"),
+    ]
+    for (module, name) in modules {
       let names = try Self.names(of: module)
       #expect(names.contains(name))
       #expect(names.isDisjoint(with: own))
