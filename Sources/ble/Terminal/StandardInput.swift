@@ -38,19 +38,24 @@ enum StandardInput {
   /// - Throws: ``ToolError`` where it cannot be read.
   static func octets(atMost limit: Int = .max) throws(ToolError) -> [UInt8] {
     var octets: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 4_096)
     while octets.count < limit {
-      let count = part.withUnsafeMutableBytes { room in
-        unsafe Glibc.read(STDIN_FILENO, room.baseAddress, min(room.count, limit - octets.count))
-      }
-      if count == 0 { break }
-      if count > 0 {
-        octets += part[..<count]
-      } else if errno != EINTR {
+      let part = try nextPart(atMost: min(4_096, limit - octets.count))
+      if part.isEmpty { break }
+      octets += part
+    }
+    return octets
+  }
+
+  /// The octets that are there, once there are some; none at the end of the input.
+  private static func nextPart(atMost limit: Int) throws(ToolError) -> [UInt8] {
+    var part = [UInt8](repeating: 0, count: limit)
+    while true {
+      let count = part.withUnsafeMutableBytes { room in unsafe Glibc.read(STDIN_FILENO, room.baseAddress, room.count) }
+      if count >= 0 { return Array(part[..<count]) }
+      guard errno == EINTR else {
         throw .input("standard input cannot be read: \(Output.text(ofError: errno))")
       }
     }
-    return octets
   }
 
   private static func take() -> CheckedContinuation<String?, Never>? {
@@ -60,8 +65,20 @@ enum StandardInput {
     }
   }
 
+  /// Not with `readLine`: it holds the lock of `stdin` while it waits, and `exit` of the C library 2.43 waits for that lock.
   private static func read() {
-    while let line = readLine() { take()?.resume(returning: line) }
+    var line: [UInt8] = []
+    func end() {
+      if line.last == UInt8(ascii: "\r") { line.removeLast() }
+      take()?.resume(returning: String(decoding: line, as: UTF8.self))
+      line = []
+    }
+    while let part = try? nextPart(atMost: 4_096), !part.isEmpty {
+      for octet in part {
+        if octet == UInt8(ascii: "\n") { end() } else if line.count < 4_096 { line.append(octet) }
+      }
+    }
+    if !line.isEmpty { end() }
     state.withLock { $0.hasEnded = true }
     take()?.resume(returning: nil)
   }
