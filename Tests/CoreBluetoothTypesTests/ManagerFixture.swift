@@ -1,6 +1,6 @@
 import BLEHost
 import BluetoothLE
-import EngineFixtures
+import AdapterFixtures
 import Synchronization
 
 @testable import CoreBluetoothTypes

@@ -1,6 +1,7 @@
 import BLEAdapter
 import BLEHost
 import BLELinux
+import BLEOptions
 import BLEStorage
 public import BLEWire
 public import Foundation
