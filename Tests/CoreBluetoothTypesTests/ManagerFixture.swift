@@ -1,6 +1,6 @@
+import AdapterFixtures
 import BLEHost
 import BluetoothLE
-import AdapterFixtures
 import Synchronization
 
 @testable import CoreBluetoothTypes

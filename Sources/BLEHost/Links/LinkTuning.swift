@@ -174,7 +174,8 @@ extension LinkSignalling {
 
   /// Begins to bring the link to a priority.
   mutating func prioritize(
-    _ priority: ConnectionPriority, for owner: OwnerID, _ role: ConnectedLink.Role, _ controller: ControllerCapabilities,
+    _ priority: ConnectionPriority, for owner: OwnerID, _ role: ConnectedLink.Role,
+    _ controller: ControllerCapabilities,
     _ turn: inout LinkTurn
   ) {
     if tuning == nil { tuning = LinkTuning(priority, peer: peer, handle: handle, role: role) }

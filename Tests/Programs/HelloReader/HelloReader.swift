@@ -70,7 +70,9 @@ final class HelloReader: NSObject, CBCentralManagerDelegate, CBPeripheralDelegat
 
   func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: Error?) {
     // The other side goes on until it hears of the end of the link.
-    guard greetings < 6, let value = characteristic.value, let text = String(data: value, encoding: .utf8) else { return }
+    guard greetings < 6, let value = characteristic.value, let text = String(data: value, encoding: .utf8) else {
+      return
+    }
     NSLog("didUpdateValueFor %@", text)
     greetings += 1
     if greetings == 6 { manager.cancelPeripheralConnection(peripheral) }
