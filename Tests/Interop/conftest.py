@@ -5,12 +5,17 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 
 import pytest
 from central import Central
 from programs import HERE, LIMIT, Program, products
 from radios import RADIOS, parameters, peripheral
+
+# A shell ignores SIGINT in what it runs in the background, and programs inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The fixtures whose tests run one after the other in one process, for each module and radio.
 SHARED = ("air", "client", "paced", "radio", "station")
