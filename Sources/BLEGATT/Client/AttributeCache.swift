@@ -2,8 +2,8 @@ public import BLEATT
 
 /// What a client has discovered of the database of one server (Vol 3, Part G, 2.5.2).
 ///
-/// It belongs to the Database Hash of that server (7.3): with another hash nothing in it holds. Store it with the bond of
-/// the server, and give it to the client of the next link with ``GATTClient/startCaching(_:)``.
+/// It is valid for the Database Hash of that server (7.3) only. Store it with the bond of the server, and give it to
+/// the client of the next link with ``GATTClient/startCaching(_:)``.
 ///
 /// ```swift
 /// var client = GATTClient()
@@ -17,7 +17,8 @@ public struct AttributeCache: Hashable, Sendable {
 
   /// The Database Hash as it was read: 16 octets, least significant octet first.
   public let hash: [UInt8]
-  /// Whether the server was asked for, and has, Robust Caching: it rejects a request that a changed database would mislead.
+  /// Whether the server has Robust Caching and the client has enabled it: the server then rejects a request that could
+  /// reach the wrong attribute after a change of its database.
   public internal(set) var hasRobustCaching = false
   /// The Service Changed characteristic, once a client has subscribed to it.
   public internal(set) var serviceChanged: ServiceChanged?
@@ -41,14 +42,14 @@ public struct AttributeCache: Hashable, Sendable {
     }
   }
 
-  /// An empty cache for the database with this hash. Nil if the hash has another length than 16 octets.
+  /// An empty cache for the database with this hash. Nil if the hash is not 16 octets long.
   public init?(hash: [UInt8]) {
     guard hash.count == Self.hashLength else { return nil }
     self.hash = hash
   }
 
-  /// A cache as it was stored. Nil if the hash has another length than 16 octets. Outcomes that do not fit their procedure
-  /// are left out.
+  /// A cache as it was stored. Nil if the hash is not 16 octets long. Outcomes that do not fit their procedure are
+  /// omitted.
   public init?(
     hash: [UInt8], hasRobustCaching: Bool, serviceChanged: ServiceChanged?,
     discoveries: [GATTClient.Operation.Kind: GATTClient.Outcome]
@@ -59,7 +60,7 @@ public struct AttributeCache: Hashable, Sendable {
     for (kind, outcome) in discoveries { insert(outcome, for: kind, limit: .max) }
   }
 
-  /// The outcome of a discovery, where it is known: as it was discovered, or as part of a discovery without a UUID.
+  /// The outcome of a discovery, if the cache has it: as it was discovered, or as part of a discovery without a UUID.
   public func outcome(of kind: GATTClient.Operation.Kind) -> GATTClient.Outcome? {
     if let known = discoveries[kind] { return known }
     switch kind {
@@ -73,7 +74,7 @@ public struct AttributeCache: Hashable, Sendable {
     }
   }
 
-  /// Adds the outcome of a discovery, where it is one and fewer than `limit` results are in the cache then.
+  /// Adds the outcome of a discovery, if the cache then has at most `limit` results. Other outcomes are ignored.
   mutating func insert(_ outcome: GATTClient.Outcome, for kind: GATTClient.Operation.Kind, limit: Int) {
     guard discoveries[kind] == nil, let results = outcome.resultCount(of: kind), results <= limit - count else {
       return
@@ -84,7 +85,7 @@ public struct AttributeCache: Hashable, Sendable {
 }
 
 extension GATTClient.Operation.Kind {
-  /// Whether it discovers what the database has: its outcome is the same until the database changes.
+  /// Whether the operation is a discovery: its outcome is the same until the database changes.
   var isDiscovery: Bool {
     switch self {
     case .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices, .discoverCharacteristics,
@@ -96,7 +97,7 @@ extension GATTClient.Operation.Kind {
 }
 
 extension GATTClient.Outcome {
-  /// The number of results, where this is the outcome of such a discovery.
+  /// The number of results; nil if this is not the outcome of such a discovery.
   fileprivate func resultCount(of kind: GATTClient.Operation.Kind) -> Int? {
     switch (kind, self) {
     case (.discoverPrimaryServices, .services(let found)), (.discoverPrimaryServicesByUUID, .services(let found)):

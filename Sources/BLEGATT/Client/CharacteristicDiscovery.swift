@@ -69,7 +69,7 @@ struct CharacteristicDiscovery: ClientProcedure {
 
 /// Discover All Characteristic Descriptors, with Find Information Requests (Vol 3, Part G, 4.7.1).
 ///
-/// A declaration ends the search, also within the range: the characteristic ends before it.
+/// A declaration ends the search, even within the range: the characteristic ends before it.
 struct DescriptorDiscovery: ClientProcedure {
   private var search: HandleSearch
   private(set) var found: [DiscoveredDescriptor] = []

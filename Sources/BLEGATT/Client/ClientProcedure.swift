@@ -30,8 +30,8 @@ extension ClientProcedure {
   }
 }
 
-/// A search through a range of handles. Each result must lie after the one before, and their number is limited: no server
-/// can make a search endless.
+/// A search through a range of handles. Each result must lie after the one before, and the number of results is
+/// limited: no server can make a search endless.
 struct HandleSearch: Sendable {
   private(set) var next: AttributeHandle
   let end: AttributeHandle

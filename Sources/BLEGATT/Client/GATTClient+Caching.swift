@@ -1,7 +1,7 @@
 import BLEATT
 import BLEWire
 
-/// What a client does with an ``AttributeCache`` (Vol 3, Part G, 2.5.2).
+/// The use of an ``AttributeCache`` by a client (Vol 3, Part G, 2.5.2).
 ///
 /// ```
 ///   off ──startCaching──► unverified ──next discovery: reads the Database Hash──► inUse
@@ -10,20 +10,21 @@ import BLEWire
 ///    └──────stopCaching──────┴──── Service Changed, or Database Out Of Sync ───────┘
 /// ```
 ///
-/// A server that sends Service Changed during each verification delays each operation by one verification: the operation that
-/// the verification precedes is performed without a cache then, and not after another verification.
+/// A server can send Service Changed during each verification. So that each operation waits for at most one
+/// verification, the operation after an interrupted verification is performed without a cache.
 enum Caching: Sendable {
   case off
-  /// The hash must be read before the cache answers anything.
+  /// The hash must be read before the cache is used.
   case unverified(AttributeCache?)
-  /// The database has changed while the hash was read, which may be the old one. The next discovery is performed and not cached.
+  /// The database changed while the hash was read, so the hash may be out of date. The next discovery is performed and
+  /// not cached.
   case changing
   case inUse(AttributeCache)
 }
 
 extension GATTClient {
-  /// What has been discovered, to be stored with the bond of the server. Nil while the client does not cache, and when the
-  /// server has no Database Hash.
+  /// The results of discovery, to be stored with the bond of the server. Nil while the client does not cache, or if
+  /// the server has no Database Hash.
   public var attributeCache: AttributeCache? {
     switch caching {
     case .off, .changing: nil
@@ -32,11 +33,11 @@ extension GATTClient {
     }
   }
 
-  /// Starts to cache what is discovered. Call it when the link with a bonded server is encrypted: a server without a bond
-  /// may have another database on each link.
+  /// Starts to cache the results of discovery. Call it when the link with a bonded server is encrypted: a server
+  /// without a bond may have another database on each link.
   ///
-  /// Before the next discovery the client reads the Database Hash, and asks the server for Robust Caching. With the hash of
-  /// `stored` what was discovered on earlier links is not discovered again.
+  /// Before the next discovery the client reads the Database Hash, and requests Robust Caching from the server. If the
+  /// hash is that of `stored`, the client does not repeat the discoveries of earlier links.
   ///
   /// - Parameter stored: the ``attributeCache`` of an earlier link with this server.
   public mutating func startCaching(_ stored: AttributeCache?) {
@@ -46,33 +47,34 @@ extension GATTClient {
     serviceChangedHandle = stored?.serviceChanged?.valueHandle ?? serviceChangedHandle
   }
 
-  /// Stops to cache, and removes the cache.
+  /// Stops caching, and removes the cache.
   public mutating func stopCaching() { caching = .off }
 
-  /// Another bearer of the server has reported that the database has changed: nothing that was discovered holds.
+  /// Discards the cache after another bearer of the server has reported a change of the database.
   package mutating func discardCache() {
     if case .off = caching { return }
     caching = active?.procedure is CacheVerification ? .changing : .unverified(nil)
   }
 
-  /// The outcome of an operation, where it need not be asked.
+  /// The outcome of an operation that needs no request, because the cache has it.
   func cachedOutcome(of kind: Operation.Kind) -> Outcome? {
     guard case .inUse(let cache) = caching else { return nil }
     return cache.outcome(of: kind)
   }
 
-  /// Whether the Database Hash is to be read before this operation.
+  /// Whether the Database Hash must be read before this operation.
   func needsVerification(before kind: Operation.Kind) -> Bool {
     guard case .unverified = caching else { return false }
     return kind.isVerified
   }
 
-  /// An operation begins. The one after a void verification is not cached, and the next one is verified again.
+  /// Records that an operation begins. If its verification was interrupted, it is not cached, and the next one is
+  /// verified again.
   mutating func endVerification(before kind: Operation.Kind) {
     if case .changing = caching, kind.isVerified { caching = .unverified(nil) }
   }
 
-  /// Stores what an operation has found.
+  /// Stores the result of an operation.
   mutating func cache(_ outcome: Outcome, of ended: Active) {
     guard case .inUse(var cache) = caching else { return }
     if let procedure = ended.procedure as? ServiceChangedProcedure { cache.serviceChanged = procedure.found }
@@ -80,7 +82,7 @@ extension GATTClient {
     caching = .inUse(cache)
   }
 
-  /// The hash was read, or could not be.
+  /// Receives the result of a verification: the hash, or nil if it could not be read.
   mutating func verified(_ verification: CacheVerification) {
     guard case .unverified(let stored) = caching else { return }
     guard let hash = verification.hash, var cache = stored?.hash == hash ? stored : AttributeCache(hash: hash) else {
@@ -90,7 +92,7 @@ extension GATTClient {
     caching = .inUse(cache)
   }
 
-  /// The database has changed: nothing that was discovered holds.
+  /// Discards the cache after a change of the database.
   mutating func databaseChanged(_ range: ClosedRange<AttributeHandle>, into output: inout Output) {
     discardCache()
     output.events.append(.servicesChanged(range))
@@ -98,12 +100,12 @@ extension GATTClient {
 }
 
 extension GATTClient.Operation.Kind {
-  /// Whether the cache may answer a part of it, so that the Database Hash is read before.
+  /// Whether the cache may have a part of the outcome, so that the Database Hash is read first.
   fileprivate var isVerified: Bool { isDiscovery || self == .subscribeToServiceChanged }
 }
 
-/// Reads the Database Hash (Vol 3, Part G, 7.3). Where it is not the one of the stored cache, asks the server for Robust
-/// Caching, by the Client Supported Features (7.2).
+/// Reads the Database Hash (Vol 3, Part G, 7.3). If it is not the hash of the stored cache, requests Robust Caching
+/// from the server, by the Client Supported Features (7.2).
 struct CacheVerification: ClientProcedure {
   private enum State {
     case readingHash
@@ -113,7 +115,7 @@ struct CacheVerification: ClientProcedure {
 
   private let stored: AttributeCache?
   private var state = State.readingHash
-  /// The Database Hash; nil where the server has none.
+  /// The Database Hash; nil if the server has none.
   private(set) var hash: [UInt8]?
   private(set) var hasRobustCaching = false
 
@@ -137,7 +139,7 @@ struct CacheVerification: ClientProcedure {
       guard let features = try decode(ReadByTypeResponse.self, response).attributeDataList.first else {
         return .finish(.done)
       }
-      // A bit that is set stays set; octets that are missing are zero.
+      // A bit that is set must stay set. Missing octets are zero.
       var value = Array(features.value)
       if value.isEmpty { value = [0] }
       value[0] |= ClientSupportedFeatures.robustCaching.rawValue
@@ -150,7 +152,7 @@ struct CacheVerification: ClientProcedure {
     }
   }
 
-  /// A server need not have a hash, nor the features.
+  /// The hash and the features are optional for a server.
   mutating func receive(_ error: ErrorResponse) -> ClientStep { .finish(.done) }
 
   private func read(_ type: BluetoothUUID) -> ClientStep {

@@ -29,14 +29,15 @@ extension GATTClient {
     case notification(AttributeHandle, [UInt8])
     /// An indication (Vol 3, Part G, 4.11.1). It has been confirmed.
     case indication(AttributeHandle, [UInt8])
-    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). All have where
-    /// the server answered Database Out Of Sync (2.5.2.1); the event follows the end of that operation.
+    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). If the
+    /// server answered Database Out Of Sync (2.5.2.1), the range has all handles, and the event follows the end of that
+    /// operation.
     case servicesChanged(ClosedRange<AttributeHandle>)
     /// The ATT_MTU was exchanged, in octets.
     case mtu(Int)
     /// The server broke a rule of the protocol. The link continues.
     case violation(GATTClientError)
-    /// A request had no response within 30 seconds: the client sends nothing more on this link (Vol 3, Part F, 3.3.3).
+    /// A request got no response within 30 seconds: the client sends nothing more on this link (Vol 3, Part F, 3.3.3).
     case bearerFailed
   }
 

@@ -2,7 +2,7 @@ public import BLEATT
 public import BLEWire
 
 extension GATTClient {
-  /// The identifier of an operation, chosen by the caller. ``GATTClient/Event/finished(_:_:)`` has it.
+  /// The identifier of an operation, chosen by the caller and reported by ``GATTClient/Event/finished(_:_:)``.
   public struct OperationID: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt32
     @inlinable public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -25,7 +25,7 @@ extension GATTClient {
       self.kind = kind
     }
 
-    /// The procedures, in the order of Vol 3, Part G, 4.2. A range has the handles of one service, or those of one
+    /// The procedures, in the order of Vol 3, Part G, 4.2. A range is that of one service, or that of one
     /// characteristic after its value.
     public enum Kind: Hashable, Sendable {
       /// Exchange MTU (4.3.1): the Client Rx MTU in octets, 23 to 517. Outcome: ``GATTClient/Outcome/mtu(_:)``. A second

@@ -24,7 +24,7 @@ extension GATTClient {
     follow(first, of: starting, now: now, into: &output)
   }
 
-  /// Reads the Database Hash, before an operation that the cache may answer.
+  /// Reads the Database Hash, before an operation that the cache may complete.
   mutating func verifyCache(now: Instant, into output: inout Output) {
     var verification = CacheVerification(attributeCache)
     let first = verification.begin(mtu: bearer.mtu)
@@ -88,7 +88,7 @@ extension GATTClient {
     }
   }
 
-  /// Signs opcode, handle and value with the next counter (Vol 3, Part H, 2.4.5).
+  /// Signs the opcode, the handle and the value with the next counter (Vol 3, Part H, 2.4.5).
   private mutating func sign(_ handle: AttributeHandle, _ value: [UInt8]) throws(GATTClientError) -> SignedWriteCommand
   {
     guard let key = signing, key.counter < .max else { throw .cannotSign }
@@ -140,8 +140,8 @@ extension GATTClient {
     output.events.append(.notification(handle, [UInt8](copying: value)))
   }
 
-  /// Whether a value is longer than any attribute's (Vol 3, Part F, 3.2.9): an ATT_MTU of 517 has room for 514 octets. It is not
-  /// reported as a value, like that of a Read Response.
+  /// Whether a value is longer than that of any attribute (Vol 3, Part F, 3.2.9): with an ATT_MTU of 517 it can have
+  /// 514 octets. Such a value is not reported, like that of a Read Response.
   private func isTooLong(_ value: Span<UInt8>, _ opcode: ATTOpcode, into output: inout Output) -> Bool {
     guard value.count > ATT.maximumValueLength else { return false }
     let reason = "the value is longer than \(ATT.maximumValueLength) octets"
@@ -164,7 +164,7 @@ extension GATTClient {
     databaseChanged(AttributeHandle(start)...AttributeHandle(end), into: &output)
   }
 
-  /// Reports each value of a Multiple Handle Value Notification (Vol 3, Part F, 3.4.7.4); none where the PDU is malformed.
+  /// Reports each value of a Multiple Handle Value Notification (Vol 3, Part F, 3.4.7.4); none if the PDU is malformed.
   func reportValues(of pdu: Span<UInt8>, into output: inout Output) {
     let before = output.events.count
     var offset = 1

@@ -24,12 +24,14 @@ public import BLEWire
 public struct GATTClient: Sendable {
   /// The limits of a client.
   public struct Limits: Hashable, Sendable {
-    /// The operations that wait. One more ends at once with ``GATTClientError/tooManyOperations(limit:)``.
+    /// The number of operations that can wait. One more ends at once with
+    /// ``GATTClientError/tooManyOperations(limit:)``.
     public var waitingOperations = 256
-    /// The services, characteristics, descriptors or values of one operation. One more ends it with
+    /// The number of services, characteristics, descriptors or values of one operation. One more ends it with
     /// ``GATTClientError/tooManyResults(limit:)``.
     public var results = 4096
-    /// The services, characteristics and descriptors that an ``AttributeCache`` keeps. What is beyond is discovered again.
+    /// The number of services, characteristics and descriptors that an ``AttributeCache`` can have. Others are
+    /// discovered again.
     public var cachedResults = 1024
 
     /// The default limits.
@@ -44,8 +46,8 @@ public struct GATTClient: Sendable {
     /// The first counter that must not be used. A signed write with this counter waits for
     /// ``GATTClient/allowSigning(_:now:into:)``, and so do the operations after it.
     public var limit: UInt32
-    /// The message authentication code of a message and a counter. The message is the opcode, the handle and the value; the
-    /// octet that is sent first is the least significant one of the code.
+    /// The message authentication code of a message and a counter. The message is the opcode, the handle and the value.
+    /// The octet of the code that is sent first is its least significant one.
     public var code: @Sendable (_ message: [UInt8], _ counter: UInt32) -> UInt64
 
     /// A key with its next counter.
@@ -60,7 +62,7 @@ public struct GATTClient: Sendable {
   }
 
   struct Active {
-    /// Nil for a procedure that the client itself has begun.
+    /// Nil for a procedure that the client itself began.
     var id: OperationID?
     var kind: Operation.Kind?
     var procedure: any ClientProcedure
@@ -74,12 +76,13 @@ public struct GATTClient: Sendable {
   private var end: GATTClientError?
   /// The value handle of the Service Changed characteristic, once it is discovered.
   var serviceChangedHandle: AttributeHandle?
-  /// What is known of the database of a bonded server.
+  /// The state of the cache for a bonded server.
   var caching = Caching.off
 
   /// The signing key, nil until one has been distributed.
   public var signing: Signing?
-  /// Whether the link is encrypted, set by the owner of the link. A signed write is sent without a signature then.
+  /// Whether the link is encrypted, set by the owner of the link. On an encrypted link, a signed write is sent without
+  /// a signature.
   public var isLinkEncrypted = false
   /// Whether commands wait, because the queue of the link is full.
   public private(set) var isCongested = false
@@ -92,8 +95,8 @@ public struct GATTClient: Sendable {
     self.signing = signing
   }
 
-  /// The ATT_MTU in force, in octets. The owner sets it when the client of the peer exchanges the MTU with the server of the
-  /// same bearer.
+  /// The ATT_MTU in force, in octets. The owner sets it when the client on the peer exchanges the MTU with the server
+  /// on the same bearer.
   public var mtu: Int {
     get { bearer.mtu }
     set { bearer.mtu = newValue }
@@ -114,7 +117,8 @@ public struct GATTClient: Sendable {
     }
   }
 
-  /// Receives one PDU of the server: a response, a notification or an indication (``/BLEATT/ATTOpcode/isSentByServer``).
+  /// Receives one PDU from the server: a response, a notification or an indication
+  /// (``/BLEATT/ATTOpcode/isSentByServer``).
   ///
   /// Octets after the ATT_MTU, which a server must not send, are ignored.
   public mutating func receive(_ pdu: Span<UInt8>, now: Instant, into output: inout Output) {
@@ -155,7 +159,7 @@ public struct GATTClient: Sendable {
     return true
   }
 
-  /// Allows these counters, instead of those allowed before, after they have been stored.
+  /// Allows these counters, which have been stored, instead of those that were allowed before.
   public mutating func allowSigning(_ counters: Range<UInt32>, now: Instant, into output: inout Output) {
     signing?.counter = counters.lowerBound
     signing?.limit = counters.upperBound
@@ -172,7 +176,7 @@ public struct GATTClient: Sendable {
     }
   }
 
-  /// Sets whether the queue of the link is full. Commands and the operations after them wait then.
+  /// Sets whether the queue of the link is full. While it is full, commands and the operations after them wait.
   public mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout Output) {
     self.isCongested = isCongested
     advance(now: now, into: &output)
@@ -192,7 +196,7 @@ public struct GATTClient: Sendable {
     waiting = []
   }
 
-  /// Ends the bearer where a request has had no response for 30 seconds (Vol 3, Part F, 3.3.3).
+  /// Ends the bearer if a request has had no response for 30 seconds (Vol 3, Part F, 3.3.3).
   public mutating func tick(now: Instant, into output: inout Output) {
     guard !bearer.tick(now: now).isEmpty else { return }
     failEverything(.timedOut, into: &output)
@@ -219,7 +223,7 @@ public struct GATTClient: Sendable {
     finish(ended, result, into: &output)
   }
 
-  /// Sends the commands at the front of the queue, and begins the next operation where none is active.
+  /// Sends the commands at the front of the queue, and begins the next operation if none is active.
   private mutating func advance(now: Instant, into output: inout Output) {
     while end == nil, !isSuspended, let next = waiting.first {
       if next.kind.isCommand {

@@ -4,21 +4,22 @@ public import BLEATT
 public enum GATTClientError: Error, Equatable, Sendable {
   /// The server rejected a request. The handle is the one in the Error Response.
   case errorResponse(ATTErrorCode, request: ATTOpcode, handle: AttributeHandle)
-  /// A PDU of the server is malformed or contradicts the request.
+  /// A PDU from the server is malformed or contradicts the request.
   case malformedResponse(ATTOpcode, reason: String)
-  /// The server sent a PDU that is no response to a request of the client.
+  /// The server sent a PDU that is not a response to a request of the client.
   case unexpectedPDU(ATTOpcode)
-  /// The server queued other octets than the client sent. The client cancelled the queue, and nothing was written.
+  /// The server queued octets that differ from those that the client sent. The client cancelled the queue, and nothing
+  /// was written.
   case echoDiffers(AttributeHandle, offset: Int)
   /// The server sent more results than ``GATTClient/Limits-swift.struct/results``.
   case tooManyResults(limit: Int)
   /// ``GATTClient/Limits-swift.struct/waitingOperations`` operations already wait.
   case tooManyOperations(limit: Int)
-  /// The operation cannot be sent; the text has the reason.
+  /// The operation cannot be sent; the text states the reason.
   case invalidParameters(String)
   /// The client has no signing key, or its sign counter is used up.
   case cannotSign
-  /// The link is not encrypted. The device is bonded and has not proven its key, so the client sends no request.
+  /// The link is not encrypted. The server is bonded and has not proven the bond, so the client sends no request.
   case notEncrypted
   /// The sign counter was not stored, so it must not be used.
   case signCounterNotStored
@@ -26,15 +27,15 @@ public enum GATTClientError: Error, Equatable, Sendable {
   case timedOut
   /// The link ended before the response.
   case linkEnded
-  /// The bearer of a write was closed before the response, while the link and its other bearers go on. The value may have been
-  /// written.
+  /// The bearer of a write was closed before the response. The link and its other bearers continue. The value may have
+  /// been written.
   case bearerClosed
 }
 
 extension GATTClientError {
   init(_ error: ErrorResponse) { self = .errorResponse(error.code, request: error.requestOpcode, handle: error.handle) }
 
-  /// The code of the Error Response, nil for another error.
+  /// The code of the Error Response, nil for any other error.
   public var code: ATTErrorCode? {
     if case .errorResponse(let code, _, _) = self { code } else { nil }
   }

@@ -14,7 +14,8 @@ struct ValueRead: ClientProcedure {
   }
 }
 
-/// - Throws: where the value is longer than any attribute's (Vol 3, Part F, 3.2.9): an ATT_MTU of 517 has room for 516 octets.
+/// - Throws: if the value is longer than that of any attribute (Vol 3, Part F, 3.2.9): with an ATT_MTU of 517 it can
+///   have 516 octets.
 private func checkLength(of value: [UInt8], in response: Span<UInt8>) throws(GATTClientError) {
   guard value.count > ATT.maximumValueLength else { return }
   throw .malformedResponse(
@@ -26,7 +27,7 @@ private func checkLength(of value: [UInt8], in response: Span<UInt8>) throws(GAT
 struct LongValueRead: ClientProcedure {
   let handle: AttributeHandle
   private var value: [UInt8] = []
-  /// The ATT_MTU at the last request: a shorter response has the last part.
+  /// The ATT_MTU at the last request. A response that is shorter contains the last part.
   private var requestMTU = ATT.defaultMTU
 
   init(handle: AttributeHandle) { self.handle = handle }
@@ -73,7 +74,7 @@ struct ValueSearch: ClientProcedure {
     return next
   }
 
-  /// Attribute Not Found ends the search. It is an error only where no value was found.
+  /// Attribute Not Found ends the search. It is an error only if no value was found.
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound, !found.isEmpty else { throw GATTClientError(error) }
     return .finish(.values(found))
@@ -86,7 +87,7 @@ struct ValueSearch: ClientProcedure {
   }
 }
 
-/// Read Multiple Characteristic Values (Vol 3, Part G, 4.8.4). The response does not have the lengths of the values.
+/// Read Multiple Characteristic Values (Vol 3, Part G, 4.8.4). The response does not contain the lengths of the values.
 struct MultipleRead: ClientProcedure {
   let handles: [AttributeHandle]
 
@@ -100,8 +101,8 @@ struct MultipleRead: ClientProcedure {
   }
 }
 
-/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The server cuts the list after ATT_MTU - 1
-/// octets; a value that was cut is omitted.
+/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The server cuts the list after
+/// ATT_MTU - 1 octets; a value that is cut is omitted.
 struct MultipleVariableRead: ClientProcedure {
   let handles: [AttributeHandle]
 

@@ -73,8 +73,8 @@ struct PrimaryServiceSearch: ClientProcedure {
   }
 }
 
-/// Find Included Services, with Read By Type Requests (Vol 3, Part G, 4.5.1). An include declaration has the UUID only where
-/// it is a 16-bit one; a 128-bit UUID is read from the declaration of the included service.
+/// Find Included Services, with Read By Type Requests (Vol 3, Part G, 4.5.1). An include declaration contains the UUID
+/// only if it has 16 bits; a 128-bit UUID is read from the declaration of the included service.
 struct IncludedServiceDiscovery: ClientProcedure {
   private var search: HandleSearch
   private var found: [IncludedService] = []
@@ -139,7 +139,7 @@ struct IncludedServiceDiscovery: ClientProcedure {
 }
 
 extension BluetoothUUID {
-  /// The UUID in an attribute value: 2 or 16 octets, least significant octet first. Nil for another length.
+  /// The UUID in an attribute value: 2 or 16 octets, least significant octet first. Nil for any other length.
   init?(attributeValue: Bytes) {
     guard attributeValue.count == 2 || attributeValue.count == 16 else { return nil }
     self.init(littleEndian: attributeValue)

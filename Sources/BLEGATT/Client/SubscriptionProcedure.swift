@@ -37,7 +37,7 @@ struct SubscriptionProcedure: ClientProcedure {
     return try follow(try search.receive(error), search)
   }
 
-  /// Continues the search until the descriptor is found, then writes it.
+  /// Continues the search until the descriptor is found, then writes the descriptor.
   private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) throws(GATTClientError) -> ClientStep
   {
     if let descriptor = search.found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) {
@@ -67,7 +67,7 @@ struct ServiceChangedProcedure: ClientProcedure {
   private var state: State
   /// The value handle of Service Changed, nil until it is found.
   private(set) var valueHandle: AttributeHandle?
-  /// Its handles, nil until it is subscribed to.
+  /// Its handles, nil until the client has subscribed to it.
   private(set) var found: AttributeCache.ServiceChanged?
 
   init(limit: Int) {
@@ -111,7 +111,7 @@ struct ServiceChangedProcedure: ClientProcedure {
     }
   }
 
-  /// Returns the step of a part; the result of a part begins the next part.
+  /// Returns the step of a part. The result of each part begins the next one.
   private mutating func follow(_ step: ClientStep, mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .finish(let outcome) = step else { return step }
     switch (state, outcome) {

@@ -14,8 +14,8 @@ struct ValueWrite: ClientProcedure {
   }
 }
 
-/// Write Long Characteristic Values and Descriptors (Vol 3, Part G, 4.9.4 and 4.12.4) and Reliable Writes (4.9.5): the parts
-/// are queued by the server, then written together.
+/// Write Long Characteristic Values and Descriptors (Vol 3, Part G, 4.9.4 and 4.12.4) and Reliable Writes (4.9.5): the
+/// server queues the parts, then writes them together.
 ///
 /// ```
 ///   preparing ──last part──► executing ──► done
@@ -97,7 +97,8 @@ struct QueuedWrites: ClientProcedure {
     return .send(ExecuteWriteRequest(flags: .cancel))
   }
 
-  /// The request for the next part. An empty value is one empty part. The opcode, the handle and the offset have 5 octets.
+  /// The request for the next part. An empty value is one empty part. The opcode, the handle and the offset take 5
+  /// octets.
   private mutating func prepare(mtu: Int) -> ClientStep {
     let write = writes[current]
     part = PrepareWriteRequest(

@@ -20,7 +20,7 @@ public enum SecurityLevel: UInt8, Comparable, Sendable {
 public struct AccessRequirement: Hashable, Sendable {
   /// The lowest level that is sufficient.
   public var security: SecurityLevel
-  /// The shortest encryption key that is sufficient, in octets, 7 to 16. It has no effect where ``security`` is `none`.
+  /// The shortest encryption key that is sufficient, in octets, 7 to 16. It has no effect if ``security`` is `none`.
   public var minimumKeySize: UInt8
   /// Whether the application must have authorized the client (``SecurityState/isAuthorized``).
   public var authorization: Bool
@@ -67,23 +67,23 @@ public struct GATTAttributePermissions: Hashable, Sendable {
     self.write = write
   }
 
-  /// Each client may read, none may write.
+  /// Each client may read, and none may write.
   public static let readable = Self(read: .open)
-  /// Each client may write, none may read.
+  /// Each client may write, and none may read.
   public static let writable = Self(write: .open)
   /// Each client may read and write.
   public static let readableAndWritable = Self(read: .open, write: .open)
 }
 
-/// The security of a link at the moment. The owner of the link passes it with each PDU.
+/// The current security of a link. The owner of the link passes it with each PDU.
 public struct SecurityState: Hashable, Sendable {
-  /// The level that encryption and key give the link.
+  /// The level that the encryption and the key give the link.
   public var level: SecurityLevel
-  /// The size of the encryption key in octets, 7 to 16; 0 where the link is not encrypted.
+  /// The size of the encryption key in octets, 7 to 16; 0 if the link is not encrypted.
   public var keySize: UInt8
-  /// Whether a long term key is stored for the address of the peer. It selects between the errors Insufficient
-  /// Authentication (0x05) and Insufficient Encryption (0x0F) on a link that is not encrypted. Any device can use that
-  /// address: see ``isBondProven``.
+  /// Whether a long term key is stored for the address of the peer. On a link that is not encrypted, it selects between
+  /// the errors Insufficient Authentication (0x05) and Insufficient Encryption (0x0F). Any device can use that address:
+  /// see ``isBondProven``.
   public var isBonded: Bool
   /// Whether this link has proven the bond: it is encrypted with the key of the bond, or the bond was made on it.
   public var isBondProven: Bool
@@ -120,9 +120,9 @@ struct PackedRequirement: Equatable, Sendable {
     if requirement.security != .none { bits |= UInt16(requirement.minimumKeySize) << 8 }
   }
 
-  /// The error for a link that does not meet the requirement, nil where it does (Vol 3, Part C, 10.3.1.1 and Part F, 4).
+  /// The error for a link that does not meet the requirement, nil if it does (Vol 3, Part C, 10.3.1.1 and Part F, 4).
   ///
-  /// - Parameter notPermitted: the error where no client has access.
+  /// - Parameter notPermitted: the error if no client has access.
   @inline(__always)
   func error(for security: SecurityState, otherwise notPermitted: @autoclosure () -> ATTErrorCode) -> ATTErrorCode? {
     bits == 1 ? nil : detailedError(for: security, otherwise: notPermitted())

@@ -1,8 +1,8 @@
 public import BLEATT
 public import BLEWire
 
-/// An attribute with its handle, for a database whose handles are given: a copy of another server's database, or one whose
-/// handles a specification determines.
+/// An attribute with its handle, for a database with given handles: a copy of another server's database, or one that a
+/// specification lays out.
 public struct AttributeDefinition: Sendable {
   /// The handle, 0x0001 to 0xFFFF.
   public var handle: AttributeHandle
@@ -12,9 +12,9 @@ public struct AttributeDefinition: Sendable {
   public var permissions: GATTAttributePermissions
   /// The source of the value. The value of a declaration has the format of the specification (Vol 3, Part G, 3.1 to 3.3).
   public var value: ValueSource
-  /// The identifier in events; nil where no event needs it.
+  /// The identifier in events; nil if no event needs it.
   public var id: AttributeID?
-  /// For a service declaration, the last handle of the service; nil is the last attribute before the next service.
+  /// For a service declaration, the last handle of the service; nil for the last attribute before the next service.
   public var groupEnd: AttributeHandle?
 
   /// An attribute with these fields.
@@ -135,7 +135,7 @@ extension AttributeDatabase {
 }
 
 extension ValueSource {
-  /// The value, nil where it is dynamic.
+  /// The value, nil if it is dynamic.
   fileprivate var octets: [UInt8]? {
     switch self {
     case .fixed(let octets), .stored(let octets, _): octets

@@ -6,12 +6,12 @@ struct DatabaseIndex: Sendable {
   var isCurrent = false
   /// Indexes in `attributes`, sorted by type and then by handle.
   var byType: [UInt16] = []
-  /// Indexes in `services`, sorted by UUID, its size, and then by handle.
+  /// Indexes in `services`, sorted by UUID, then by the size of the UUID, then by handle.
   var servicesByUUID: [UInt16] = []
 }
 
 extension AttributeDatabase {
-  /// Builds the index where the attributes have changed. It precedes each search by the index.
+  /// Builds the index if the attributes have changed. Call it before each search that uses the index.
   mutating func updateIndex() {
     guard !index.isCurrent else { return }
     var byType = attributes.indices.map { UInt16(truncatingIfNeeded: $0) }
@@ -70,8 +70,8 @@ extension AttributeDatabase {
     return low
   }
 
-  /// The last handle of the group that begins with the attribute at `place`; its own handle where it is no declaration of a
-  /// service or of a characteristic (Vol 3, Part G, 2.5.3).
+  /// The last handle of the group that begins with the attribute at `place`; its own handle if it is not the
+  /// declaration of a service or of a characteristic (Vol 3, Part G, 2.5.3).
   func groupEnd(of place: Int) -> AttributeHandle {
     let attribute = attributes[place]
     guard attribute.kind == .service || attribute.kind == .characteristic else { return attribute.handle }

@@ -11,10 +11,10 @@ public struct ServiceHandles: Hashable, Sendable {
 
 /// Adding and removing services.
 extension AttributeDatabase {
-  /// Adds a service after the others, or in a gap where the handles after them are not sufficient. Clients must be
-  /// informed: ``GATTServer/serviceChanged(_:database:now:into:)``.
+  /// Adds a service after the others, or in a gap if too few handles are free after them. Clients must be informed:
+  /// ``GATTServer/serviceChanged(_:database:now:into:)``.
   ///
-  /// - Throws: the first fault of the definition; the database is unchanged then.
+  /// - Throws: the first fault of the definition; the database is unchanged.
   @discardableResult
   public mutating func add(_ service: ServiceDefinition) throws(DatabaseError) -> ServiceHandles {
     try check(service)
@@ -42,7 +42,7 @@ extension AttributeDatabase {
 
   /// Removes every service except Generic Access and Generic Attribute.
   ///
-  /// - Returns: the range from the first to the last removed handle, nil where there was no service.
+  /// - Returns: the range from the first to the last removed handle, nil if there was no service.
   @discardableResult
   public mutating func removeAll() -> ClosedRange<AttributeHandle>? {
     let removed = services.filter { !$0.id.isReserved }
@@ -92,8 +92,8 @@ extension AttributeDatabase {
     try value.check(for: id)
   }
 
-  /// The lowest of `count` consecutive free handles: above all that were ever assigned, or in the first gap of sufficient
-  /// size.
+  /// The lowest of `count` consecutive free handles: above all handles that were ever assigned, or in the first gap of
+  /// sufficient size.
   private func freeHandles(_ count: Int) -> Int? {
     if nextHandle + count - 1 <= 0xFFFF { return nextHandle }
     var start = 1
@@ -104,7 +104,7 @@ extension AttributeDatabase {
     return start + count - 1 <= 0xFFFF ? start : nil
   }
 
-  /// Makes the attributes of a checked definition, from a free handle on.
+  /// Adds the attributes of a checked definition, from a free handle on.
   @discardableResult
   mutating func insert(_ service: ServiceDefinition, at start: Int) -> ServiceHandles {
     let included = service.includes.compactMap { id in services.first { $0.id == id } }
@@ -131,7 +131,7 @@ extension AttributeDatabase {
 }
 
 extension ServiceDefinition {
-  /// The number of attributes that the database makes of it.
+  /// The number of attributes that the database adds for the characteristic.
   var attributeCount: Int {
     1 + includes.count + characteristics.reduce(0) { $0 + $1.attributeCount }
   }

@@ -17,7 +17,7 @@ extension AttributeDatabase {
     replace(at: place, with: Array(value).span)
   }
 
-  /// A stored or fixed value; nil where the value is dynamic, and where the database does not have the attribute.
+  /// A stored or fixed value; nil if the value is dynamic, or if the database does not have the attribute.
   public func storedValue(of attribute: AttributeID) -> [UInt8]? {
     guard let handle = handles[attribute], let place = place(of: handle), attributes[place].kind != .dynamic else {
       return nil
@@ -33,8 +33,8 @@ extension AttributeDatabase {
     octets.append(contentsOf: value)
   }
 
-  /// Replaces the value at `place` with one of an allowed length. A value that outgrows its capacity moves to the end, with
-  /// the capacity for the longest allowed value: it moves once.
+  /// Replaces the value at `place` with one of an allowed length. A value that outgrows its capacity moves to the end
+  /// and gets the capacity for the longest allowed value, so it moves once.
   mutating func replace(at place: Int, with value: Span<UInt8>) {
     let count = value.count
     if count > Int(attributes[place].capacity) { increaseCapacity(at: place, to: count) }
@@ -42,7 +42,7 @@ extension AttributeDatabase {
     octets.overwrite(at: Int(attributes[place].start), copying: value)
   }
 
-  /// Writes the first octets of a value of fixed length; the others are unchanged (Vol 3, Part F, 3.4.5.1).
+  /// Writes the first octets of a value of fixed length; the other octets are unchanged (Vol 3, Part F, 3.4.5.1).
   mutating func overwriteFront(at place: Int, with value: Span<UInt8>) {
     guard value.count <= Int(attributes[place].length) else { return }
     octets.overwrite(at: Int(attributes[place].start), copying: value)
@@ -77,17 +77,18 @@ extension AttributeDatabase {
   }
 }
 
-/// The Database Hash: a client that reconnects compares it with the hash of the database that it knows (Vol 3, Part G, 7.3).
+/// The Database Hash: a client that reconnects compares it with the hash of the database that it discovered (Vol 3,
+/// Part G, 7.3).
 extension AttributeDatabase {
-  /// The Database Hash, 16 octets, least significant octet first; nil where the database was made without a CMAC.
+  /// The Database Hash, 16 octets, least significant octet first; nil if the database was made without a CMAC.
   public func databaseHash() -> [UInt8]? {
     databaseHashCMAC.map { databaseHash(cmac: $0) }
   }
 
   /// The Database Hash, 16 octets, least significant octet first.
   ///
-  /// - Parameter cmac: AES-CMAC with a key of zeros: the message as argument, the 16 octets of the code as result, most
-  ///   significant octet first.
+  /// - Parameter cmac: AES-CMAC with a key of zeros. The argument is the message, and the result is the 16 octets of
+  ///   the code, most significant octet first.
   public func databaseHash(cmac: (_ message: [UInt8]) -> [UInt8]) -> [UInt8] {
     cmac(databaseHashMessage).reversed()
   }

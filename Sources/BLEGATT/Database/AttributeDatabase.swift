@@ -27,25 +27,26 @@ public struct AttributeDatabase: Sendable {
   var slots: [UInt16] = [0]
   /// The values; each entry has the place of its value.
   var octets: [UInt8] = []
-  /// The types that have no 16-bit form; each entry with such a type has the place of its own one.
+  /// The types that have no 16-bit form. Each entry of such a type has the place of its type here.
   var longTypes: [UInt128] = []
   /// The number of ``octets`` that belong to no attribute.
   var unusedOctets = 0
   /// In ascending order of the handles.
   var services: [ServiceEntry] = []
   var handles = IdentifierTable<AttributeID, AttributeHandle>()
-  /// What makes or takes dynamic values without the application.
+  /// The providers that make or take dynamic values without the application.
   var providers = IdentifierTable<AttributeID, ValueProvider>()
-  /// Whether servers call providers. A host whose application has not received all earlier events clears it: the requests are events
-  /// behind them then.
+  /// Whether servers call providers. The host clears it while its application has not received all earlier events:
+  /// requests then become events after those.
   package var callsProviders = true
-  /// Increases with each change that a client can discover. A server compares it with the revision that its client knows.
+  /// Increases with each change that a client can discover. A server compares it with the revision of which its client
+  /// is aware.
   private(set) var revision: UInt64 = 0
-  /// One above the highest handle that was ever assigned. A client can remember the handles of a removed service, so they
-  /// are assigned again only when no others are left.
+  /// One above the highest handle that was ever assigned. A client can remember the handles of a removed service, so
+  /// they are reused only when no other handles are left.
   var nextHandle = 1
   var index = DatabaseIndex()
-  /// Whether servers report what clients write to stored values, ``GATTServer/Event/stored(_:)``.
+  /// Whether servers report writes of clients to stored values: ``GATTServer/Event/stored(_:)``.
   package var reportsStoredWrites = true
   let databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
@@ -62,7 +63,7 @@ public struct AttributeDatabase: Sendable {
     var includes: [ServiceID] = []
   }
 
-  /// A database without attributes, also without the Generic Access and Generic Attribute services.
+  /// A database without attributes, not even the Generic Access and Generic Attribute services.
   public init() { databaseHashCMAC = nil }
 
   /// A database with the Generic Access and Generic Attribute services.
@@ -74,10 +75,10 @@ public struct AttributeDatabase: Sendable {
   /// The number of attributes.
   public var count: Int { attributes.count }
 
-  /// The handle of a characteristic value or descriptor, nil where the database does not have it.
+  /// The handle of a characteristic value or descriptor, nil if the database does not have it.
   public func handle(of attribute: AttributeID) -> AttributeHandle? { handles[attribute] }
 
-  /// The handles of a service, nil where the database does not have it.
+  /// The handles of a service, nil if the database does not have it.
   public func range(of service: ServiceID) -> ClosedRange<AttributeHandle>? {
     services.first { $0.id == service }.map { $0.start...$0.end }
   }
@@ -91,7 +92,8 @@ public struct AttributeDatabase: Sendable {
     return place < attributes.count && attributes[place].handle == handle ? place : nil
   }
 
-  /// The index of the first attribute whose handle is not lower than `handle`; the number of attributes where there is none.
+  /// The index of the first attribute whose handle is not lower than `handle`; the number of attributes if there is
+  /// none.
   @inline(__always)
   func firstPlace(from handle: AttributeHandle) -> Int {
     let slot = Int(handle.rawValue)
@@ -125,7 +127,7 @@ public struct AttributeDatabase: Sendable {
     index.isCurrent = false
   }
 
-  /// A binary search, for the time in which ``slots`` is incomplete.
+  /// A binary search, for use while ``slots`` is incomplete.
   private func firstPlace(above handle: Int) -> Int {
     var low = 0
     var high = attributes.count
@@ -137,15 +139,15 @@ public struct AttributeDatabase: Sendable {
   }
 }
 
-/// The reason why an ``AttributeDatabase`` rejected a change. The database is unchanged then.
+/// The reason why an ``AttributeDatabase`` rejected a change. The database is unchanged.
 public enum DatabaseError: Error, Equatable, Sendable {
   /// The database has a service with this identifier.
   case duplicateService(ServiceID)
-  /// The database has an attribute with this identifier, or the service definition has two.
+  /// The database has an attribute with this identifier, or the service definition contains it twice.
   case duplicateAttribute(AttributeID)
   /// The identifier is reserved: `UInt32.max`, or for a service also `UInt32.max - 1`.
   case reservedIdentifier(UInt32)
-  /// The database does not have the service that is to be included.
+  /// The database does not have the service to include.
   case unknownInclude(ServiceID)
   /// The database does not have this service.
   case unknownService(ServiceID)
@@ -159,7 +161,7 @@ public enum DatabaseError: Error, Equatable, Sendable {
   case lengthNotAllowed(AttributeID, octets: Int, allowed: ClosedRange<Int>)
   /// The value is fixed or dynamic.
   case notStored(AttributeID)
-  /// The database itself makes the attributes of this type: declarations, 0x2900 and 0x2902.
+  /// The type is one that the database adds by itself: declarations, 0x2900 and 0x2902.
   case reservedType(AttributeID, BluetoothUUID)
   /// The service needs more consecutive handles than are free.
   case handlesExhausted(needed: Int)

@@ -1,8 +1,8 @@
 import BLEATT
 import BLEWire
 
-/// An attribute in the database. It has a fixed size, so that all entries are in one array; 28 octets, because a database has
-/// thousands of them (Docs/Decisions/0111).
+/// An attribute in the database. It has a fixed size, so that all entries are in one array: 28 octets, because a
+/// database can have thousands of them (Docs/Decisions/0111).
 struct AttributeEntry: Sendable {
   enum Kind: UInt8, Sendable {
     /// A service declaration: the beginning of a group that Read By Group Type finds.
@@ -34,7 +34,8 @@ struct AttributeEntry: Sendable {
   /// In a characteristic value: the handle of its Client Characteristic Configuration descriptor, or 0. In that
   /// descriptor: the ``GATTCharacteristicProperties``, which determine the bits that a client may set.
   var configuration: UInt16 = 0
-  /// A 16-bit UUID, or the index of a longer one in ``AttributeDatabase/longTypes``; ``AttributeDatabase/type(of:)`` is the UUID.
+  /// A 16-bit UUID, or the index of a longer one in ``AttributeDatabase/longTypes``. ``AttributeDatabase/type(of:)``
+  /// returns the UUID.
   private(set) var type: UInt16
   var read: PackedRequirement
   var write: PackedRequirement
@@ -42,7 +43,7 @@ struct AttributeEntry: Sendable {
   /// Whether the type is a 16-bit UUID in PDUs.
   var hasShortType: Bool
 
-  /// - Parameter longTypes: get the type where it has no 16-bit form.
+  /// - Parameter longTypes: the type is appended to these if it has no 16-bit form.
   init(
     handle: AttributeHandle, type: BluetoothUUID, in longTypes: inout [UInt128], kind: Kind, id: AttributeID = .stack,
     read: AccessRequirement?,

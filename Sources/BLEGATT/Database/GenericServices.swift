@@ -1,19 +1,19 @@
 import BLEATT
 import BLEWire
 
-/// The values of the services that each GATT server has: Generic Access and Generic Attribute (Vol 3, Part C, 12 and Part G,
-/// 7). The database makes their attributes and the server answers their requests.
+/// The values of the services that each GATT server has: Generic Access and Generic Attribute (Vol 3, Part C, 12 and
+/// Part G, 7). The database adds their attributes, and the server answers requests for them.
 public struct GenericServices: Sendable {
   /// The Device Name. A name of more than 248 octets of UTF-8 is cut after a character (Vol 3, Part C, 12.1).
   public var deviceName: String
-  /// The Appearance, a number of the Assigned Numbers; 0 is unknown (Vol 3, Part C, 12.2).
+  /// The Appearance, one of the Assigned Numbers; 0 means unknown (Vol 3, Part C, 12.2).
   public var appearance: UInt16
-  /// The Central Address Resolution characteristic: whether this device, as a central, resolves private addresses (Vol 3,
-  /// Part C, 12.4). Without a value there is no such characteristic.
+  /// Whether this device, as a central, resolves private addresses: the value of the Central Address Resolution
+  /// characteristic (Vol 3, Part C, 12.4). Nil: the database does not have the characteristic.
   public var centralAddressResolution: Bool?
-  /// AES-CMAC with a key of zeros: the message as argument, the 16 octets of the code as result, most significant octet
-  /// first. Without it there are no Database Hash and no Client Supported Features, and thus no robust caching (Vol 3,
-  /// Part G, 7.2 and 7.3).
+  /// AES-CMAC with a key of zeros. The argument is the message, and the result is the 16 octets of the code, most
+  /// significant octet first. Nil: the database has neither Database Hash nor Client Supported Features, and thus no
+  /// robust caching (Vol 3, Part G, 7.2 and 7.3).
   ///
   /// ```swift
   /// services.databaseHashCMAC = { message in
@@ -22,8 +22,8 @@ public struct GenericServices: Sendable {
   /// ```
   public var databaseHashCMAC: (@Sendable (_ message: [UInt8]) -> [UInt8])?
 
-  /// Whether Server Supported Features has the bit of enhanced ATT bearers (Vol 3, Part G, 7.4). Without it there is no such
-  /// characteristic.
+  /// Whether Server Supported Features has the bit of enhanced ATT bearers (Vol 3, Part G, 7.4). Without the bit, the
+  /// database does not have that characteristic.
   package var supportsEnhancedBearers = false
 
   /// The services with these values.
@@ -84,7 +84,7 @@ extension AttributeDatabase {
     }
   }
 
-  /// The value handle of the Service Changed characteristic, nil where the database does not have it.
+  /// The value handle of the Service Changed characteristic, nil if the database does not have it.
   var serviceChangedHandle: AttributeHandle? {
     guard let range = range(of: .genericAttribute) else { return nil }
     return attributes.first { range.contains($0.handle) && $0.hasType(.serviceChanged) }?.handle

@@ -7,15 +7,15 @@ import BLEWire
 ///     include declaration …
 ///     characteristic declaration, value, extended properties, client configuration, descriptors … …
 struct ServiceBuilder {
-  /// The octets of the database while the builder has them.
+  /// The octets of the database, while the builder owns them.
   var octets: [UInt8] = []
-  /// The long types of the database while the builder has them.
+  /// The long types of the database, while the builder owns them.
   var longTypes: [UInt128] = []
   private(set) var attributes: [AttributeEntry] = []
   private(set) var named: [AttributeID: AttributeHandle] = [:]
   private var nextHandle: Int
 
-  /// Takes `octets`, to which it appends the values, and `longTypes`; the caller swaps them back.
+  /// Takes `octets`, to which the values are appended, and `longTypes`. The caller swaps them back.
   init(firstHandle: Int, octets: inout [UInt8], longTypes: inout [UInt128]) {
     nextHandle = firstHandle
     swap(&self.octets, &octets)
@@ -36,7 +36,7 @@ struct ServiceBuilder {
     for characteristic in service.characteristics { append(characteristic) }
   }
 
-  /// The declaration has the UUID only where it is a 16-bit one (Vol 3, Part G, 3.2).
+  /// The declaration contains the UUID only if it has 16 bits (Vol 3, Part G, 3.2).
   private mutating func append(_ included: AttributeDatabase.ServiceEntry) {
     var value: [UInt8] = []
     value.append(littleEndian: included.start.rawValue)
@@ -69,7 +69,7 @@ struct ServiceBuilder {
     }
   }
 
-  /// Each client may read it; ``CharacteristicDefinition/updateRequirement`` is its write permission.
+  /// Each client may read the descriptor. ``CharacteristicDefinition/updateRequirement`` is its write permission.
   private mutating func appendConfiguration(of characteristic: CharacteristicDefinition) {
     append(
       .clientCharacteristicConfiguration, .clientConfiguration, id: characteristic.id,

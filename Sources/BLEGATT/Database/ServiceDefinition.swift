@@ -56,7 +56,7 @@ public struct ServiceDefinition: Sendable {
   public var includes: [ServiceID]
   /// The characteristics in the order of their handles.
   public var characteristics: [CharacteristicDefinition]
-  /// What makes or takes the values of dynamic characteristics, without events for the application.
+  /// The providers that make or take the values of dynamic characteristics, without events for the application.
   package var providers: [AttributeID: ValueProvider] = [:]
 
   /// A service with these fields.
@@ -74,8 +74,8 @@ public struct ServiceDefinition: Sendable {
 
 /// The definition of a characteristic (Vol 3, Part G, 3.3).
 ///
-/// The database adds the Client Characteristic Configuration descriptor where ``properties`` contain notify or indicate, and
-/// the Characteristic Extended Properties descriptor where ``extendedProperties`` are not empty.
+/// The database adds the Client Characteristic Configuration descriptor if ``properties`` contain notify or indicate,
+/// and the Characteristic Extended Properties descriptor if ``extendedProperties`` are not empty.
 public struct CharacteristicDefinition: Sendable {
   /// The identifier of the characteristic value.
   public var id: AttributeID
@@ -87,9 +87,9 @@ public struct CharacteristicDefinition: Sendable {
   public var extendedProperties: CharacteristicExtendedProperties
   /// The permissions of the value.
   public var permissions: GATTAttributePermissions
-  /// The requirement on the link before a client may write the Client Characteristic Configuration descriptor, and before
-  /// it is sent a notification or an indication (Vol 3, Part C, 10.3.1). It is independent of the permission to read:
-  /// see ``hasUnprotectedUpdates``.
+  /// The requirement that a link must meet before a client may write the Client Characteristic Configuration
+  /// descriptor, and before it is sent a notification or an indication (Vol 3, Part C, 10.3.1). It is independent of
+  /// the permission to read: see ``hasUnprotectedUpdates``.
   public var updateRequirement: AccessRequirement
   /// The source of the value.
   public var value: ValueSource
@@ -112,7 +112,7 @@ public struct CharacteristicDefinition: Sendable {
     self.descriptors = descriptors
   }
 
-  /// Whether each client can subscribe to a value that not each client may read.
+  /// Whether every client can subscribe to a value that not every client may read.
   public var hasUnprotectedUpdates: Bool {
     guard isConfigurable, let read = permissions.read else { return false }
     return read != .open && updateRequirement == .open
@@ -141,10 +141,11 @@ public struct DescriptorDefinition: Sendable {
   }
 }
 
-/// What makes the value of a dynamic characteristic when it is read, and takes it when it is written whole. A server calls it while it
-/// handles the request, and the answer leaves with the other packets of the input (Docs/Decisions/0111).
+/// The functions that make the value of a dynamic characteristic when it is read, and take it when it is written whole.
+/// A server calls them while it handles the request, and the answer leaves with the other packets of the input
+/// (Docs/Decisions/0111).
 ///
-/// Requests that it does not answer, prepared writes, and reads of several attributes are events for the application.
+/// Requests that they do not answer, prepared writes, and reads of several attributes are events for the application.
 package struct ValueProvider: Sendable {
   /// The link of a request.
   package struct Client: Sendable {
@@ -154,7 +155,7 @@ package struct ValueProvider: Sendable {
     package var mtu: Int
   }
 
-  /// The whole value for a read from an offset on; nil leaves the request to the application.
+  /// Returns the whole value for a read from an offset on; nil leaves the request to the application.
   package var read: (@Sendable (_ offset: Int, Client) -> Result<[UInt8], ATTErrorCode>?)?
   /// Takes a whole value; nil leaves the request to the application.
   package var write: (@Sendable (_ value: Span<UInt8>, Client) -> Result<Void, ATTErrorCode>?)?

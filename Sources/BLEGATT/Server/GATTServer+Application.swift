@@ -8,7 +8,7 @@ struct UnansweredRequest: Sendable {
   var deadline: Instant
   var step: Step
 
-  /// Whether it is a Read Request or a Read Blob Request.
+  /// Whether the request is a Read Request or a Read Blob Request.
   var isRead: Bool { opcode == .readRequest || opcode == .readBlobRequest }
 
   enum Step: Sendable {
@@ -30,7 +30,7 @@ extension GATTServer {
   /// For a read, ``ApplicationResponse/success`` is an empty value; for a write, ``ApplicationResponse/value(_:)`` is
   /// success.
   ///
-  /// - Returns: false where this server has no such request: it was answered before, or it timed out.
+  /// - Returns: false if this server has no such request: the request was answered before, or it timed out.
   @discardableResult
   public mutating func respond(
     to token: RequestToken, with response: ApplicationResponse, security: SecurityState,
@@ -41,8 +41,8 @@ extension GATTServer {
     return true
   }
 
-  /// Sends the response to a request that has succeeded, as ``respond(to:with:security:database:now:into:)``; the value that was
-  /// read is encoded in place.
+  /// Sends the response to a request that has succeeded, as ``respond(to:with:security:database:now:into:)`` does. The
+  /// value that was read is encoded in place.
   package mutating func respond(
     to token: RequestToken, withValue value: Span<UInt8>, security: SecurityState,
     database: inout AttributeDatabase, now: Instant, into output: inout Output
@@ -71,8 +71,8 @@ extension GATTServer {
     return token
   }
 
-  /// Keeps a PDU that arrives while a request is unanswered; past the limit it is dropped. Of a PDU that exceeds every
-  /// ATT_MTU, one octet more than the largest ATT_MTU is kept.
+  /// Stores a PDU that arrives while a request is unanswered; beyond the limit it is dropped. A PDU longer than
+  /// any ATT_MTU is truncated to one octet more than the largest ATT_MTU.
   mutating func enqueue(_ pdu: Span<UInt8>, into output: inout Output) {
     if !ATTOpcode(rawValue: pdu[0]).isCommand { output.events.append(.violation(.overlappingRequest)) }
     guard waiting.count < limits.maximumWaitingPDUs else { return output.events.append(.pduDropped) }
@@ -137,6 +137,6 @@ extension ApplicationResponse {
 }
 
 extension ATTErrorCode {
-  /// The code in an Error Response: 0x00 is no error.
+  /// The code for an Error Response. 0x00 is not an error code.
   var sendable: Self { rawValue == 0 ? .unlikelyError : self }
 }

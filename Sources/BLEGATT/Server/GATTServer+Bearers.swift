@@ -8,7 +8,7 @@ package import BLEWire
 extension GATTServer {
   /// The state of a bearer that is not in use.
   package struct Bearer: Sendable {
-    /// The ATT_MTU, in octets: the smaller MTU of both ends of the channel. There is no exchange of it.
+    /// The ATT_MTU, in octets: the smaller MTU of both ends of the channel. It is not exchanged.
     package var mtu: Int
     fileprivate var hasFailed = false
     fileprivate var isEnhanced = true
@@ -22,11 +22,11 @@ extension GATTServer {
     /// - Parameter mtu: the ATT_MTU, in octets.
     package init(mtu: Int) { self.mtu = mtu }
 
-    /// When ``GATTServer/tick(now:security:database:into:)`` has work for the bearer.
+    /// The time at which ``GATTServer/tick(now:security:database:into:)`` must be called for the bearer.
     package var deadline: Instant? { .nearer(unanswered?.deadline, indications.deadline) }
   }
 
-  /// Puts another bearer in use, and stores the one that was in its place.
+  /// Makes another bearer the one in use, and stores the previous one in `bearer`.
   package mutating func exchange(_ bearer: inout Bearer) {
     swap(&mtu, &bearer.mtu)
     swap(&hasFailed, &bearer.hasFailed)

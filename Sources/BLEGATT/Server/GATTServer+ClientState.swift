@@ -21,8 +21,8 @@ public struct ClientRecord: Hashable, Sendable {
   public var configurations: [Configuration]
   /// The Client Supported Features.
   public var supportedFeatures: ClientSupportedFeatures
-  /// The Database Hash of the database that the client knows, 16 octets, least significant octet first. Empty: none was
-  /// computed, or the client has not confirmed a change.
+  /// The Database Hash of the database that the client has discovered, 16 octets, least significant octet first. Empty:
+  /// no hash was computed, or the client has not confirmed a change.
   public var databaseHash: [UInt8]
 
   /// A record with these fields; without arguments, that of a new client.
@@ -42,7 +42,7 @@ public struct ClientSupportedFeatures: AssignedBits {
 
   /// Robust caching (bit 0).
   public static let robustCaching = Self(rawValue: 0x01)
-  /// Enhanced ATT bearers (bit 1). The server supports them where its host does.
+  /// Enhanced ATT bearers (bit 1). The server supports them if its host does.
   public static let enhancedATTBearer = Self(rawValue: 0x02)
   /// Multiple Handle Value Notifications (bit 2).
   public static let multipleHandleValueNotifications = Self(rawValue: 0x04)
@@ -72,7 +72,7 @@ enum ChangeAwareness: Sendable {
 
 /// The state of the client: subscriptions, features, change awareness.
 extension GATTServer {
-  /// The client's subscription to a characteristic value, empty where there is none.
+  /// The client's subscription to a characteristic value, empty if there is none.
   public func subscription(to attribute: AttributeID, database: AttributeDatabase) -> Subscription {
     guard let handle = database.handles[attribute], let place = database.place(of: handle) else { return [] }
     return configuration(of: AttributeHandle(database.attributes[place].configuration))
@@ -85,8 +85,8 @@ extension GATTServer {
 
   /// The client's subscriptions whose ``CharacteristicDefinition/updateRequirement`` a link with this security meets.
   ///
-  /// The subscriptions of a bonded client outlive its links. On a link that is not yet encrypted, nothing is sent to those
-  /// that require encryption.
+  /// The subscriptions of a bonded client outlive its links. On a link that is not yet encrypted, the server sends
+  /// nothing to those that require encryption.
   public func subscriptions(
     inForceFor security: SecurityState, database: AttributeDatabase
   ) -> [AttributeID: Subscription] {
@@ -105,7 +105,7 @@ extension GATTServer {
     return subscriptions
   }
 
-  /// Whether the client is change-aware (Vol 3, Part G, 2.5.2.1). A client without robust caching always is.
+  /// Whether the client is change-aware (Vol 3, Part G, 2.5.2.1). A client without robust caching is always aware.
   public func isChangeAware(database: AttributeDatabase) -> Bool {
     guard supportedFeatures.contains(.robustCaching), let knownRevision else { return true }
     return awareness == .aware && knownRevision == database.revision
@@ -114,7 +114,7 @@ extension GATTServer {
   /// Informs the client that the attributes in `range` were added, removed or changed. Call it for each link after a change
   /// of the database.
   ///
-  /// The client gets an indication where it has subscribed to Service Changed (Vol 3, Part G, 7.1). Its subscriptions to
+  /// The client gets an indication if it has subscribed to Service Changed (Vol 3, Part G, 7.1). Its subscriptions to
   /// removed attributes end.
   public mutating func serviceChanged(
     _ range: ClosedRange<AttributeHandle>, database: AttributeDatabase, now: Instant, into output: inout Output
@@ -136,7 +136,7 @@ extension GATTServer {
     return configuration(of: AttributeHandle(database.attributes[place].configuration)).contains(.indicate)
   }
 
-  /// The record of a bonded client. Where the client has not confirmed a change, the record has no hash:
+  /// The record of a bonded client. If the client has not confirmed a change, the record has no hash:
   /// ``restore(_:database:now:into:)`` then indicates Service Changed again.
   public func record(database: AttributeDatabase) -> ClientRecord {
     let isUpToDate = isChangeAware(database: database) && !indications.hasUnconfirmedChange
@@ -145,7 +145,7 @@ extension GATTServer {
       databaseHash: isUpToDate ? database.databaseHash() ?? [] : [])
   }
 
-  /// Restores the state of a bonded client. Where the database is not the one of the record, Service Changed is indicated for
+  /// Restores the state of a bonded client. If the database is not that of the record, Service Changed is indicated for
   /// all handles. Configurations of descriptors that no longer exist are dropped.
   public mutating func restore(
     _ record: ClientRecord, database: AttributeDatabase, now: Instant, into output: inout Output
@@ -164,7 +164,7 @@ extension GATTServer {
   /// Sets the Client Supported Features, except those that the server does not support. A client must not clear a bit (Vol 3,
   /// Part G, 7.2).
   ///
-  /// - Returns: false where it does; nothing is set then.
+  /// - Returns: false if the client clears a bit; the features are then unchanged.
   mutating func setFeatures(_ new: ClientSupportedFeatures) -> Bool {
     guard supportedFeatures.isSubset(of: new) else { return false }
     supportedFeatures = new.intersection([.robustCaching, .multipleHandleValueNotifications])
@@ -172,7 +172,7 @@ extension GATTServer {
     return true
   }
 
-  /// Updates ``awareness`` before a PDU is handled, where the database has changed or the client is not aware.
+  /// Updates ``awareness`` before a PDU is handled, if the database has changed or the client is not aware.
   mutating func updateAwareness(_ opcode: UInt8, _ database: AttributeDatabase) {
     updateRevision(database)
     let isRequest = !ATTOpcode(rawValue: opcode).isCommand && !ATTOpcode(rawValue: opcode).isSentByServer

@@ -5,8 +5,8 @@ import BLEWire
 ///
 /// The requests are decoded as declared packets. The responses are encoded in place: `make bench` measures them.
 extension GATTServer {
-  /// The range of handles of a request; nil where it was rejected, because it is empty or begins with 0x0000 (Vol 3, Part F,
-  /// 3.4.3.1).
+  /// The range of handles of a request; nil if it was rejected, because it is empty or begins with 0x0000 (Vol 3, Part
+  /// F, 3.4.3.1).
   func range(
     _ first: AttributeHandle, _ last: AttributeHandle, for opcode: ATTOpcode, into output: inout Output
   ) -> ClosedRange<AttributeHandle>? {
@@ -17,7 +17,7 @@ extension GATTServer {
     return first...last
   }
 
-  /// Find Information (Vol 3, Part F, 3.4.3.1). The list ends before a type of another size than the first.
+  /// Find Information (Vol 3, Part F, 3.4.3.1). The list ends before a type whose size differs from that of the first.
   mutating func findInformation(_ pdu: Span<UInt8>, database: AttributeDatabase, into output: inout Output) {
     guard let request: FindInformationRequest = decode(pdu, into: &output),
       let range = range(request.startingHandle, request.endingHandle, for: .findInformationRequest, into: &output)
@@ -43,8 +43,8 @@ extension GATTServer {
     }
   }
 
-  /// Read By Group Type (Vol 3, Part F, 3.4.4.9). The list ends before a UUID of another size than the first. The group
-  /// types are Primary Service and Secondary Service (Vol 3, Part G, 2.5.3).
+  /// Read By Group Type (Vol 3, Part F, 3.4.4.9). The list ends before a UUID whose size differs from that of the
+  /// first. The group types are Primary Service and Secondary Service (Vol 3, Part G, 2.5.3).
   mutating func readByGroupType(_ pdu: Span<UInt8>, database: AttributeDatabase, into output: inout Output) {
     guard let request: ReadByGroupTypeRequest = decode(pdu, into: &output),
       let range = range(request.startingHandle, request.endingHandle, for: .readByGroupTypeRequest, into: &output)
@@ -143,7 +143,7 @@ private struct GroupSearch {
     }
   }
 
-  /// Appends the handles of the groups that begin with an attribute of this type, where `isFound` returns true.
+  /// Appends the handles of the groups that begin with an attribute of this type and for which `isFound` returns true.
   func appendGroups(
     ofType type: UInt128, to buffer: inout [UInt8], where isFound: (AttributeEntry) -> Bool
   ) {

@@ -10,17 +10,17 @@ extension GATTServer {
     public var pdus = PacketBuffer()
     /// The events for the application.
     public var events: [Event] = []
-    /// A write command of a dynamic value, before ``events``; only in an output that separates commands. As an event it would take an
-    /// array for its only part.
+    /// A write command of a dynamic value, before ``events``; only in an output that separates commands. It avoids the
+    /// array that an event would need for its only part.
     package var command: WritePart?
     private let separatesCommands: Bool
-    /// The octets of the request that is decoded; the memory is reused.
+    /// The octets of the request that is being decoded; the memory is reused.
     var request: [UInt8] = []
 
     /// An empty output.
     public init() { separatesCommands = false }
 
-    /// An empty output that has the first event in ``command``, where that is a write command.
+    /// An empty output that stores its first event in ``command`` if that is a write command.
     package init(separatesCommands: Bool) { self.separatesCommands = separatesCommands }
 
     /// Whether there is nothing for the application.
@@ -42,7 +42,7 @@ extension GATTServer {
       if !events.isEmpty { removeEvents() }
     }
 
-    /// One after the other: there are few, and to empty an array takes more.
+    /// Removes the events one after the other: there are few, and emptying the array takes longer.
     @usableFromInline mutating func removeEvents() { events.removeFew() }
   }
 
@@ -51,8 +51,8 @@ extension GATTServer {
     /// The client reads a dynamic value from this offset on. The application answers with
     /// ``GATTServer/respond(to:with:security:database:now:into:)``.
     case read(RequestToken, AttributeID, offset: Int)
-    /// The client writes dynamic values. With a token, the application answers, and the parts take effect together or not
-    /// at all; without one it is a command, which has no answer. `isPrepared`: the parts are prepared writes.
+    /// The client writes dynamic values. With a token, the application answers, and the parts take effect together or
+    /// not at all. Without a token it is a command, which has no response. `isPrepared`: the parts are prepared writes.
     case write(RequestToken?, [WritePart], isPrepared: Bool)
     /// The client wrote a stored value: ``AttributeDatabase/storedValue(of:)``.
     case stored(AttributeID)
@@ -62,15 +62,15 @@ extension GATTServer {
     case mtuChanged(Int)
     /// The client confirmed an indication of this value.
     case indicationConfirmed(AttributeID)
-    /// The newest waiting indication of this value is not sent: the client unsubscribed, the service was removed, or the
-    /// link no longer meets ``CharacteristicDefinition/updateRequirement``.
+    /// The newest waiting indication of this value will not be sent: the client unsubscribed, the service was removed,
+    /// or the link no longer meets ``CharacteristicDefinition/updateRequirement``.
     case indicationDiscarded(AttributeID)
-    /// The client did not confirm an indication in time. The server has failed; disconnect the link (Vol 3, Part F, 3.3.3).
-    /// Without an attribute it was the indication of Service Changed.
+    /// The client did not confirm an indication in time. The server has failed; disconnect the link (Vol 3, Part F,
+    /// 3.3.3). Without an attribute, the indication was that of Service Changed.
     case indicationTimedOut(AttributeID?)
     /// The application did not answer this request in time; the client got Unlikely Error (0x0E).
     case requestTimedOut(RequestToken)
-    /// A PDU of the client was dropped: ``Limits-swift.struct/maximumWaitingPDUs``.
+    /// A PDU from the client was dropped: ``Limits-swift.struct/maximumWaitingPDUs``.
     case pduDropped
     /// The client broke a rule of the protocol.
     case violation(ProtocolViolation)
@@ -106,7 +106,7 @@ public enum ProtocolViolation: Hashable, Sendable {
   case unexpectedPDU(ATTOpcode)
   /// A PDU of this length, which exceeds the ATT_MTU.
   case exceedsMTU(octets: Int)
-  /// A request before the response to the previous one. It waits and gets a response.
+  /// A request before the response to the previous one. The second request waits, and gets a response.
   case overlappingRequest
   /// A second Exchange MTU Request. It gets a response and has no effect.
   case repeatedMTUExchange
@@ -129,7 +129,7 @@ extension ProtocolViolation: CustomStringConvertible {
 public struct WritePart: Hashable, Sendable {
   /// The attribute.
   public var attribute: AttributeID
-  /// The offset in the value, in octets; 0 where it is no prepared write.
+  /// The offset in the value, in octets; 0 if it is not a prepared write.
   public var offset: Int
   /// The octets.
   public var value: [UInt8]
@@ -157,7 +157,7 @@ public struct Subscription: AssignedBits {
 
 /// The application's answer to ``GATTServer/Event/read(_:_:offset:)`` or ``GATTServer/Event/write(_:_:isPrepared:)``.
 public enum ApplicationResponse: Hashable, Sendable {
-  /// For a read: the value from the requested offset on. The server cuts it to the length of the response.
+  /// For a read: the value from the requested offset on. The server truncates it to the length of the response.
   case value(Bytes)
   /// For a write: the value was written.
   case success

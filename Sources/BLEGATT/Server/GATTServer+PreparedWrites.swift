@@ -8,10 +8,10 @@ import BLEWire
 ///                                └─► Execute (cancel) ─► the queue is discarded          └─► no error: all is written
 /// ```
 ///
-/// Where the queue has parts for the application, all parts are applied to copies again after its answer: services, values
-/// and the security of the link may have changed meanwhile.
+/// If the queue has parts for the application, all parts are applied to copies again after the application has
+/// answered: services, values and the security of the link may have changed meanwhile.
 extension GATTServer {
-  /// Prepare Write (Vol 3, Part F, 3.4.6.1). Permissions are checked now, offset and length by the execution.
+  /// Prepare Write (Vol 3, Part F, 3.4.6.1). Permissions are checked now; offset and length are checked on execution.
   mutating func prepareWrite(
     _ pdu: Span<UInt8>, security: SecurityState, database: AttributeDatabase, into output: inout Output
   ) {
@@ -30,7 +30,7 @@ extension GATTServer {
         handle: request.handle, valueOffset: request.valueOffset, partAttributeValue: request.partAttributeValue))
   }
 
-  /// Execute Write (Vol 3, Part F, 3.4.6.3). The queue is empty afterwards, also after an error.
+  /// Execute Write (Vol 3, Part F, 3.4.6.3). The queue is empty afterwards, even after an error.
   mutating func executeWrite(
     _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
     into output: inout Output
@@ -54,7 +54,7 @@ extension GATTServer {
     }
   }
 
-  /// Executes a queue whose dynamic parts the application has written.
+  /// Executes a queue after the application has written its dynamic parts.
   mutating func execute(
     _ queue: PreparedWrites, security: SecurityState, database: inout AttributeDatabase, into output: inout Output
   ) {
@@ -72,8 +72,8 @@ extension GATTServer {
 
   /// Applies the parts to copies of the values, in the order of the requests.
   ///
-  /// A handle that belongs to another attribute since the part was prepared is an invalid handle: the attribute of the
-  /// request no longer exists.
+  /// If a handle now belongs to a different attribute than when the part was prepared, it is an invalid handle: the
+  /// attribute of the request no longer exists.
   private func plan(
     _ queue: PreparedWrites, security: SecurityState, database: AttributeDatabase
   ) -> Result<ExecutionPlan, ExecutionError> {
@@ -118,7 +118,7 @@ extension GATTServer {
     return value
   }
 
-  /// The error for a whole value that is not dynamic.
+  /// The error for a whole value, for an attribute that is not dynamic.
   private func error(for value: [UInt8], of attribute: AttributeEntry) -> ATTErrorCode? {
     switch attribute.kind {
     case .stored: return attribute.allowedLengths.contains(value.count) ? nil : .invalidAttributeValueLength
@@ -157,7 +157,7 @@ extension GATTServer {
 struct PreparedWrites: Sendable {
   struct Part: Sendable {
     var handle: AttributeHandle
-    /// The attribute with this handle when the part was prepared.
+    /// The type of the attribute that had this handle when the part was prepared.
     var type: UInt128
     var id: AttributeID
     var kind: AttributeEntry.Kind
@@ -183,7 +183,7 @@ struct PreparedWrites: Sendable {
         offset: Int(request.valueOffset), range: start..<octets.count))
   }
 
-  /// The handle of a dynamic attribute; where it is nil or not in the queue, that of the first dynamic one.
+  /// The handle of a dynamic attribute. If it is nil or not in the queue, the handle of the first dynamic one.
   func handle(of attribute: AttributeID?) -> AttributeHandle {
     let dynamic = parts.filter { $0.kind == .dynamic }
     return (dynamic.first { $0.id == attribute } ?? dynamic.first)?.handle ?? .none

@@ -45,7 +45,7 @@ extension GATTServer {
 
   /// Answers a read of a dynamic value that has a provider.
   ///
-  /// - Returns: false where the application answers it.
+  /// - Returns: false if the application must answer.
   private func answer(
     _ attribute: AttributeEntry, from offset: Int, for opcode: ATTOpcode, _ database: AttributeDatabase,
     into output: inout Output
@@ -75,8 +75,8 @@ extension GATTServer {
     output.events.append(.read(token, attribute.id, offset: offset))
   }
 
-  /// The index of the attribute in a request. Nil where the request was rejected: the database does not have the handle, or
-  /// the client is change-unaware (Vol 3, Part G, 2.5.2.1).
+  /// The index of the attribute in a request. Nil if the request was rejected: the database does not have the handle,
+  /// or the client is change-unaware (Vol 3, Part G, 2.5.2.1).
   @inline(__always)
   mutating func place(
     of handle: AttributeHandle, for opcode: ATTOpcode, database: AttributeDatabase, into output: inout Output
@@ -93,8 +93,8 @@ extension GATTServer {
     return place
   }
 
-  /// Read By Type (Vol 3, Part F, 3.4.4.1). The first value determines the length of all. The list ends before a value of
-  /// another length, before an attribute that the client may not read, and before a dynamic value.
+  /// Read By Type (Vol 3, Part F, 3.4.4.1). All values in the response have the length of the first. The list ends
+  /// before a value of another length, before an attribute that the client may not read, and before a dynamic value.
   mutating func readByType(
     _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, now: Instant,
     into output: inout Output
@@ -134,8 +134,8 @@ extension GATTServer {
     }
   }
 
-  /// Read Multiple and Read Multiple Variable (Vol 3, Part F, 3.4.4.7 and 3.4.4.11). All values are read or none; an error
-  /// has the first handle that cannot be read.
+  /// Read Multiple and Read Multiple Variable (Vol 3, Part F, 3.4.4.7 and 3.4.4.11). All values are read or none. The
+  /// Error Response has the first handle that cannot be read.
   mutating func readMultiple(
     _ handles: [AttributeHandle], _ opcode: ATTOpcode, security: SecurityState, database: AttributeDatabase,
     now: Instant, into output: inout Output
@@ -150,8 +150,8 @@ extension GATTServer {
     continueReading(read, opcode, security: security, database: database, now: now, into: &output)
   }
 
-  /// Reads from the next handle on. A dynamic value is requested from the application; the response is sent after the last
-  /// value, or when it is full.
+  /// Reads from the next handle on. A dynamic value is requested from the application. The response is sent after the
+  /// last value, or when it is full.
   mutating func continueReading(
     _ read: PendingMultipleRead, _ opcode: ATTOpcode, security: SecurityState, database: AttributeDatabase,
     now: Instant, into output: inout Output
@@ -192,7 +192,7 @@ extension GATTServer {
     }
   }
 
-  /// Appends the octets of a value from `offset` on. The value has at least `offset` and `count` octets together.
+  /// Appends `count` octets of a value, from `offset` on. The value must have them.
   @inline(__always)
   func appendValue(
     of attribute: AttributeEntry, in database: AttributeDatabase, from offset: Int, count: Int,
@@ -222,7 +222,7 @@ extension GATTServer {
 }
 
 extension AttributeDatabase {
-  /// The attribute at an entry of the index, nil where it has another type or a handle above `last`.
+  /// The attribute at an entry of the index, nil if it has another type, or a handle above `last`.
   @inline(__always)
   fileprivate func attribute(atEntry entry: Int, ofType type: UInt128, upTo last: AttributeHandle) -> AttributeEntry? {
     guard entry < index.byType.count else { return nil }

@@ -56,9 +56,9 @@ extension GATTServer {
     case indication(AttributeID)
   }
 
-  /// Decides how the client gets the values of a characteristic now.
+  /// Decides how the client currently gets the values of a characteristic.
   ///
-  /// It changes nothing, and is mutating because a call of another function would copy the server of the link.
+  /// It changes nothing. It is mutating because otherwise the call would copy the server of the link.
   package mutating func delivery(
     of handle: AttributeHandle, security: SecurityState, database: AttributeDatabase
   ) -> UpdateDelivery {
@@ -75,9 +75,10 @@ extension GATTServer {
 
   /// Sends several values in one PDU, in their order (Multiple Handle Value Notification; Vol 3, Part F, 3.4.7.4).
   ///
-  /// - Returns: false where nothing was sent: the client does not have
+  /// - Returns: false if nothing was sent: the client does not have
   ///   ``ClientSupportedFeatures/multipleHandleValueNotifications``, or has not subscribed to notifications of each
-  ///   value; there are fewer than two values; or they do not fit in one PDU. Send each value by itself then.
+  ///   value; there are fewer than two values; or they do not fit in one PDU. The caller then sends each value in a PDU
+  ///   of its own.
   public mutating func sendMultipleNotification(
     of values: [(attribute: AttributeID, value: Bytes)], security: SecurityState, database: AttributeDatabase,
     into output: inout Output
@@ -161,7 +162,7 @@ extension GATTServer {
     send(.serviceChanged(changed.handle, changed.range), now: now, into: &output)
   }
 
-  /// Discards queued indications that must not be sent any more.
+  /// Discards queued indications that must no longer be sent.
   mutating func discardIndications(
     into output: inout Output, where isDiscarded: (AttributeID, AttributeHandle) -> Bool
   ) {
@@ -173,7 +174,8 @@ extension GATTServer {
 }
 
 extension AttributeDatabase {
-  /// Whether a link with this security may be sent the values of a Client Characteristic Configuration descriptor.
+  /// Whether the values of a characteristic with this Client Characteristic Configuration descriptor may be sent on a
+  /// link with this security.
   @inline(__always)
   fileprivate func allowsUpdates(to descriptor: AttributeHandle, security: SecurityState) -> Bool {
     guard let place = place(of: descriptor) else { return false }
@@ -205,7 +207,7 @@ struct IndicationQueue: Sendable {
   /// The indication that was sent last, until it is confirmed.
   var unconfirmed: Unconfirmed?
   var queued: [Indication] = []
-  /// A Service Changed indication that waits. A later change extends its range, so it is not in the queue.
+  /// A waiting Service Changed indication. A later change extends its range, so it is not in the queue.
   var changedRange: (handle: AttributeHandle, range: ClosedRange<AttributeHandle>)?
 
   var isIdle: Bool { unconfirmed == nil }

@@ -59,7 +59,7 @@ extension GATTServer {
     return write(value, to: attribute, for: opcode, now: now, into: &output)
   }
 
-  /// Gives a value to its provider; nil where the application takes it.
+  /// Gives a value to its provider; nil if the application must take it.
   private func provide(
     _ value: Span<UInt8>, to attribute: AttributeEntry, _ database: AttributeDatabase, _ output: borrowing Output
   ) -> WriteResult? {
@@ -103,8 +103,8 @@ extension GATTServer {
     }
   }
 
-  /// The error for a Client Characteristic Configuration with a bit that the properties of the characteristic do not have
-  /// (Vol 3, Part G, 3.3.3.3). The bits that are reserved for future use are ignored (Docs/Decisions/0012).
+  /// The error for a Client Characteristic Configuration with a bit that the properties of the characteristic do not
+  /// allow (Vol 3, Part G, 3.3.3.3). Bits that are reserved for future use are ignored (Docs/Decisions/0012).
   func error(for value: Subscription, in descriptor: AttributeEntry) -> ATTErrorCode? {
     let properties = GATTCharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: descriptor.configuration))
     if value.contains(.notify), !properties.contains(.notify) {

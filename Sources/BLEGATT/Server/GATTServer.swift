@@ -1,8 +1,8 @@
 public import BLEATT
 public import BLEWire
 
-/// The server of one client on one ATT bearer (Vol 3, Part F, 3.3 and 3.4; Part G, 4). It has the state of that client: the
-/// MTU, the subscriptions, the prepared writes, the request without a response. All servers share one
+/// The server of one client on one ATT bearer (Vol 3, Part F, 3.3 and 3.4; Part G, 4). It has the state of that client:
+/// the MTU, the subscriptions, the prepared writes, the unanswered request. All servers share one
 /// ``AttributeDatabase``.
 ///
 /// ```
@@ -10,8 +10,8 @@ public import BLEWire
 ///                                     └─► dynamic value: event ─► respond ──► response
 /// ```
 ///
-/// While a request is unanswered by the application, further PDUs of the client wait in order; confirmations do not wait. A
-/// request always gets a response or an Error Response, a command never does.
+/// While the application has not answered a request, further PDUs from the client wait in order; confirmations do not
+/// wait. A request always gets a response or an Error Response. A command never does.
 ///
 /// Read Request, Read Blob Request, Write Request, Write Command and the notification are decoded and encoded in place,
 /// without an allocation; all other requests are decoded as the packets that BLEATT declares
@@ -30,17 +30,18 @@ public struct GATTServer: Sendable {
   public struct Limits: Hashable, Sendable {
     /// The Server Rx MTU in octets, 23 to 517.
     public var maximumMTU: Int
-    /// The prepared writes of the client. One more is rejected with Prepare Queue Full (0x09).
+    /// The number of prepared writes of the client. One more is rejected with Prepare Queue Full (0x09).
     public var maximumPreparedWrites: Int
-    /// The octets of all prepared writes of the client. More are rejected with Prepare Queue Full (0x09).
+    /// The number of octets in all prepared writes of the client. More are rejected with Prepare Queue Full (0x09).
     public var maximumPreparedOctets: Int
-    /// The PDUs that wait while a request is unanswered. One more is dropped, with ``GATTServer/Event/pduDropped``.
+    /// The number of PDUs that can wait while a request is unanswered. One more is dropped, with
+    /// ``GATTServer/Event/pduDropped``.
     public var maximumWaitingPDUs: Int
-    /// The indications that wait for the confirmation of the one before. One more is not sent:
+    /// The number of indications that can wait for the confirmation of the one before. One more is not sent:
     /// ``GATTServer/UpdateResult/queueFull``.
     public var maximumQueuedIndications: Int
-    /// The time for the application's answer to a request. Then the client gets Unlikely Error (0x0E), before its own
-    /// timeout of 30 seconds.
+    /// The time for the application's answer to a request. After it, the client gets Unlikely Error (0x0E), before its
+    /// own timeout of 30 seconds.
     public var applicationTimeout: Duration
     /// The time for the confirmation of an indication (Vol 3, Part F, 3.3.3).
     public var indicationTimeout: Duration
@@ -61,13 +62,13 @@ public struct GATTServer: Sendable {
     }
   }
 
-  /// Limits in one place for all servers of a host.
+  /// The limits that all servers of a host share.
   package final class SharedLimits: Sendable {
     package let limits: Limits
     package init(_ limits: Limits) { self.limits = limits }
   }
 
-  /// The name of the client for the providers of values (``ValueProvider/Client``).
+  /// The number of the client for the providers of values (``ValueProvider/Client``).
   package var client: UInt32 = 0
   /// The limits, fixed for the life of the server.
   public var limits: Limits { shared.limits }
@@ -96,21 +97,21 @@ public struct GATTServer: Sendable {
   var indications = IndicationQueue() { didSet { updateDeadline() } }
   /// The server of a new link.
   public init(limits: Limits = Limits()) { self.init(limits: SharedLimits(limits)) }
-  /// The server of a new link, with the limits of others.
+  /// The server of a new link, which shares the limits of other servers.
   package init(limits: SharedLimits) { shared = limits }
 
-  /// Sets the ATT_MTU, in octets, after the client of the same bearer has exchanged it: both directions have one (Vol 3,
-  /// Part F, 3.4.2). A value outside 23 to ``Limits/maximumMTU`` becomes the nearest one inside.
+  /// Sets the ATT_MTU, in octets, after the client on the same bearer has exchanged it: it applies to both directions
+  /// (Vol 3, Part F, 3.4.2). A value outside 23 to ``Limits/maximumMTU`` becomes the nearest one inside.
   public mutating func setMTU(_ mtu: Int) { self.mtu = min(max(mtu, ATT.defaultMTU), limits.maximumMTU) }
 
   /// The time at which ``tick(now:security:database:into:)`` must be called; nil while nothing can time out.
   ///
-  /// It is stored: a host asks for it after each PDU.
+  /// It is stored, because a host reads it after each PDU.
   public private(set) var deadline: Instant?
 
   private mutating func updateDeadline() { deadline = .nearer(unanswered?.deadline, indications.deadline) }
 
-  /// Receives one PDU of the client. A PDU without octets has no effect.
+  /// Receives one PDU from the client. A PDU without octets has no effect.
   ///
   /// - Parameters:
   ///   - pdu: the PDU, from the opcode on.
@@ -131,8 +132,8 @@ public struct GATTServer: Sendable {
     handle(pdu, opcode: opcode, security: security, database: &database, now: now, into: &output)
   }
 
-  /// Ends what has timed out: a request that the application has not answered is rejected; the server of a client that has
-  /// not confirmed an indication fails.
+  /// Handles timeouts. A request that the application has not answered is rejected. The server fails if the client has
+  /// not confirmed an indication.
   public mutating func tick(
     now: Instant, security: SecurityState, database: inout AttributeDatabase, into output: inout Output
   ) {
@@ -190,7 +191,8 @@ public struct GATTServer: Sendable {
     case .prepareWriteRequest: prepareWrite(pdu, security: security, database: database, into: &output)
     case .executeWriteRequest: executeWrite(pdu, security: security, database: &database, now: now, into: &output)
     case let other where other.isCommand:
-      // Also Signed Write Command: without a signing key no signature can be verified (Vol 3, Part F, 3.4.5.4).
+      // This includes Signed Write Command: without a signing key no signature can be verified (Vol 3, Part F,
+      // 3.4.5.4).
       break
     case let other where other.isSentByServer: output.events.append(.violation(.unexpectedPDU(other)))
     default: output.reject(opcode, .requestNotSupported)
@@ -236,7 +238,7 @@ extension GATTServer.Output {
 
   /// Appends an Error Response.
   ///
-  /// - Parameter handle: the attribute at fault; 0x0000 where the request has no handle or is malformed.
+  /// - Parameter handle: the attribute at fault; 0x0000 if the request has no handle or is malformed.
   mutating func reject(_ opcode: ATTOpcode, handle: AttributeHandle = .none, _ code: ATTErrorCode) {
     append(ErrorResponse(to: opcode, handle: handle, code: code))
   }
