@@ -58,7 +58,7 @@ public struct IdentityInformation: SMPPacket, Hashable {
   public static let code = SMPCode.identityInformation
   public static let name: StaticString = "Identity Information"
 
-  /// The IRK, 16 octets, least significant octet first; zeros where the device has none.
+  /// The IRK, 16 octets, least significant octet first; zeros if the device has none.
   public var identityResolvingKey = Bytes(repeating: 0, count: 16)
 
   public init() {}

@@ -68,7 +68,7 @@ public struct KeyStrength: Hashable, Sendable {
   public var size: UInt8
   /// Whether the pairing was protected against a man in the middle.
   public var isAuthenticated: Bool
-  /// Whether the key is of LE Secure Connections.
+  /// Whether the key was made by LE Secure Connections.
   public var isSecureConnections: Bool
 
   /// A strength with these properties.
@@ -78,8 +78,8 @@ public struct KeyStrength: Hashable, Sendable {
     self.isSecureConnections = isSecureConnections
   }
 
-  /// The reason why a key of this strength must not replace one of another strength, nil where it may: authentication, Secure
-  /// Connections and size must each be no weaker.
+  /// The reason why a key of this strength must not replace one of another strength, nil if it may. Authentication,
+  /// Secure Connections and size must each be no weaker.
   public func error(replacing other: KeyStrength) -> PairingFailedReason? {
     if other.isAuthenticated && !isAuthenticated || other.isSecureConnections && !isSecureConnections {
       return .authenticationRequirements
@@ -88,7 +88,7 @@ public struct KeyStrength: Hashable, Sendable {
   }
 }
 
-/// A key that encrypts links (LTK), and its identifier. EDIV and Rand are zero for a key of LE Secure Connections.
+/// A key that encrypts links (LTK), and its identifier. EDIV and Rand are zero for an LE Secure Connections key.
 public struct LongTermKey: Hashable, Sendable {
   /// The key.
   public var value: SecretKey

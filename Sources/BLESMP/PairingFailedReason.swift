@@ -21,13 +21,13 @@ public struct PairingFailedReason: AssignedNumber, Error {
   public static let commandNotSupported = Self(rawValue: 0x07)
   /// Unspecified Reason (0x08).
   public static let unspecifiedReason = Self(rawValue: 0x08)
-  /// Repeated Attempts (0x09): too little time has passed since a pairing that failed.
+  /// Repeated Attempts (0x09): too little time has passed since a failed pairing.
   public static let repeatedAttempts = Self(rawValue: 0x09)
   /// Invalid Parameters (0x0A): a PDU is malformed or has a value that is not allowed.
   public static let invalidParameters = Self(rawValue: 0x0A)
   /// DHKey Check Failed (0x0B): the devices have different keys.
   public static let dhKeyCheckFailed = Self(rawValue: 0x0B)
-  /// Numeric Comparison Failed (0x0C): the user has rejected the numbers.
+  /// Numeric Comparison Failed (0x0C): the user said that the numbers differ.
   public static let numericComparisonFailed = Self(rawValue: 0x0C)
   /// BR/EDR Pairing in Progress (0x0D).
   public static let brEDRPairingInProgress = Self(rawValue: 0x0D)
@@ -52,7 +52,7 @@ public struct PairingFailedReason: AssignedNumber, Error {
   ]
 }
 
-/// The end of a pairing that failed: the reason, the device or event that ended it, and the step in which it did.
+/// The end of a failed pairing: the reason, the device or event that ended the pairing, and the step in which it ended.
 public struct PairingFailure: Hashable, Sendable {
   /// The device or event that ended the pairing.
   public enum Origin: Hashable, Sendable {
@@ -60,7 +60,7 @@ public struct PairingFailure: Hashable, Sendable {
     case local
     /// The peer, by Pairing Failed.
     case peer
-    /// The peer did not send the next PDU in time. No pairing is possible any more on this link (Vol 3, Part H, 3.4).
+    /// The peer did not send the next PDU in time. No further pairing is possible on this link (Vol 3, Part H, 3.4).
     case timeout
     /// The link could not be encrypted with the new key.
     case encryption
@@ -70,13 +70,14 @@ public struct PairingFailure: Hashable, Sendable {
     case kernel
   }
 
-  /// The reason; Unspecified Reason where the origin is not one of the two devices.
+  /// The reason; Unspecified Reason if the origin is not one of the two devices.
   public var reason: PairingFailedReason
   /// The device or event that ended the pairing.
   public var origin: Origin
-  /// The step that was under way; nil where the kernel pairs.
+  /// The step in which the pairing ended; nil if the kernel pairs.
   public var step: PairingStep?
-  /// Why this device ended the pairing: one of several faults with this reason. Nil where it did not, or where the kernel pairs.
+  /// The fault for which this device ended the pairing; several faults have one reason. Nil if another device or event
+  /// ended the pairing, or if the kernel pairs.
   public var fault: PairingFault?
 
   /// A failure with these fields.
@@ -84,7 +85,7 @@ public struct PairingFailure: Hashable, Sendable {
     (self.reason, self.origin, self.step) = (reason, origin, step)
   }
 
-  /// A failure that this device found.
+  /// A failure that this device has detected.
   public init(_ fault: PairingFault, at step: PairingStep) {
     (reason, origin) = (fault.reason, .local)
     (self.step, self.fault) = (step, fault)
@@ -109,7 +110,7 @@ extension PairingFailure: CustomStringConvertible {
 
   private var advice: String {
     switch reason {
-    // Nobody has typed anything.
+    // The user has not typed anything.
     case .confirmValueFailed where step == .confirmValues || step == .outOfBand || step == .publicKeys:
       ". Pair again"
     case .passkeyEntryFailed, .confirmValueFailed, .numericComparisonFailed:

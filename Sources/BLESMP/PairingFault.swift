@@ -1,4 +1,4 @@
-/// The part of a pairing that is under way (Vol 3, Part H, 2.3 and 2.4).
+/// A step of a pairing (Vol 3, Part H, 2.3 and 2.4).
 public enum PairingStep: Hashable, Sendable {
   /// The exchange of features.
   case features
@@ -53,42 +53,42 @@ extension PairingStep: CustomStringConvertible {
   }
 }
 
-/// Why this device ends a pairing. Several faults have one ``reason`` in the Pairing Failed PDU, which therefore tells the peer less
-/// than the log tells the user.
+/// The fault for which this device ends a pairing. Several faults share one ``reason`` in the Pairing Failed PDU, so
+/// the PDU says less to the peer than the log says to the user.
 public enum PairingFault: Error, Hashable, Sendable {
-  /// A PDU is out of order, or is sent twice.
+  /// A PDU is out of order or repeated.
   case unexpected(SMPCode)
-  /// A PDU has the wrong length, or a field without a meaning.
+  /// A PDU has the wrong length, or a field with an invalid value.
   case malformed
-  /// A PDU is one that only the other role sends.
+  /// A PDU that only the other role may send.
   case wrongRole(SMPCode)
-  /// Too little time has passed since pairings that failed: ``RepeatedAttempts``.
+  /// Too little time has passed since failed pairings: ``RepeatedAttempts``.
   case repeatedAttempts
 
   /// A feature has a reserved value (Vol 3, Part H, 3.5.1).
   case reservedFeature
-  /// The response distributes keys that the request does not have (Vol 3, Part H, 3.6.1).
+  /// The response distributes keys that were not requested (Vol 3, Part H, 3.6.1).
   case keysNotRequested
   /// The encryption key would be shorter than ``PairingSettings/minimumKeySize``.
   case keyTooShort
-  /// The peer has no Secure Connections, and ``PairingSettings/allowsLegacy`` is false.
+  /// The peer does not support Secure Connections, and ``PairingSettings/allowsLegacy`` is false.
   case legacyNotAllowed
   /// The input and output of the devices permit no authentication, which ``PairingSettings/requiresMITM`` demands.
   case notAuthenticated
-  /// The out-of-band data that the features announce are missing.
+  /// The out-of-band data that the features announce is missing.
   case outOfBandDataMissing
   /// The application does not consent to the pairing.
   case consentRefused
 
   /// The public key of the peer is not on the curve (Docs/Decisions/0037).
   case publicKeyNotOnCurve
-  /// The public key of the peer is no number below the prime of the curve.
+  /// The public key of the peer is not below the prime of the curve.
   case publicKeyOutOfRange
   /// The peer has sent the public key of this device.
   case publicKeyReflected
   /// The peer has sent the debug key, whose private key is public.
   case publicKeyOfDebugMode
-  /// The out-of-band data do not confirm the public key of the peer.
+  /// The out-of-band data does not confirm the public key of the peer.
   case outOfBandDataDiffer
   /// The random value of the peer does not match its confirm value.
   case confirmValueDiffers
@@ -106,7 +106,7 @@ public enum PairingFault: Error, Hashable, Sendable {
   case dhKeyCheckDiffers
   /// The cryptographic library has failed.
   case cryptographyFailed
-  /// A value is missing that an earlier step makes.
+  /// A value from an earlier step is missing.
   case valueMissing
 
   /// The identity address of the peer is neither public nor static random (Vol 3, Part H, 3.6.5).
@@ -115,14 +115,15 @@ public enum PairingFault: Error, Hashable, Sendable {
   case identityAddressReflected
   /// A connected device has proven the bond with this identity.
   case identityInUse
-  /// The identity resolving key is that of another device, and the peer has no other way to be recognized (Docs/Decisions/0096).
+  /// The identity resolving key belongs to another device, and the peer cannot be recognized without it
+  /// (Docs/Decisions/0096).
   case identityKeyTaken
   /// The key is weaker than that of the bond that it would replace (Docs/Decisions/0041): the reason is one of
   /// ``KeyStrength/error(replacing:)``.
   case weakerThanBond(PairingFailedReason)
-  /// ``BondRules/Replacement-swift.enum/never`` forbids to replace the bond.
+  /// ``BondRules/Replacement-swift.enum/never`` forbids replacing the bond.
   case bondNotReplaceable
-  /// The application does not replace the bond.
+  /// The application has refused to replace the bond.
   case replacementRefused
 }
 
@@ -148,7 +149,7 @@ extension PairingFault {
     }
   }
 
-  /// The fault of a random value that does not match the confirm value of the peer.
+  /// The fault if a random value does not match the confirm value of the peer.
   static func mismatch(_ model: AssociationModel) -> Self {
     switch model {
     case .justWorks, .numericComparison: .confirmValueDiffers

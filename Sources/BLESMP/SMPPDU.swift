@@ -2,8 +2,8 @@ public import BLEWire
 
 /// A PDU of the Security Manager Protocol: a code, then parameters of fixed length (Vol 3, Part H, 3.3).
 ///
-/// A PDU is registered by its declaration and its entry in ``SMP/packets``: decoding, the name of the code and the round-trip
-/// tests derive from these.
+/// A PDU is registered by its declaration and its entry in ``SMP/packets``. Decoding, the name of the code and the
+/// round-trip tests use these.
 public protocol SMPPacket: Packet {
   /// The first octet of the PDU.
   static var code: SMPCode { get }
@@ -36,7 +36,7 @@ public enum SMP {
     packets.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
 }
 
-/// Any PDU of the Security Manager Protocol.
+/// A PDU of the Security Manager Protocol.
 ///
 /// ```swift
 /// let pdu = try SMPPDU(decoding: [0x05, 0x05])
@@ -51,8 +51,8 @@ public struct SMPPDU: Sendable {
 
   /// Decodes the PDU that fills `bytes` exactly, without the L2CAP header. Reserved values of its fields are kept.
   ///
-  /// - Throws: `CodecError.invalid(field: "Code")` for a reserved code, which a receiver ignores (Vol 3, Part H, 3.3). Any
-  ///   other error is a length that does not fit the code.
+  /// - Throws: `CodecError.invalid(field: "Code")` for a reserved code, which a receiver ignores (Vol 3, Part H,
+  ///   3.3). Any other error is a length that does not fit the code.
   public init(decoding bytes: Bytes) throws(CodecError) {
     guard let code = bytes.first else { throw .truncated(field: "Code") }
     guard let type = SMP.packetsByCode[SMPCode(rawValue: code)] else { throw .invalid(field: "Code") }
@@ -83,7 +83,7 @@ extension SMPPDU: CustomStringConvertible {
 
 /// The first octet of an SMP PDU (Vol 3, Part H, 3.3, table 3.3).
 ///
-/// The code of each PDU stands beside the PDU's declaration; ``SMP/packets`` lists the declarations.
+/// The code of each PDU is declared beside the PDU; ``SMP/packets`` lists the declarations.
 public struct SMPCode: AssignedNumber {
   public var rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

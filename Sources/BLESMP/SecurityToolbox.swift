@@ -1,11 +1,12 @@
 public import BLECrypto
 public import BLEWire
 
-/// The cryptographic functions of pairing, privacy and signing (Vol 3, Part H, 2.2), in terms of the primitives of a
+/// The cryptographic functions of pairing, privacy and signing (Vol 3, Part H, 2.2), made from the primitives of a
 /// ``/BLECrypto/Cryptography``.
 ///
-/// The arguments have the names of the specification. Values of 128 and 256 bits are numbers; where an argument has octets, the
-/// documentation states their order. Each function throws the ``/BLECrypto/CryptographyError`` of the primitives.
+/// The arguments have the names of the specification. Values of 128 and 256 bits are numbers. If an argument has
+/// octets, its documentation states their order. Each function throws the ``/BLECrypto/CryptographyError`` of the
+/// primitives.
 ///
 /// ```swift
 /// let toolbox = SecurityToolbox(LibCrypto())
@@ -108,7 +109,8 @@ extension SecurityToolbox {
     UInt32(truncatingIfNeeded: try cryptography.encrypt(UInt128(r & 0xFF_FFFF), key: k)) & 0xFF_FFFF
   }
 
-  /// Whether a resolvable private address was made with this IRK (Vol 6, Part B, 1.3.2.3). False for another kind of address.
+  /// Whether a resolvable private address was made with this IRK (Vol 6, Part B, 1.3.2.3). False for any other kind of
+  /// address.
   public func resolves(_ address: DeviceAddress, irk: UInt128) throws(CryptographyError) -> Bool {
     guard address.randomKind == .resolvablePrivate else { return false }
     let prand = UInt32(truncatingIfNeeded: address.octets.value >> 24)
@@ -154,9 +156,9 @@ extension SecurityToolbox {
     return signature
   }
 
-  /// The counter of a signed PDU; nil where the signature is not valid.
+  /// The counter of a signed PDU; nil if the signature is not valid.
   ///
-  /// The caller must reject a counter that is not higher than the last one: it is a replay.
+  /// The caller must reject a counter that is not higher than the last one, because the PDU is a replay.
   public func verifiedSignCounter(of pdu: Bytes, csrk: UInt128) throws(CryptographyError) -> UInt32? {
     guard pdu.count > Self.signatureLength else { return nil }
     let (message, signature) = (pdu.dropLast(Self.signatureLength), pdu.suffix(Self.signatureLength))

@@ -4,7 +4,7 @@ import BLEWire
 public enum AssociationModel: Hashable, Sendable {
   /// Just Works: no authentication.
   case justWorks
-  /// Numeric comparison: both devices show a number, and the users compare.
+  /// Numeric comparison: both devices show a number, and the user compares the two.
   case numericComparison
   /// Passkey entry, with the part of each device.
   case passkeyEntry(initiator: PasskeyPart, responder: PasskeyPart)
@@ -22,7 +22,7 @@ public enum AssociationModel: Hashable, Sendable {
   /// Whether the model protects against a man in the middle.
   public var isAuthenticated: Bool { self != .justWorks }
 
-  /// The model for the features of two devices, and whether the pairing is one of LE Secure Connections (Vol 3, Part H,
+  /// The model for the features of two devices, and whether the pairing uses LE Secure Connections (Vol 3, Part H,
   /// 2.3.5.1, tables 2.6 to 2.8).
   public static func chosen(
     request: PairingFeatures, response: PairingFeatures
@@ -101,7 +101,7 @@ struct Agreement: Sendable {
     return role == .initiator ? initiator : responder
   }
 
-  /// The key with zeros in place of the bits above the agreed size (Vol 3, Part H, 2.3.4).
+  /// The key with all bits above the agreed size set to zero (Vol 3, Part H, 2.3.4).
   func shortened(_ key: UInt128) -> UInt128 {
     keySize >= 16 ? key : key & (1 << (8 * UInt128(keySize)) - 1)
   }

@@ -2,11 +2,11 @@ public import BLEWire
 
 /// The bonds that a pairing may make and replace (Docs/Decisions/0041, 0054 and 0096). The host sets them before each pairing.
 public struct BondRules: Sendable {
-  /// The pairings that make a bond where both devices request one.
+  /// The pairings that make a bond if both devices request one.
   public enum Admission: Hashable, Sendable {
     /// All pairings.
     case all
-    /// Authenticated pairings, and those that the application has accepted.
+    /// Authenticated pairings, and pairings that the application has accepted.
     case confirmed
     /// No pairing: no more bonds can be stored.
     case none
@@ -27,27 +27,28 @@ public struct BondRules: Sendable {
   public var admission = Admission.all
   /// Whether a pairing may replace a bond that the link has not proven.
   public var replacement = Replacement.always
-  /// The key strength of each bond, by identity address. A pairing with one of these identities makes a key that is no weaker,
-  /// or fails.
+  /// The key strength of each bond, by identity address. A pairing with one of these identities must make a key that is
+  /// no weaker, or it fails.
   public var strengths: [DeviceAddress: KeyStrength] = [:]
-  /// The identity resolving key (IRK) of each bond that has one, by identity address. A pairing does not take the key of another
-  /// bonded device from its peer: ``PairingOutcome/isIdentityKeyRefused``.
+  /// The identity resolving key (IRK) of each bond that has one, by identity address. If a peer distributes the key of
+  /// another bonded device, the pairing does not accept it: ``PairingOutcome/isIdentityKeyRefused``.
   public var identityKeys: [DeviceAddress: SecretKey] = [:]
-  /// The identity of the bonded device that the peer is from the beginning, by its address or because the link has proven the
-  /// bond. ``PairingSettings/applyBond(of:_:isProven:)`` sets it.
+  /// The identity of the bonded device that the peer is taken for when the pairing begins: by its address, or because
+  /// the link has proven the bond. ``PairingSettings/applyBond(of:_:isProven:)`` sets it.
   public var presumed: DeviceAddress?
-  /// Whether the application decides before an unauthenticated pairing replaces the bond of ``presumed``.
+  /// Whether the application must decide before an unauthenticated pairing replaces the bond of ``presumed``.
   public var asksReplacement = false
-  /// The identities whose bond another link has proven. An unauthenticated pairing with one of them fails.
+  /// The identities of bonds that another link has proven. An unauthenticated pairing with one of them fails.
   public var inUse: Set<DeviceAddress> = []
 
   /// The default rules: each pairing may make and replace bonds.
   public init() {}
 
-  /// Whether a device with this identity address must not have this IRK: it is the key of another bonded device. The bond of that
-  /// device keeps the key, unless it is unauthenticated and the new one authenticated.
+  /// Whether a device with this identity address must not have this IRK, because it is the key of another bonded
+  /// device. The bond of that device keeps the key, unless that bond is unauthenticated and the new one is
+  /// authenticated.
   ///
-  /// The time depends on the number of bonds, and not on the keys.
+  /// The time depends on the number of bonds and not on the keys.
   func isTaken(_ key: SecretKey, by identity: DeviceAddress, isAuthenticated: Bool) -> Bool {
     var isTaken = false
     for (other, otherKey) in identityKeys where other != identity.identity {
@@ -58,9 +59,9 @@ public struct BondRules: Sendable {
   }
 }
 
-/// The number of bonds that may be made in a period without authentication and without the application's consent.
+/// The number of bonds that may be made in a period with neither authentication nor the application's consent.
 package struct UnconfirmedBondLimit: Hashable, Sendable {
-  /// New bonds in one period. The replacement of a bond does not count.
+  /// The number of new bonds in one period. The replacement of a bond does not count.
   package var count = 12
   package var period: Duration = .seconds(3600)
 

@@ -4,7 +4,7 @@ public import BLEWire
 public enum PairingEffect: Equatable, Sendable {
   /// Send this PDU on the channel of the Security Manager.
   case send(SMPPDU)
-  /// Ask the user or the application this question; ``PairingMachine/answer(_:_:now:into:)`` gets the answer.
+  /// Ask the user or the application this question. Pass the answer to ``PairingMachine/answer(_:_:now:into:)``.
   case ask(PairingQuestionID, PairingQuestion)
   /// Withdraw this question: it has not been answered, and its pairing has ended.
   case withdraw(PairingQuestionID)
@@ -12,7 +12,7 @@ public enum PairingEffect: Equatable, Sendable {
   case ignoredAnswer(PairingAnswerError)
   /// Encrypt the link with this key, as the central (Vol 4, Part E, 7.8.24).
   case encrypt(LongTermKey)
-  /// The peripheral requests security from this device, the central (Vol 3, Part H, 2.4.6).
+  /// The peripheral requests security from this device, which is the central (Vol 3, Part H, 2.4.6).
   case securityRequested(AuthenticationRequirements)
   /// The peer's user enters the passkey (Vol 3, Part H, 3.5.8).
   case keypress(KeypressNotificationType)
@@ -39,17 +39,17 @@ public struct PairingOutcome: Hashable, Sendable {
   /// The key for links on which this device is the central: the peer's key of legacy pairing, or the common key of Secure
   /// Connections.
   public var centralKey: LongTermKey?
-  /// The key that resolves the peer's private addresses. Nil also if the peer has none (all zeros; Vol 3, Part H, 3.6.4), and if
-  /// ``isIdentityKeyRefused``.
+  /// The key that resolves the peer's private addresses. Nil also if the peer has none (all zeros; Vol 3, Part H,
+  /// 3.6.4), or if ``isIdentityKeyRefused`` is true.
   public var peerIRK: SecretKey?
-  /// Whether the peer distributed the IRK of this device or of another bonded device, which is not its own
+  /// Whether the peer distributed an IRK that is not its own: that of this device or of another bonded device
   /// (Docs/Decisions/0096).
   public var isIdentityKeyRefused = false
   /// The peer's identity address.
   public var peerIdentity: DeviceAddress?
-  /// The key of the peer's signatures.
+  /// The key that verifies the peer's signatures.
   public var peerCSRK: SecretKey?
-  /// The key of this device's signatures.
+  /// The key that makes this device's signatures.
   public var ownCSRK: SecretKey?
 
   /// The outcome without keys.

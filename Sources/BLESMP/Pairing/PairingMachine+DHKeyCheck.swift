@@ -30,7 +30,7 @@ extension PairingMachine {
     try continueWithCheck(&pairing, now: now, into: &effects)
   }
 
-  /// Sends the check value of this device and verifies the peer's, in the order of the roles: the initiator sends first.
+  /// Sends the check value of this device and verifies the peer's value. The initiator sends first.
   mutating func continueWithCheck(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
@@ -76,8 +76,8 @@ extension PairingMachine {
     }
   }
 
-  /// The argument r of f6 in the check value of `sender`: the passkey, or the out-of-band random value of the other device; zero
-  /// where it does not have one.
+  /// The argument r of f6 in the check value of `sender`: the passkey, or the out-of-band random value of the other
+  /// device; zero if there is none.
   private func checkSecret(of sender: Role, _ pairing: SecureConnectionsPairing) -> UInt128 {
     switch pairing.agreement.model {
     case .justWorks, .numericComparison: return 0

@@ -3,7 +3,7 @@ import BLEWire
 
 /// Phase 1: the exchange of features (Vol 3, Part H, 2.3.5.1, 3.5.1 and 3.5.2).
 extension PairingMachine {
-  /// The features of a Pairing Request, and the maximum of those of a Pairing Response.
+  /// The features of a Pairing Request. A Pairing Response has at most these.
   func ownFeatures() -> PairingFeatures {
     var features = PairingFeatures()
     features.ioCapability = settings.ioCapability
@@ -37,7 +37,7 @@ extension PairingMachine {
     return features
   }
 
-  /// Whether a pairing that this device begins can be authenticated: by the user, or by out-of-band data.
+  /// Whether a pairing that this device begins can be authenticated, by the user or by out-of-band data.
   private var mayBeAuthenticated: Bool {
     settings.ioCapability != .noInputNoOutput || settings.outOfBand.isPresent
   }
@@ -51,7 +51,7 @@ extension PairingMachine {
     }
   }
 
-  /// Whether the rules permit that this pairing makes a bond.
+  /// Whether the rules permit this pairing to make a bond.
   func admits(_ agreement: Agreement) -> Bool {
     switch settings.bondRules.admission {
     case .all: true
@@ -60,8 +60,8 @@ extension PairingMachine {
     }
   }
 
-  /// The agreement with the responder's limits, which depend on the association model and the consent. Without a bond no keys
-  /// are distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1).
+  /// The agreement within the responder's limits, which depend on the association model and the consent. Without a
+  /// bond, no keys are distributed (Vol 3, Part C, 9.4.2; Vol 3, Part H, 3.5.1).
   private func limited(_ agreement: Agreement) -> Agreement {
     var agreement = agreement
     if !admits(agreement) {
@@ -94,7 +94,7 @@ extension PairingMachine {
     try askConsent(agreement, now: now, into: &effects)
   }
 
-  /// Asks the application for its consent to an unauthenticated pairing, where the settings require it.
+  /// Asks the application for its consent to an unauthenticated pairing, if the settings require it.
   private mutating func askConsent(
     _ agreement: Agreement, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
@@ -121,7 +121,7 @@ extension PairingMachine {
     try begin(agreement, now: now, into: &effects)
   }
 
-  /// Records that the application has requested the active pairing, and closes an open question for its consent.
+  /// Records that the application has requested the active pairing, and closes an open question for consent.
   mutating func consent(now: Instant, into effects: inout [PairingEffect]) {
     hasConsent = true
     guard case .consent = phase, let open = questions.open, open.question == .consent else { return }
@@ -147,8 +147,8 @@ extension PairingMachine {
     try askConsent(agreement, now: now, into: &effects)
   }
 
-  /// Begins the pairing anew without the identity of this device: the response has an unauthenticated model, and keys on which
-  /// both devices have agreed must be distributed (Vol 3, Part H, 3.6.1).
+  /// Restarts the pairing without the identity of this device. The response selects an unauthenticated model, and keys
+  /// on which both devices have agreed must be distributed (Vol 3, Part H, 3.6.1).
   private mutating func requestWithoutIdentity(
     _ request: PairingFeatures, now: Instant, into effects: inout [PairingEffect]
   ) {

@@ -1,24 +1,24 @@
 import BLECrypto
 import BLEWire
 
-/// The key that is made, with which the link is encrypted next.
+/// A new key, and the encryption of the link with it.
 struct EncryptionStart: Sendable {
   var agreement: Agreement
   /// The STK, or the LTK of Secure Connections.
   var key: LongTermKey
-  /// Whether the controller has the key, so that its next encryption event is about it.
+  /// Whether the controller has the key. Its next encryption event is then about this key.
   var isKeyInUse: Bool
 }
 
-/// Phase 3: the keys that are not yet distributed (Vol 3, Part H, 2.4.3 and 3.6.1).
+/// Phase 3: the keys that have not been distributed yet (Vol 3, Part H, 2.4.3 and 3.6.1).
 struct KeyExchange: Sendable {
   var outcome: PairingOutcome
   /// The codes of the PDUs that the peer must send, in order.
   var expected: [SMPCode]
-  /// The keys that this device must send. The initiator sends after the responder.
+  /// The keys that this device must send. The initiator sends its keys after the responder.
   var own: KeyDistribution
   var peerLTK: SecretKey?
-  /// Whether the application decides on the replacement of the bond with the peer's identity.
+  /// Whether the application must decide on the replacement of the bond with the peer's identity.
   var asksReplacement = false
 }
 
@@ -79,7 +79,7 @@ extension PairingMachine {
       send(CentralIdentification(ediv: ediv, rand: rand), now: now, into: &effects)
     }
     if keys.contains(.idKey) {
-      // A device without an IRK sends zeros: a key on which both devices have agreed must be distributed.
+      // A device without an IRK sends zeros, because a key on which both devices have agreed must be distributed.
       let irk = settings.identityResolvingKey?.value ?? 0
       send(IdentityInformation(identityResolvingKey: irk.littleEndianOctets[...]), now: now, into: &effects)
       send(IdentityAddressInformation(settings.identityAddress), now: now, into: &effects)
@@ -94,7 +94,7 @@ extension PairingMachine {
   mutating func receive(
     _ pdu: SMPPDU, _ exchange: inout KeyExchange, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
-    // Only the keys of the agreement are allowed, in the order of Vol 3, Part H, 3.6.1.
+    // Only the agreed keys are allowed, in the order of Vol 3, Part H, 3.6.1.
     guard exchange.expected.first == pdu.code else { throw .unexpected(pdu.code) }
     exchange.expected.removeFirst()
     switch pdu.packet {
@@ -122,7 +122,7 @@ extension PairingMachine {
   private mutating func receive(
     identity: DeviceAddress, _ exchange: inout KeyExchange
   ) throws(PairingFault) {
-    // With zero, the address in the connection is the peer's identity address.
+    // If the address is zero, the address in the connection is the peer's identity address.
     guard identity.octets.value != 0 else { return }
     guard identity.kind == .public || identity.kind == .random, identity.isIdentityAddress else {
       throw .identityAddressInvalid
@@ -136,7 +136,7 @@ extension PairingMachine {
     if rules.inUse.contains(identity), !strength.isAuthenticated { throw .identityInUse }
     guard exchange.outcome.isBonded, let bond = rules.strengths[identity] else { return }
     if let error = strength.error(replacing: bond) { throw .weakerThanBond(error) }
-    // The settings have the requirements of the presumed device from the beginning.
+    // The settings already have the requirements for the presumed device.
     guard !strength.isAuthenticated, identity != rules.presumed else { return }
     switch rules.replacement {
     case .never: throw .bondNotReplaceable
@@ -145,11 +145,11 @@ extension PairingMachine {
     }
   }
 
-  /// Refuses an IRK that is not the peer's alone: this device's own, or that of a bond with another identity address.
+  /// Refuses an IRK that is not the peer's own: that of this device, or that of a bond with another identity address.
   ///
-  /// With one key in two bonds, one of the two devices is taken for the other. An IRK is distributed to every bonded peer, so that
-  /// it proves nothing about the device that names it. The pairing succeeds without the key if the peer uses a fixed address. A peer
-  /// with a private address could not be recognized again: Key Rejected (Vol 3, Part H, 3.5.5).
+  /// If two bonds had the same key, one of the two devices would be taken for the other. Every bonded peer receives the
+  /// IRK, so sending it proves nothing about the sender. The pairing succeeds without the key if the peer uses a fixed
+  /// address. A peer with a private address could not be recognized again: Key Rejected (Vol 3, Part H, 3.5.5).
   private func checkIdentityKey(_ exchange: inout KeyExchange) throws(PairingFault) {
     guard let key = exchange.outcome.peerIRK else { return }
     let rules = settings.bondRules

@@ -14,10 +14,10 @@ struct LegacyPairing: Sendable {
   var agreement: Agreement
   /// Nil until the user has entered the passkey.
   var temporaryKey: UInt128?
-  /// The random value of this device, after its confirm value has been sent.
+  /// The random value of this device, once its confirm value has been sent.
   var random: UInt128?
   var ownConfirm: UInt128?
-  /// The peer's confirm value, which can be received before the user has entered the passkey.
+  /// The peer's confirm value. It can arrive before the user has entered the passkey.
   var peerConfirm: UInt128?
 }
 
@@ -57,7 +57,7 @@ extension PairingMachine {
     phase = .legacy(pairing)
   }
 
-  /// Makes a random value and sends its confirm value. It has no effect until there is a TK.
+  /// Makes a random value and sends its confirm value. Without a TK it has no effect.
   private mutating func commit(
     _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
@@ -87,7 +87,7 @@ extension PairingMachine {
       guard pairing.peerConfirm == nil, let value = UInt128(littleEndian: packet.value) else {
         throw .unexpected(pdu.code)
       }
-      // A copy of this device's own confirm value would match with any TK (Vol 3, Part H, 2.3.5.5).
+      // A copy of this device's own confirm value would match, whatever the TK (Vol 3, Part H, 2.3.5.5).
       guard value != pairing.ownConfirm else { throw .confirmValueReflected }
       pairing.peerConfirm = value
       if role == .initiator {
@@ -118,8 +118,8 @@ extension PairingMachine {
     }
   }
 
-  /// Receives a keypress notification. It is allowed during passkey entry where both devices have the Keypress bit (Vol 3, Part
-  /// H, 3.5.8). Reserved types are ignored.
+  /// Receives a keypress notification. It is allowed during passkey entry if both devices have the Keypress bit (Vol 3,
+  /// Part H, 3.5.8). Reserved types are ignored.
   func receive(
     _ keypress: KeypressNotificationType, _ agreement: Agreement, into effects: inout [PairingEffect]
   ) throws(PairingFault) {

@@ -30,13 +30,13 @@ struct SecureConnectionsPairing: Sendable {
   var ownConfirm: UInt128?
   var peerConfirm: UInt128?
   var keys: Keys?
-  /// Whether the user has confirmed the number; true where there is none.
+  /// Whether the user has confirmed the number; true for a model without a number.
   var isApproved = true
   var hasSentCheck = false
-  /// The peer's check value, which can be received before the user has confirmed the number.
+  /// The peer's check value. It can arrive before the user has confirmed the number.
   var peerCheck: UInt128?
 
-  /// The keys and the random values from which they are made.
+  /// The keys, and the random values that they are made from.
   struct Keys: Sendable {
     var macKey: UInt128
     var ltk: UInt128
@@ -147,7 +147,7 @@ extension PairingMachine {
     try check(peerKey, pairing.keyPair)
     if role == .responder { try sendPublicKey(&pairing, now: now, into: &effects) }
     guard let keyPair = pairing.keyPair else { throw .valueMissing }
-    // The key pair of out-of-band data exists before the exchange: the key is compared with it too.
+    // The key pair of the out-of-band data existed before the exchange: the peer's key is also compared with it.
     try check(peerKey, keyPair)
     let cryptography = toolbox.cryptography
     pairing.dhKey = try attempt { () throws(CryptographyError) in
@@ -170,11 +170,11 @@ extension PairingMachine {
     phase = .secureConnections(pairing)
   }
 
-  /// Rejects a public key that is not on the curve, that is the one of this device, or that is the debug key, whose private key
-  /// is public (Vol 3, Part H, 2.3.5.6.1).
+  /// Rejects a public key that is not on the curve, that is this device's own, or that is the debug key, whose private
+  /// key is public (Vol 3, Part H, 2.3.5.6.1).
   private func check(_ key: P256PublicKey, _ own: P256KeyPair?) throws(PairingFault) {
     let cryptography = toolbox.cryptography
-    // The result is not used: the call throws for a key that is not on the curve.
+    // The result is not used. The call throws if a key is not on the curve.
     _ = try attempt { () throws(CryptographyError) in try cryptography.sharedSecret(.debug, with: key) }
     if let own, own.publicKey.x == key.x { throw .publicKeyReflected }
     guard !settings.acceptsDebugKey else { return }
@@ -195,7 +195,7 @@ extension PairingMachine {
     guard toolbox.cryptography.areEqual(expected, data.confirm) else { throw .outOfBandDataDiffer }
   }
 
-  /// Makes the random value of this round and sends its confirm value. It has no effect until there is a passkey.
+  /// Makes the random value of this round and sends its confirm value. Without a passkey it has no effect.
   private mutating func commit(
     _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {

@@ -12,7 +12,7 @@ public import BLEWire
 /// ```
 ///
 /// The machine makes keys. The owner of the link stores them and encrypts later links. A pairing begins with
-/// ``start(isConsented:now:into:)``, or with a Pairing Request of the peer.
+/// ``start(isConsented:now:into:)``, or with a Pairing Request from the peer.
 ///
 /// ```swift
 /// var machine = PairingMachine(
@@ -33,12 +33,12 @@ public struct PairingMachine: Sendable {
 
   /// The role of this device.
   public let role: Role
-  /// The settings. A change during a pairing has effect on the next one.
+  /// The settings. A change during a pairing applies to the next one.
   public var settings: PairingSettings
   /// Whether pairings are rejected with Repeated Attempts: see ``RepeatedAttempts``.
   public var rejectsAttempts = false
-  /// The last identifier of a question on any link. The owner copies it from one machine to the next, so that each question has
-  /// an identifier of its own.
+  /// The last question identifier on any link. The owner copies it from one machine to the next, so that each question
+  /// has a unique identifier.
   public var lastQuestion: UInt64 = 0
   var questions = PairingQuestions()
   /// The address of the peer in the connection.
@@ -47,9 +47,9 @@ public struct PairingMachine: Sendable {
   let toolbox: SecurityToolbox
   var random: RandomSource
   var phase = Phase.idle
-  /// Whether the application has accepted or begun the current pairing.
+  /// Whether the application has accepted or started the current pairing.
   var hasConsent = false
-  /// The identity address that the peer has distributed in the current pairing, or in the last one where that has failed.
+  /// The identity address that the peer has distributed in the current pairing, or in the last one if that failed.
   public internal(set) var claimedIdentity: DeviceAddress?
   /// The time at which ``tick(now:into:)`` must be called; nil while no pairing is active.
   public internal(set) var deadline: Instant?
@@ -58,8 +58,8 @@ public struct PairingMachine: Sendable {
     case idle
     /// The initiator waits for the Pairing Response.
     case requested(PairingFeatures)
-    /// The application decides whether to pair: on the responder before the Pairing Response, on the initiator after it, when
-    /// the association model is known.
+    /// The application decides whether to pair. The responder asks before it sends the Pairing Response; the initiator
+    /// asks after it has received it, when the association model is known.
     case consent(Agreement)
     case legacy(LegacyPairing)
     case secureConnections(SecureConnectionsPairing)
@@ -67,7 +67,7 @@ public struct PairingMachine: Sendable {
     case distributing(KeyExchange)
     /// The peer has distributed the identity of a bonded device. The application decides whether to replace the bond.
     case replacement(KeyExchange)
-    /// A timeout has occurred: on this link no PDU is sent or handled any more.
+    /// A timeout has occurred: on this link no further PDU is sent or handled.
     case closed
   }
 
@@ -100,7 +100,7 @@ public struct PairingMachine: Sendable {
     }
   }
 
-  /// Whether a timeout has occurred, so that no pairing is possible any more on this link.
+  /// Whether a timeout has occurred. No further pairing is then possible on this link.
   public var isClosed: Bool {
     if case .closed = phase { true } else { false }
   }
@@ -108,7 +108,7 @@ public struct PairingMachine: Sendable {
   /// Begins a pairing as the initiator (Vol 3, Part H, 2.3.1). An active pairing continues.
   ///
   /// - Parameters:
-  ///   - isConsented: whether the application has requested the pairing; it is not asked for its consent then.
+  ///   - isConsented: whether the application has requested the pairing, so that it is not asked for its consent.
   ///   - now: the current time.
   ///   - effects: gets the output.
   public mutating func start(isConsented: Bool, now: Instant, into effects: inout [PairingEffect]) {
@@ -150,8 +150,8 @@ public struct PairingMachine: Sendable {
     }
   }
 
-  /// Receives the answer to a ``PairingEffect/ask(_:_:)``. An answer to a question that is not open, or of a kind that the
-  /// question does not have, only results in ``PairingEffect/ignoredAnswer(_:)``.
+  /// Receives the answer to a ``PairingEffect/ask(_:_:)``. An answer to a question that is not open, or an answer of
+  /// the wrong kind, only results in ``PairingEffect/ignoredAnswer(_:)``.
   public mutating func answer(
     _ id: PairingQuestionID, _ answer: PairingAnswer, now: Instant, into effects: inout [PairingEffect]
   ) {
@@ -170,9 +170,9 @@ public struct PairingMachine: Sendable {
         try receive(answer, &pairing, now: now, into: &effects)
       case .secureConnections(var pairing):
         try receive(answer, &pairing, now: now, into: &effects)
-      // A passkey that is shown stays open until the pairing ends; its answer is to reject.
+      // A passkey that is shown stays open until the pairing ends. Its only answer is to reject.
       case .requested, .encrypting, .distributing: throw .cancelled
-      // A pairing that ends closes its question.
+      // A pairing that ends closes its question, so none is open.
       case .idle, .closed: break
       }
     } catch {
@@ -184,8 +184,8 @@ public struct PairingMachine: Sendable {
     effects.append(.ask(questions.ask(question, after: &lastQuestion), question))
   }
 
-  /// The key for an LE Long Term Key Request of the controller (Vol 4, Part E, 7.7.65.5); nil where the active pairing has not
-  /// made the key with this identifier.
+  /// The key for an LE Long Term Key Request from the controller (Vol 4, Part E, 7.7.65.5); nil if the active pairing
+  /// has not made a key with this identifier.
   public mutating func longTermKey(ediv: UInt16, rand: UInt64) -> LongTermKey? {
     guard role == .responder, ediv == 0, rand == 0, case .encrypting(var start) = phase else { return nil }
     start.isKeyInUse = true
@@ -206,20 +206,20 @@ public struct PairingMachine: Sendable {
     end(.linkLost, into: &effects)
   }
 
-  /// Ends the pairing where the peer has not sent the next PDU in time (Vol 3, Part H, 3.4).
+  /// Ends the pairing if the peer has not sent the next PDU in time (Vol 3, Part H, 3.4).
   public mutating func tick(now: Instant, into effects: inout [PairingEffect]) {
     guard let deadline, deadline <= now else { return }
     end(.timeout, into: &effects)
     phase = .closed
   }
 
-  /// Sends a PDU of the pairing, and starts the timeout anew (Vol 3, Part H, 3.4).
+  /// Sends a PDU of the pairing, and restarts the timeout (Vol 3, Part H, 3.4).
   mutating func send(_ packet: some SMPPacket, now: Instant, into effects: inout [PairingEffect]) {
     effects.append(.send(SMPPDU(packet)))
     deadline = now + settings.timeout
   }
 
-  /// Sends Pairing Failed and ends the active pairing. An unexpected PDU without a pairing is answered in the same way.
+  /// Sends Pairing Failed and ends the active pairing. An unexpected PDU outside a pairing is answered in the same way.
   private mutating func fail(
     _ fault: PairingFault, isRejection: Bool = false, now: Instant, into effects: inout [PairingEffect]
   ) {
@@ -228,7 +228,7 @@ public struct PairingMachine: Sendable {
     finish(.failed(PairingFailure(fault, at: step)), into: &effects)
   }
 
-  /// Ends the pairing for a reason that no device has sent.
+  /// Ends the pairing for a reason that neither device has sent.
   private mutating func end(_ origin: PairingFailure.Origin, into effects: inout [PairingEffect]) {
     finish(.failed(PairingFailure(.unspecifiedReason, origin, at: step)), into: &effects)
   }
@@ -262,7 +262,7 @@ public struct PairingMachine: Sendable {
       return finish(.failed(PairingFailure(failed.reason, .peer, at: step)), into: &effects)
     case let request as SecurityRequest:
       guard role == .initiator else { throw .wrongRole(pdu.code) }
-      // It is ignored during a pairing (Vol 3, Part H, 2.4.6).
+      // During a pairing it is ignored (Vol 3, Part H, 2.4.6).
       if case .idle = phase { effects.append(.securityRequested(request.authReq)) }
       return
     case let request as PairingRequest: return try receive(request, now: now, into: &effects)
@@ -280,7 +280,7 @@ public struct PairingMachine: Sendable {
   }
 }
 
-/// Calls a cryptographic function. Its errors are faults of the pairing.
+/// Calls a cryptographic function. Its errors become faults of the pairing.
 func attempt<Value>(
   _ body: () throws(CryptographyError) -> Value
 ) throws(PairingFault) -> Value {

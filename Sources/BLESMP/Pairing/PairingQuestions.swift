@@ -5,11 +5,11 @@ public enum PairingQuestion: Hashable, Sendable {
   /// Whether an unauthenticated pairing may replace the bond of the device that the peer claims to be. Answers: accept or
   /// reject.
   case replaceBond
-  /// Show this passkey until the pairing ends. Answer: reject, which ends the pairing, or none.
+  /// Show this passkey until the pairing ends. The answer is optional: reject ends the pairing.
   case display(Passkey)
   /// The passkey that the other device shows. Answers: the passkey, or reject.
   case enterPasskey
-  /// Whether the other device shows the same number. Answers: accept or reject.
+  /// Whether the other device shows this number. Answers: accept or reject.
   case compare(Passkey)
 
   /// Whether the question has an answer of this kind.
@@ -32,7 +32,7 @@ public enum PairingAnswer: Hashable, Sendable {
   case passkey(Passkey)
 }
 
-/// The identifier of a question. A host uses each one once, which binds an answer to its question.
+/// The identifier of a question. A host uses each one only once, which ties an answer to its question.
 public struct PairingQuestionID: RawRepresentable, Hashable, Sendable {
   public var rawValue: UInt64
   public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -56,10 +56,11 @@ extension PairingAnswerError: CustomStringConvertible {
   }
 }
 
-/// The open question of one link, and the rule that an answer is for one question only (Docs/Decisions/0043).
+/// The open question of one link. An answer is for one question only (Docs/Decisions/0043).
 ///
-/// An association model has one open question at a time. Without the identifier, the answer to a question for consent could
-/// confirm the number of a later numeric comparison, and with it a man in the middle (Vol 3, Part H, 2.3.5.6.2).
+/// An association model has one open question at a time. Without the identifier, the answer to a question for consent
+/// could confirm the number of a later numeric comparison, and so accept a man in the middle (Vol 3, Part H,
+/// 2.3.5.6.2).
 package struct PairingQuestions: Sendable {
   /// The question without an answer. A passkey that is shown stays open until its pairing ends.
   package private(set) var open: (id: PairingQuestionID, question: PairingQuestion)?
@@ -68,7 +69,7 @@ package struct PairingQuestions: Sendable {
 
   /// Opens a question with the next identifier of the host, `last` plus one.
   package mutating func ask(_ question: PairingQuestion, after last: inout UInt64) -> PairingQuestionID {
-    // Each question needs a PDU of the peer, so 2⁶⁴ are not reached.
+    // Each question needs a PDU from the peer, so the identifier does not overflow.
     last &+= 1
     let id = PairingQuestionID(rawValue: last)
     open = (id, question)
@@ -78,7 +79,7 @@ package struct PairingQuestions: Sendable {
   /// Closes a question with its answer.
   ///
   /// - Returns: the question.
-  /// - Throws: ``PairingAnswerError``; nothing has changed then.
+  /// - Throws: ``PairingAnswerError``; nothing has changed.
   package mutating func close(
     _ id: PairingQuestionID, with answer: PairingAnswer
   ) throws(PairingAnswerError) -> PairingQuestion {

@@ -8,9 +8,9 @@ public struct PairingSettings: Sendable {
   public var ioCapability = IOCapability.noInputNoOutput
   /// Whether the device stores keys. A pairing without bonding distributes none.
   public var isBonding = true
-  /// Requests an authenticated association model where the input and output of the devices permit one.
+  /// Whether the device requests an authenticated association model if the input and output of the devices permit one.
   public var requestsMITM = false
-  /// Rejects a pairing without an authenticated association model.
+  /// Whether the device rejects a pairing without an authenticated association model.
   public var requiresMITM = false
   /// Whether LE Secure Connections is allowed.
   public var allowsSecureConnections = true
@@ -32,20 +32,21 @@ public struct PairingSettings: Sendable {
   public var responderKeys: KeyDistribution = [.encKey, .idKey, .signKey]
   /// A passkey that is always shown. Nil: each pairing has a new one, as the specification requires (Vol 3, Part H, 2.3.5.3).
   public var fixedPasskey: Passkey?
-  /// Whether the application must accept a Just Works pairing, in both roles: ``PairingQuestion/consent``. A pairing that the
-  /// application has begun needs no other consent.
+  /// Whether the application must accept a Just Works pairing, in both roles: ``PairingQuestion/consent``. A pairing
+  /// that the application has started needs no further consent.
   public var asksConsent = false
-  /// Accepts the debug key, whose private key is public, so that a protocol analyzer can decrypt the link (Vol 3, Part H,
-  /// 2.3.5.6.1).
+  /// Whether the device accepts the debug key, whose private key is public, so that a protocol analyzer can decrypt the
+  /// link (Vol 3, Part H, 2.3.5.6.1).
   public var acceptsDebugKey = false
   /// Whether a client pairs or encrypts after an ATT error for missing security, and repeats the request.
   package var pairsOnDemand = false
   /// Whether a client's operations wait for a new pairing on a link that could not be encrypted with the key of its bond.
   /// Otherwise they fail.
   package var queuesOperationsAfterBondLoss = false
-  /// The IRK of this device, with which peers resolve its private addresses. Nil: a peer that requests it gets zeros.
+  /// The IRK of this device, with which peers resolve its private addresses. Nil: a peer that requests the IRK gets
+  /// zeros.
   public var identityResolvingKey: SecretKey?
-  /// Distributes the IRK and the identity address in authenticated pairings only.
+  /// Whether the IRK and the identity address are distributed in authenticated pairings only.
   public var withholdsIdentity = false
   /// The identity address of this device.
   public var identityAddress = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -53,7 +54,7 @@ public struct PairingSettings: Sendable {
   public var outOfBand = OutOfBandData()
   /// The bonds that the pairing may make and replace.
   public var bondRules = BondRules()
-  /// The number of unconfirmed bonds that the host makes in a period.
+  /// The number of unconfirmed bonds that the host may make in a period.
   package var unconfirmedBonds = UnconfirmedBondLimit()
   /// The time in which the peer must send the next PDU (Vol 3, Part H, 3.4).
   public var timeout = SMP.timeout
@@ -94,7 +95,7 @@ public struct OutOfBandData: Sendable {
   /// No data.
   public init() {}
 
-  /// Whether there is data of the peer.
+  /// Whether there is data from the peer.
   var isPresent: Bool { temporaryKey != nil || peer != nil }
 
   /// The data of LE Secure Connections that a device gives to its peer.
@@ -111,9 +112,9 @@ public struct OutOfBandData: Sendable {
     }
   }
 
-  /// The data of LE Secure Connections that a device has given to its peer.
+  /// The data of LE Secure Connections that a device gave to its peer.
   public struct OwnData: Sendable {
-    /// The key pair of the confirm value. The pairing uses it.
+    /// The key pair that the confirm value was made from. The pairing uses it.
     public var keyPair: P256KeyPair
     /// The random value.
     public var random: SecretKey

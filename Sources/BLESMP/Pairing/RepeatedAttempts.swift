@@ -2,9 +2,9 @@ public import BLEWire
 
 /// The waiting times of devices after failed pairings (Vol 3, Part H, 2.3.6; Docs/Decisions/0036).
 ///
-/// A failure counts where a guess was wrong: a confirm value or a DHKey check. The first failures have no waiting time, because
-/// users mistype digits. After them the waiting time doubles with each failure. A pairing that succeeds removes the failures of
-/// the device. Malformed requests do not count: an attacker learns nothing from them.
+/// A failure counts if a guess was wrong: a confirm value or a DHKey check. The first failures have no waiting time,
+/// because users mistype digits. After them the waiting time doubles with each failure. A successful pairing removes
+/// the failures of the device. Malformed requests do not count: an attacker learns nothing from them.
 ///
 /// ```swift
 /// var attempts = RepeatedAttempts()
@@ -57,6 +57,6 @@ public struct RepeatedAttempts: Sendable {
     records.append(record)
   }
 
-  /// Records a pairing with this device that succeeded.
+  /// Records a successful pairing with this device.
   public mutating func succeeded(_ peer: DeviceAddress) { records.removeAll { $0.peer == peer } }
 }
