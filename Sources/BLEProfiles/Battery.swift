@@ -7,22 +7,23 @@
 public enum Battery {
   /// The service, 0x180F.
   public static let service: BluetoothUUID = "180F"
-  /// Battery Level, 0x2A19: read, perhaps notified.
+  /// Battery Level, 0x2A19: read, and optionally notified.
   public static let level = ProfileCharacteristic<BatteryLevel>("2A19", in: service)
   /// Battery Level Status, 0x2BED: read, notified.
   public static let levelStatus = ProfileCharacteristic<BatteryLevelStatus>("2BED", in: service)
 
   /// The service of a battery.
   ///
-  /// A device with several batteries has a service for each, whose ``level`` has a Characteristic Presentation Format descriptor
-  /// (0x2904) that tells them apart (BAS 1.1, 3.1).
+  /// A device with several batteries has a service for each. The ``level`` of each has a Characteristic Presentation
+  /// Format descriptor (0x2904) that distinguishes it from the others (BAS 1.1, 3.1).
   ///
   /// - Parameters:
-  ///   - descriptors: of the level, such as the Characteristic Presentation Format.
-  ///   - security: what the link must have.
-  ///   - updates: runs for each subscriber of the level, and sends a ``BatteryLevel`` when it has changed; nil offers no notifications.
-  ///   - status: gives the status; nil leaves the characteristic out.
-  ///   - level: gives the level.
+  ///   - descriptors: the descriptors of the level, such as the Characteristic Presentation Format.
+  ///   - security: the security that the link must have.
+  ///   - updates: runs for each subscriber of the level, and sends a ``BatteryLevel`` when the level has changed; nil
+  ///     for no notifications.
+  ///   - status: returns the status; nil omits the characteristic.
+  ///   - level: returns the level.
   public static func localService(
     descriptors: [LocalDescriptor] = [], security: RequiredSecurity = .none,
     updates: (@Sendable (Subscriber) async throws -> Void)? = nil,
@@ -43,7 +44,7 @@ public enum Battery {
 
 /// The value of Battery Level (0x2A19), one octet (BAS 1.1, 3.1).
 public struct BatteryLevel: ProfileValue {
-  /// The charge in percent, 0 to 100. More is sent as 100, and rejected where it is received.
+  /// The charge in percent, 0 to 100. A higher number is sent as 100, and rejected on reception.
   public var percent: UInt8 = 0
 
   /// An empty battery.
@@ -63,11 +64,12 @@ public struct BatteryLevel: ProfileValue {
 public struct BatteryLevelStatus: ProfileValue {
   /// The state of the battery and of the sources of power.
   public var powerState = PowerState()
-  /// The battery, as the Description field of its Characteristic Presentation Format has it; nil where the value does not have it.
+  /// The battery, as in the Description field of its Characteristic Presentation Format; nil if the value does not
+  /// contain it.
   public var identifier: UInt16?
-  /// The charge in percent, 0 to 100; nil where the value does not have it.
+  /// The charge in percent, 0 to 100; nil if the value does not contain it.
   public var level: UInt8?
-  /// The service that the battery needs; nil where the value does not have it.
+  /// Whether the battery needs service or has a fault; nil if the value does not contain it.
   public var additionalStatus: AdditionalStatus?
 
   /// The Power State field, 16 bits.
@@ -83,15 +85,15 @@ public struct BatteryLevelStatus: ProfileValue {
       case no = 0
       /// Connected.
       case yes = 1
-      /// Not known.
+      /// Unknown.
       case unknown = 2
       /// Reserved for future use.
       case reserved = 3
     }
 
-    /// Whether the battery is charged.
+    /// Whether the battery is charging or discharging.
     public enum ChargeState: UInt16, Sendable {
-      /// Not known.
+      /// Unknown.
       case unknown = 0
       /// Charging.
       case charging = 1
@@ -101,9 +103,9 @@ public struct BatteryLevelStatus: ProfileValue {
       case idle = 3
     }
 
-    /// How much charge is left.
+    /// The remaining charge.
     public enum ChargeLevel: UInt16, Sendable {
-      /// Not known.
+      /// Unknown.
       case unknown = 0
       /// Good.
       case good = 1
@@ -113,7 +115,7 @@ public struct BatteryLevelStatus: ProfileValue {
       case critical = 3
     }
 
-    /// How the battery is charged.
+    /// The way in which the battery is charged.
     public struct ChargingType: AssignedNumber {
       public var rawValue: UInt16
       public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -134,7 +136,7 @@ public struct BatteryLevelStatus: ProfileValue {
       ]
     }
 
-    /// The reasons of a fault of the charging.
+    /// The causes of a charging fault.
     public struct ChargingFaults: AssignedBits {
       public var rawValue: UInt16
       public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -142,7 +144,7 @@ public struct BatteryLevelStatus: ProfileValue {
       public static let battery = Self(rawValue: 1)
       /// The external source of power.
       public static let externalSource = Self(rawValue: 2)
-      /// Another reason.
+      /// Another cause.
       public static let other = Self(rawValue: 4)
       public static let names: [Self: StaticString] = [
         .battery: "Battery", .externalSource: "External Power Source", .other: "Other",
@@ -164,22 +166,22 @@ public struct BatteryLevelStatus: ProfileValue {
       get { Connection(rawValue: self[3, 2]) ?? .reserved }
       set { self[3, 2] = newValue.rawValue }
     }
-    /// Whether the battery is charged (bits 5 and 6).
+    /// Whether the battery is charging or discharging (bits 5 and 6).
     public var chargeState: ChargeState {
       get { ChargeState(rawValue: self[5, 2]) ?? .unknown }
       set { self[5, 2] = newValue.rawValue }
     }
-    /// How much charge is left (bits 7 and 8).
+    /// The remaining charge (bits 7 and 8).
     public var chargeLevel: ChargeLevel {
       get { ChargeLevel(rawValue: self[7, 2]) ?? .unknown }
       set { self[7, 2] = newValue.rawValue }
     }
-    /// How the battery is charged (bits 9 to 11).
+    /// The way in which the battery is charged (bits 9 to 11).
     public var chargingType: ChargingType {
       get { ChargingType(rawValue: self[9, 3]) }
       set { self[9, 3] = newValue.rawValue }
     }
-    /// The reasons of a fault (bits 12 to 14).
+    /// The causes of a charging fault (bits 12 to 14).
     public var chargingFaults: ChargingFaults {
       get { ChargingFaults(rawValue: self[12, 3]) }
       set { self[12, 3] = newValue.rawValue }
@@ -198,13 +200,13 @@ public struct BatteryLevelStatus: ProfileValue {
   public struct AdditionalStatus: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
-    /// Whether the battery needs service: no, yes, or not known (bits 0 and 1).
+    /// Whether the battery needs service: no, yes, or unknown (bits 0 and 1).
     public var needsService: PowerState.Connection { PowerState.Connection(rawValue: UInt16(rawValue & 3)) ?? .unknown }
     /// Whether the battery has a fault (bit 2).
     public var hasFault: Bool { rawValue & 4 != 0 }
   }
 
-  /// A battery of which nothing is known.
+  /// A battery whose state is unknown.
   public init() {}
 
   /// A status.

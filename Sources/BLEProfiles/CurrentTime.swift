@@ -7,25 +7,26 @@
 public enum CurrentTime {
   /// The service, 0x1805.
   public static let service: BluetoothUUID = "1805"
-  /// Current Time, 0x2A2B: read, notified, and written where the server permits it.
+  /// Current Time, 0x2A2B: read, notified, and written if the server permits it.
   public static let currentTime = ProfileCharacteristic<CurrentTimeValue>("2A2B", in: service)
   /// Local Time Information, 0x2A0F.
   public static let localTime = ProfileCharacteristic<LocalTimeInformation>("2A0F", in: service)
   /// Reference Time Information, 0x2A14.
   public static let referenceTime = ProfileCharacteristic<ReferenceTimeInformation>("2A14", in: service)
 
-  /// The answer to a write of which the server has ignored a field (CTS 1.1, 1.6).
+  /// The error for a write of which the server ignored a field (CTS 1.1, 1.6).
   public static let dataFieldIgnored = ATTErrorCode(rawValue: 0x80)
 
-  /// The service of a time server. Current Time is read and notified, the other characteristics are there if they have a value.
+  /// The service of a time server. Current Time is read and notified; the other characteristics are optional.
   ///
   /// - Parameters:
-  ///   - localTime: the time zone and the daylight saving time; nil leaves the characteristic out.
-  ///   - referenceTime: gives the source of the time; nil leaves the characteristic out.
-  ///   - updates: runs for each subscriber. It sends the time when it is changed by more than a minute, and for a change of the time zone or
-  ///     of daylight saving time, not more often than every 15 minutes except by the user (CTS 1.1, 3.1.2). Nil sends nothing.
-  ///   - setTime: takes a time that a client writes; nil permits no writes.
-  ///   - now: gives the time.
+  ///   - localTime: the time zone and the daylight saving time; nil omits the characteristic.
+  ///   - referenceTime: returns the source of the time; nil omits the characteristic.
+  ///   - updates: runs for each subscriber. It sends the time after a change by more than a minute, or a change of the
+  ///     time zone or of daylight saving time. Unless the user changes the time, it sends at most once every 15 minutes
+  ///     (CTS 1.1, 3.1.2). Nil sends nothing.
+  ///   - setTime: receives a time that a client writes; nil permits no writes.
+  ///   - now: returns the time.
   public static func localService(
     localTime: LocalTimeInformation? = nil,
     referenceTime: (@Sendable () -> ReferenceTimeInformation)? = nil,
@@ -46,12 +47,12 @@ public enum CurrentTime {
 
 /// The value of Current Time (0x2A2B), ten octets (CTS 1.1, 3.1).
 public struct CurrentTimeValue: ProfileValue {
-  /// Date, time of day, day of the week and parts of a second.
+  /// The date, the time of day, the day of the week and the fraction of a second.
   public var time = ExactTime()
-  /// Why the time was changed; empty for a read.
+  /// The reasons for a change of the time; empty for a read.
   public var adjustReason: AdjustReason = []
 
-  /// The reasons of a change of the time.
+  /// The reasons for a change of the time.
   public struct AdjustReason: AssignedBits {
     public var rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -74,7 +75,7 @@ public struct CurrentTimeValue: ProfileValue {
   /// An unknown time.
   public init() {}
 
-  /// A time with the reason of its change.
+  /// A time with the reason for its change.
   public init(_ time: ExactTime, adjustReason: AdjustReason = []) {
     (self.time, self.adjustReason) = (time, adjustReason)
   }
@@ -87,7 +88,7 @@ public struct CurrentTimeValue: ProfileValue {
 
 /// The value of Local Time Information (0x2A0F), two octets (CTS 1.1, 3.2).
 public struct LocalTimeInformation: ProfileValue {
-  /// The offset of the standard time from UTC, in units of 15 minutes, -48 to 56; -128 is unknown.
+  /// The offset of the standard time from UTC, in units of 15 minutes, -48 to 56; -128 means unknown.
   public var timeZone: Int8 = -128
   /// The offset of daylight saving time.
   public var daylightSaving = DaylightSaving.unknown
@@ -102,7 +103,7 @@ public struct LocalTimeInformation: ProfileValue {
     case oneHour = 4
     /// Double daylight time (+2 h).
     case twoHours = 8
-    /// Not known.
+    /// Unknown.
     case unknown = 255
   }
 
@@ -129,11 +130,11 @@ public struct LocalTimeInformation: ProfileValue {
 public struct ReferenceTimeInformation: ProfileValue {
   /// The source of the time.
   public var source = Source.unknown
-  /// The largest difference from the source, in units of 1/8 s; 254 is 31.625 s or more, 255 is unknown.
+  /// The largest difference from the source, in units of 1/8 s; 254 means 31.625 s or more, 255 unknown.
   public var accuracy: UInt8 = 255
-  /// Whole days since the update from the source; 255 is 255 or more.
+  /// Whole days since the update from the source; 255 means 255 or more.
   public var daysSinceUpdate: UInt8 = 255
-  /// Hours since then beside the days, 0 to 23; 255 if ``daysSinceUpdate`` is 255.
+  /// Hours in addition to ``daysSinceUpdate``, 0 to 23; 255 if ``daysSinceUpdate`` is 255.
   public var hoursSinceUpdate: UInt8 = 255
 
   /// The sources of a time.

@@ -1,12 +1,12 @@
 /// Date Time (0x2A08): a date and a time of day without a time zone, seven octets (GATT Specification Supplement, Date Time).
 ///
-/// Zero is an unknown year, month or day.
+/// A year, month or day of zero is unknown.
 public struct DateTime: ProfileValue {
-  /// 1582 to 9999; 0 is unknown.
+  /// 1582 to 9999; 0 means unknown.
   public var year: UInt16 = 0
-  /// 1 to 12; 0 is unknown.
+  /// 1 to 12; 0 means unknown.
   public var month: UInt8 = 0
-  /// 1 to 31; 0 is unknown.
+  /// 1 to 31; 0 means unknown.
   public var day: UInt8 = 0
   /// 0 to 23.
   public var hours: UInt8 = 0
@@ -26,7 +26,7 @@ public struct DateTime: ProfileValue {
 
   /// The date and time of day of a number of seconds since the beginning of 1970 in the same time zone (proleptic Gregorian calendar).
   public init(secondsSince1970 seconds: Int64) {
-    // Rounded down, also for times before 1970; a subtraction before the division overflows for the earliest ones.
+    // Rounded down, including times before 1970. Subtracting before the division would overflow for the earliest times.
     let day = seconds / 86_400 - (seconds % 86_400 < 0 ? 1 : 0)
     let rest = (seconds % 86_400 + 86_400) % 86_400
     // Days since 1 March of year 0, in eras of 400 years with 146,097 days.
@@ -70,13 +70,14 @@ extension DateTime: CustomStringConvertible {
   }
 }
 
-/// Day Date Time (0x2A0A) and Exact Time 256 (0x2A0C) in one: the date and time, the day of the week and parts of a second, nine octets.
+/// Day Date Time (0x2A0A) and Exact Time 256 (0x2A0C) together: the date and time, the day of the week and the fraction
+/// of a second, nine octets.
 public struct ExactTime: ProfileValue {
   /// The date and the time of day.
   public var dateTime = DateTime()
-  /// 1 is Monday, 7 is Sunday; 0 is unknown.
+  /// 1 is Monday, 7 is Sunday; 0 means unknown.
   public var dayOfWeek: UInt8 = 0
-  /// The parts of the second, in units of 1/256 s.
+  /// The fraction of the second, in units of 1/256 s.
   public var fractions256: UInt8 = 0
 
   /// An unknown date at midnight.

@@ -15,7 +15,7 @@ public struct DeviceInformation: Hashable, Sendable {
   public var systemID: SystemID?
   /// Model Number String, 0x2A24.
   public var modelNumber: String?
-  /// Serial Number String, 0x2A25. A serial number identifies its owner: consider to require encryption.
+  /// Serial Number String, 0x2A25. A serial number can identify the owner: consider requiring encryption.
   public var serialNumber: String?
   /// Firmware Revision String, 0x2A26.
   public var firmwareRevision: String?
@@ -42,7 +42,7 @@ public struct DeviceInformation: Hashable, Sendable {
 
   /// The service with a characteristic for each property that is not nil.
   ///
-  /// - Parameter security: what the link must have.
+  /// - Parameter security: the security that the link must have.
   public func localService(security: RequiredSecurity = .none) -> LocalService {
     var values: [(BluetoothUUID, [UInt8]?)] = Self.texts.map { ($0, self[keyPath: $1]?.octets) }
     values += [
@@ -57,9 +57,10 @@ public struct DeviceInformation: Hashable, Sendable {
 }
 
 extension RemoteDevice {
-  /// Reads the Device Information Service; a characteristic that the device does not have, or that is malformed, is nil.
+  /// Reads the Device Information Service. A characteristic that the device does not have, or that is malformed, is
+  /// nil.
   ///
-  /// - Throws: ``BLEError/Kind/notFound`` where the device does not have the service.
+  /// - Throws: ``BLEError/Kind/notFound`` if the device does not have the service.
   public func readDeviceInformation() async throws(BLEError) -> DeviceInformation {
     var information = DeviceInformation()
     for characteristic in try await service(DeviceInformation.service).characteristics {
@@ -70,7 +71,8 @@ extension RemoteDevice {
 }
 
 extension DeviceInformation {
-  /// Sets the property of a characteristic to the value of its octets, without the NULs that some devices append to strings.
+  /// Sets the property of a characteristic from the octets of its value, without the NULs that some devices append to
+  /// strings.
   public mutating func set(_ characteristic: BluetoothUUID, _ octets: [UInt8]) {
     if let text = Self.texts.first(where: { $0.0 == characteristic }) {
       let end = octets.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
@@ -114,22 +116,22 @@ public struct SystemID: ProfileValue {
 
 /// The value of PnP ID (0x2A50), seven octets (DIS 1.2, 3.9).
 public struct PnPID: ProfileValue {
-  /// Who has assigned the vendor.
+  /// The organization that assigned the vendor number.
   public var source = Source.bluetooth
-  /// The vendor: a company identifier, or a vendor ID of the USB Implementer's Forum.
+  /// The vendor: a company identifier, or a vendor ID of the USB Implementers Forum.
   public var vendor: UInt16 = 0
-  /// The product, as the vendor numbers them.
+  /// The product, as numbered by the vendor.
   public var product: UInt16 = 0
   /// The version of the product, in binary coded decimal 0xJJMN: 2.1.3 is 0x0213.
   public var version: UInt16 = 0
 
-  /// The list that has the vendor.
+  /// The organization that assigns vendor numbers.
   public struct Source: AssignedNumber {
     public var rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
     /// The company identifiers of the Bluetooth SIG (1).
     public static let bluetooth = Self(rawValue: 1)
-    /// The vendor IDs of the USB Implementer's Forum (2).
+    /// The vendor IDs of the USB Implementers Forum (2).
     public static let usb = Self(rawValue: 2)
     public static let spaceName: StaticString = "vendor ID source"
     public static let names: [Self: StaticString] = [.bluetooth: "Bluetooth SIG", .usb: "USB Implementer's Forum"]
@@ -151,9 +153,10 @@ public struct PnPID: ProfileValue {
   }
 }
 
-/// The value of UDI for Medical Devices (0x2BFF): flags, then up to four texts that end with a NUL each (DIS 1.2, 3.10).
+/// The value of UDI for Medical Devices (0x2BFF): flags, then up to four texts, each terminated by a NUL (DIS 1.2,
+/// 3.10).
 public struct MedicalDeviceIdentifier: ProfileValue {
-  /// The Unique Device Identifier as on the label.
+  /// The Unique Device Identifier as printed on the label.
   public var label: String?
   /// The device identifier, the fixed part of the UDI.
   public var deviceIdentifier: String?
@@ -179,7 +182,7 @@ public struct MedicalDeviceIdentifier: ProfileValue {
     authority = part(3)
   }
 
-  /// Texts that end with a NUL each.
+  /// Texts that are each terminated by a NUL.
   private struct Text {
     var octets: Bytes
     init(parts: [String]) { octets = Bytes(parts.flatMap { Array($0.utf8.filter { $0 != 0 }) + [0] }) }

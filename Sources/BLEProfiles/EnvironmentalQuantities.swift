@@ -12,13 +12,13 @@ public struct EnvironmentalFormat: Hashable, Sendable {
   public let octets: Int
   /// Whether the value is two's complement.
   public let isSigned: Bool
-  /// The decimal digits after the point.
+  /// The number of decimal digits after the point.
   public let decimals: Int
-  /// The symbol of the unit; empty for none.
+  /// The symbol of the unit; empty if there is none.
   public let unit: String
   /// The integers that are allowed.
   public let range: ClosedRange<Int>
-  /// The integer for "value is not known"; nil where the characteristic has none.
+  /// The integer for "value is not known"; nil if the characteristic has none.
   public let unknown: Int?
 
   /// A format.
@@ -26,8 +26,8 @@ public struct EnvironmentalFormat: Hashable, Sendable {
   /// - Parameters:
   ///   - uuid: the type of the characteristic.
   ///   - octets: the length of the value, 1 to 4.
-  ///   - isSigned: whether it is two's complement.
-  ///   - decimals: the decimal digits after the point.
+  ///   - isSigned: whether the value is two's complement.
+  ///   - decimals: the number of decimal digits after the point.
   ///   - unit: the symbol of the unit.
   ///   - range: the integers that are allowed; nil for all of this length.
   ///   - unknown: the integer for "value is not known".
@@ -51,7 +51,7 @@ public struct EnvironmentalFormat: Hashable, Sendable {
 }
 
 extension String {
-  /// The unit after a space; `%` too, as the SI writes it.
+  /// The unit after a space, including `%`, as the SI prescribes.
   var suffix: String { isEmpty ? "" : " " + self }
 }
 
@@ -82,7 +82,7 @@ public enum TrueWindSpeed: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2A70", octets: 2, decimals: 2, unit: "m/s")
 }
 
-/// True wind direction, 0x2A71, in 0.01°: 0 is a wind from the north, 90 one from the east.
+/// True wind direction, 0x2A71, in 0.01°: 0 is a wind from the north, 90 is a wind from the east.
 public enum TrueWindDirection: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2A71", octets: 2, decimals: 2, unit: "°", range: 0...35_999)
 }
@@ -102,7 +102,7 @@ public enum GustFactor: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2A74", octets: 1, decimals: 1)
 }
 
-/// Pollen concentration, 0x2A75, in grains for each cubic metre.
+/// Pollen concentration, 0x2A75, in grains per cubic metre.
 public enum PollenConcentration: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2A75", octets: 3, unit: "/m³")
 }
@@ -149,8 +149,8 @@ public enum BarometricPressureTrend: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2AA3", octets: 1, range: 0...9)
 }
 
-/// The value of Magnetic Flux Density 3D (0x2AA1), six octets; without the last field that of Magnetic Flux Density 2D (0x2AA0), four
-/// octets (GATT Specification Supplement).
+/// The value of Magnetic Flux Density 3D (0x2AA1), six octets; without the last field, that of Magnetic Flux Density 2D
+/// (0x2AA0), four octets (GATT Specification Supplement).
 public struct MagneticFluxDensity: ProfileValue {
   /// The X axis in units of 10⁻⁷ T.
   public var x: Int16 = 0
@@ -159,7 +159,7 @@ public struct MagneticFluxDensity: ProfileValue {
   /// The Z axis in units of 10⁻⁷ T; nil in two dimensions.
   public var z: Int16?
 
-  /// No field, in two dimensions.
+  /// A field of zero, in two dimensions.
   public init() {}
 
   /// A field in units of 10⁻⁷ T.

@@ -1,7 +1,7 @@
 /// The Environmental Sensing Service (ESS 1.0.1).
 ///
-/// A device has a characteristic for each quantity that it measures, and several of one type where it has several sensors. Each value has
-/// a decimal resolution, which ``EnvironmentalValue`` keeps.
+/// A device has a characteristic for each quantity that it measures, and several of one type if it has several sensors.
+/// ``EnvironmentalValue`` keeps the decimal resolution of a value.
 ///
 /// ```swift
 /// let station = EnvironmentalSensing.localService([
@@ -21,9 +21,9 @@ public enum EnvironmentalSensing {
   /// The pressure.
   public static let pressure = characteristic(Pressure.self)
 
-  /// The answer to a write request for a trigger that the server refuses (ESS 1.0.1, 1.6): Write Request Rejected.
+  /// The error for a write request with a trigger that the server refuses (ESS 1.0.1, 1.6): Write Request Rejected.
   public static let writeRequestRejected = ATTErrorCode(rawValue: 0x80)
-  /// The answer to a condition that the server does not support (ESS 1.0.1, 1.6): Condition not supported.
+  /// The error for a condition that the server does not support (ESS 1.0.1, 1.6): Condition not supported.
   public static let conditionNotSupported = ATTErrorCode(rawValue: 0x81)
 
   /// The characteristic of a quantity.
@@ -33,15 +33,15 @@ public enum EnvironmentalSensing {
     ProfileCharacteristic(Quantity.format.uuid, in: service)
   }
 
-  /// The characteristic of a sensor: it is read, and notified to subscribers if `updates` is given.
+  /// The characteristic of a sensor: clients can read it, and it is notified to subscribers if `updates` is given.
   ///
   /// - Parameters:
-  ///   - quantity: what the sensor measures.
-  ///   - measurement: how it measures, in the descriptor ES Measurement (0x290C). A device with several characteristics of one type has
-  ///     it on each.
-  ///   - validRange: the values that the sensor can have, in the descriptor Valid Range (0x2906).
+  ///   - quantity: the quantity that the sensor measures.
+  ///   - measurement: how the sensor measures, for the descriptor ES Measurement (0x290C). If a device has several
+  ///     characteristics of one type, each has the descriptor.
+  ///   - validRange: the values that the sensor can have, for the descriptor Valid Range (0x2906).
   ///   - updates: runs for each subscriber, and sends an ``EnvironmentalValue`` when a trigger condition holds.
-  ///   - read: gives the value.
+  ///   - read: returns the value.
   public static func sensor<Quantity: EnvironmentalQuantity>(
     _ quantity: Quantity.Type, measurement: EnvironmentalMeasurement? = nil,
     validRange: ClosedRange<Double>? = nil, updates: (@Sendable (Subscriber) async throws -> Void)? = nil,
@@ -72,7 +72,7 @@ public struct EnvironmentalValue<Quantity: EnvironmentalQuantity>: ProfileValue,
   /// The integer that is sent, in units of the resolution; nil for "value is not known".
   public var rawValue: Int?
 
-  /// An unknown value where the quantity has one, else 0.
+  /// An unknown value if the quantity has one, otherwise 0.
   public init() { rawValue = Quantity.format.unknown == nil ? 0 : nil }
 
   /// An integer in units of the resolution.
@@ -90,7 +90,7 @@ public struct EnvironmentalValue<Quantity: EnvironmentalQuantity>: ProfileValue,
 
   /// Decodes a value that fills `bytes` exactly.
   ///
-  /// - Throws: `CodecError` for another length, and for an integer that the quantity does not allow.
+  /// - Throws: `CodecError` for the wrong length, or an integer that the quantity does not allow.
   public init(decoding bytes: Bytes) throws(CodecError) {
     self.init()
     var decoder = PacketDecoder(bytes)
@@ -99,7 +99,7 @@ public struct EnvironmentalValue<Quantity: EnvironmentalQuantity>: ProfileValue,
     if let rawValue, !Quantity.format.range.contains(rawValue) { throw .invalid(field: "Value") }
   }
 
-  /// The value in the unit of the quantity; nil where it is not known.
+  /// The value in the unit of the quantity; nil if it is not known.
   public var value: Double? { rawValue.map { Double($0) / power(Quantity.format.decimals) } }
 
   /// The digits and the unit: `21.50 °C`.
@@ -123,13 +123,14 @@ public struct EnvironmentalMeasurement: ProfileValue {
   public var flags: UInt16 = 0
   /// How the values of a period are combined.
   public var samplingFunction = SamplingFunction.unspecified
-  /// The time over which values are combined, in seconds, 24 bits; 0 is not used.
+  /// The time over which values are combined, in seconds, 24 bits; 0 means not used.
   public var measurementPeriod: UInt32 = 0
-  /// The internal time between updates, in seconds, 24 bits; 0 is not used.
+  /// The internal time between updates, in seconds, 24 bits; 0 means not used.
   public var updateInterval: UInt32 = 0
-  /// The place of the sensor (GATT Assigned Numbers, ES Measurement application), such as 0x01 air or 0x04 indoor; 0 is unspecified.
+  /// The place of the sensor (GATT Assigned Numbers, ES Measurement application), such as 0x01 air or 0x04 indoor; 0
+  /// means unspecified.
   public var application: UInt8 = 0
-  /// The uncertainty in units of 0.5 %; 0xFF is unknown.
+  /// The uncertainty in units of 0.5 %; 0xFF means unknown.
   public var uncertainty: UInt8 = 0xFF
 
   /// How the values of a period are combined.
@@ -180,7 +181,7 @@ public struct EnvironmentalTrigger: ProfileValue {
   /// The operand: nothing, seconds in three octets, or a value of the characteristic.
   public var operand: Bytes = []
 
-  /// When a value is notified.
+  /// The condition under which a value is notified.
   public struct Condition: AssignedNumber {
     public var rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }

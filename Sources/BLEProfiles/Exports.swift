@@ -1,3 +1,3 @@
-// A program that imports BLEProfiles gets the Swift API and the octets and errors of packets.
+// A program that imports BLEProfiles also gets the Swift API, and the octets and errors of packets.
 @_exported public import BLEKit
 @_exported public import BLEWire

@@ -1,6 +1,6 @@
 /// A report of a keyboard: the modifiers and up to six keys that are down, eight octets (USB HID 1.11, B.1).
 ///
-/// A key that was sent is down until a report without it.
+/// A key that was sent is down until a report without it is sent.
 ///
 /// ```swift
 /// for report in KeyboardReport.typing("Hi!") { try await subscriber.send(report) }
@@ -8,7 +8,7 @@
 public struct KeyboardReport: ProfileValue {
   /// The modifiers that are down.
   public var modifiers: Modifiers = []
-  /// The keys that are down, at most six; further ones are not sent. Zeros are left out where a report is received.
+  /// The keys that are down, at most six; others are not sent. Zeros in a received report are omitted.
   public var keys: [Key] = []
 
   /// The modifiers of a keyboard.
@@ -76,7 +76,8 @@ public struct KeyboardReport: ProfileValue {
   /// Keys that are down.
   public init(modifiers: Modifiers = [], keys: [Key]) { (self.modifiers, self.keys) = (modifiers, keys) }
 
-  /// The key of a character on a keyboard with the layout of the United States; nil for a character that it does not have.
+  /// The key that types a character on a keyboard with the US layout; nil for a character that the layout does not
+  /// have.
   public init?(typing character: Character) {
     guard let octet = character.asciiValue else { return nil }
     let (key, shifted): (UInt8, Bool)
@@ -91,7 +92,7 @@ public struct KeyboardReport: ProfileValue {
     self.init(modifiers: shifted ? .leftShift : [], keys: [Key(rawValue: key)])
   }
 
-  /// Characters without and with Shift, and their keys.
+  /// Characters without Shift and with it, and their keys.
   private static let symbols: [(Character, Character?, UInt8)] = [
     ("1", "!", 0x1E), ("2", "@", 0x1F), ("3", "#", 0x20), ("4", "$", 0x21), ("5", "%", 0x22), ("6", "^", 0x23),
     ("7", "&", 0x24), ("8", "*", 0x25), ("9", "(", 0x26), ("0", ")", 0x27), ("\n", nil, 0x28), ("\t", nil, 0x2B),
@@ -99,7 +100,7 @@ public struct KeyboardReport: ProfileValue {
     (";", ":", 0x33), ("'", "\"", 0x34), ("`", "~", 0x35), (",", "<", 0x36), (".", ">", 0x37), ("/", "?", 0x38),
   ]
 
-  /// The reports that type a text: each key down, then none. Characters that the keyboard does not have are left out.
+  /// The reports that type a text: each key down, then none. Characters that the layout does not have are omitted.
   public static func typing(_ text: String) -> [Self] {
     text.compactMap { Self(typing: $0) }.flatMap { [$0, Self()] }
   }
@@ -118,7 +119,7 @@ public struct KeyboardReport: ProfileValue {
 public struct KeyboardLEDs: AssignedBits, ProfileValue {
   public var rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
-  /// No light.
+  /// No lights.
   public init() { rawValue = 0 }
   /// Num Lock.
   public static let numLock = Self(rawValue: 0x01)

@@ -11,24 +11,24 @@ public enum HealthThermometer {
   public static let service: BluetoothUUID = "1809"
   /// Temperature Measurement, 0x2A1C: indicated.
   public static let measurement = ProfileCharacteristic<TemperatureMeasurement>("2A1C", in: service)
-  /// Temperature Type, 0x2A1D: read. The type, where measurements do not have it.
+  /// Temperature Type, 0x2A1D: read. The type of temperature, if measurements do not contain it.
   public static let type = ProfileCharacteristic<TemperatureType>("2A1D", in: service)
   /// Intermediate Temperature, 0x2A1E: notified while a measurement is made.
   public static let intermediate = ProfileCharacteristic<TemperatureMeasurement>("2A1E", in: service)
-  /// Measurement Interval, 0x2A21: read; written and indicated where the server permits it. In seconds, 1 to 65535; 0 is no periodic
-  /// measurement.
+  /// Measurement Interval, 0x2A21: read; written and indicated if the server permits it. In seconds, 1 to 65535; 0
+  /// means no periodic measurement.
   public static let interval = ProfileCharacteristic<UInt16>("2A21", in: service)
 
-  /// The answer to an interval outside the valid range (HTS 1.0, 1.6).
+  /// The error for an interval outside the valid range (HTS 1.0, 1.6).
   public static let outOfRange = ATTErrorCode(rawValue: 0x80)
 
   /// A measurement interval that clients may write.
   public struct Interval: Sendable {
-    /// The intervals that are accepted, in seconds; the Valid Range descriptor (0x2906) has them.
+    /// The intervals that are accepted, in seconds. The Valid Range descriptor (0x2906) contains them.
     public var validRange: ClosedRange<UInt16>
-    /// Gives the interval in seconds.
+    /// Returns the interval in seconds.
     public var get: @Sendable () -> UInt16
-    /// Takes an interval of the valid range; others, except 0, are answered with ``HealthThermometer/outOfRange``.
+    /// Receives an interval of the valid range, or 0. Others are answered with ``HealthThermometer/outOfRange``.
     public var set: @Sendable (UInt16, RemoteDevice) async throws -> Void
 
     /// An interval.
@@ -43,11 +43,12 @@ public enum HealthThermometer {
   /// The service of a thermometer.
   ///
   /// - Parameters:
-  ///   - type: where the temperature is measured, if that is constant; nil leaves the characteristic out: then measurements have it.
-  ///   - intermediate: runs for each subscriber of intermediate temperatures; nil leaves the characteristic out.
-  ///   - interval: the interval of the measurements; nil leaves the characteristic out. The profile requires an authenticated link to
-  ///     write it (HTP 1.0, 6.1); `writeSecurity` sets it.
-  ///   - writeSecurity: what the link must have to write the interval.
+  ///   - type: where the temperature is measured, if that is constant; nil omits the characteristic, and measurements
+  ///     contain the type.
+  ///   - intermediate: runs for each subscriber of intermediate temperatures; nil omits the characteristic.
+  ///   - interval: the interval of the measurements; nil omits the characteristic. The profile requires an
+  ///     authenticated link to write it (HTP 1.0, 6.1); `writeSecurity` sets the requirement.
+  ///   - writeSecurity: the security that the link must have to write the interval.
   ///   - measurements: runs for each subscriber of the measurements, which are indicated.
   public static func localService(
     type: TemperatureType? = nil, intermediate: (@Sendable (Subscriber) async throws -> Void)? = nil,
@@ -77,9 +78,9 @@ public enum HealthThermometer {
 public struct TemperatureMeasurement: ProfileValue {
   /// The temperature with its unit.
   public var temperature = Temperature.celsius(MedicalFloat(.notANumber))
-  /// When it was measured; nil where the value does not have it.
+  /// When the temperature was measured; nil if the value does not contain it.
   public var timeStamp: DateTime?
-  /// Where it was measured; nil where the value does not have it.
+  /// Where the temperature was measured; nil if the value does not contain it.
   public var type: TemperatureType?
 
   /// A temperature with its unit.

@@ -15,19 +15,19 @@ public enum HeartRate {
   public static let measurement = ProfileCharacteristic<HeartRateMeasurement>("2A37", in: service)
   /// Body Sensor Location, 0x2A38: read.
   public static let bodySensorLocation = ProfileCharacteristic<BodySensorLocation>("2A38", in: service)
-  /// Heart Rate Control Point, 0x2A39: written. There if the measurements have the energy expended.
+  /// Heart Rate Control Point, 0x2A39: written. It is present if the measurements contain the energy expended.
   public static let controlPoint = ProfileCharacteristic<HeartRateCommand>("2A39", in: service)
 
-  /// The answer to a command that the sensor does not support (HRS 1.0, 1.6).
+  /// The error for a command that the sensor does not support (HRS 1.0, 1.6).
   public static let controlPointNotSupported = ATTErrorCode(rawValue: 0x80)
 
   /// The service of a sensor.
   ///
   /// - Parameters:
-  ///   - location: where the sensor is worn; nil leaves the characteristic out.
-  ///   - resetEnergyExpended: sets the energy expended to 0. It is required where measurements have it; nil leaves the control point out.
-  ///     Other commands are answered with ``controlPointNotSupported``.
-  ///   - measurements: runs for each subscriber, and sends a measurement about every second (HRS 1.0, 3.1.1).
+  ///   - location: where the sensor is worn; nil omits the characteristic.
+  ///   - resetEnergyExpended: sets the energy expended to 0. It is required if measurements contain that; nil omits the
+  ///     control point. Other commands are answered with ``controlPointNotSupported``.
+  ///   - measurements: runs for each subscriber, and sends a measurement about once a second (HRS 1.0, 3.1.1).
   public static func localService(
     location: BodySensorLocation? = nil, resetEnergyExpended: (@Sendable (RemoteDevice) async throws -> Void)? = nil,
     measurements: @escaping @Sendable (Subscriber) async throws -> Void
@@ -47,18 +47,19 @@ public enum HeartRate {
 
 /// The value of Heart Rate Measurement (0x2A37): flags, the rate, and three optional fields (HRS 1.0, 3.1.1).
 public struct HeartRateMeasurement: ProfileValue {
-  /// Beats per minute; sent in one octet up to 255, else in two.
+  /// Beats per minute; sent in one octet up to 255, otherwise in two.
   public var beatsPerMinute: UInt16 = 0
   /// Whether the sensor touches the skin.
   public var contact = Contact.notSupported
-  /// The energy expended since the last reset in kilojoules; 0xFFFF is that or more. Nil where the value does not have it.
+  /// The energy expended since the last reset in kilojoules; 0xFFFF means that much or more. Nil if the value does not
+  /// contain it.
   public var energyExpended: UInt16?
   /// The times between beats in units of 1/1024 s, the oldest first. At most 9 fit in a notification with the smallest ATT_MTU.
   public var rrIntervals: [UInt16] = []
 
   /// The contact of the sensor with the skin.
   public enum Contact: Sendable {
-    /// The sensor does not detect it.
+    /// The sensor does not detect contact.
     case notSupported
     /// No or poor contact.
     case notDetected

@@ -1,4 +1,4 @@
-/// HID over GATT: the Human Interface Device Service (HIDS 1.0) and what the profile requires beside it (HOGP 1.0).
+/// HID over GATT: the Human Interface Device Service (HIDS 1.0) and the other requirements of the profile (HOGP 1.0).
 ///
 /// A host discovers the service, reads the report map and subscribes to the input reports. All values require an encrypted link (HOGP 1.0,
 /// 6.1): the host pairs first. The device also has a Battery Service and a Device Information Service with a PnP ID (HOGP 1.0, 3).
@@ -21,9 +21,9 @@ public enum HumanInterfaceDevice {
   public static let reportMap = ProfileCharacteristic<[UInt8]>("2A4B", in: service)
   /// HID Control Point, 0x2A4C: written without response.
   public static let controlPoint = ProfileCharacteristic<HIDControl>("2A4C", in: service)
-  /// Report, 0x2A4D: one for each report, told apart by the descriptor Report Reference (0x2908).
+  /// Report, 0x2A4D: one for each report, distinguished by the descriptor Report Reference (0x2908).
   public static let report = ProfileCharacteristic<[UInt8]>("2A4D", in: service)
-  /// Protocol Mode, 0x2A4E: read, written without response. Required of devices with boot reports.
+  /// Protocol Mode, 0x2A4E: read, written without response. Required for devices with boot reports.
   public static let protocolMode = ProfileCharacteristic<HIDProtocolMode>("2A4E", in: service)
   /// Boot Keyboard Input Report, 0x2A22: read, notified.
   public static let bootKeyboardInput = ProfileCharacteristic<KeyboardReport>("2A22", in: service)
@@ -54,7 +54,7 @@ public enum HumanInterfaceDevice {
       0xC0,  // End Collection
     ])
 
-    /// Keys of a remote control: report 2 has two octets of input (``ConsumerReport``).
+    /// The keys of a remote control: report 2 has two octets of input (``ConsumerReport``).
     public static let consumerControl = Self(octets: [
       0x05, 0x0C, 0x09, 0x01, 0xA1, 0x01, 0x85, 0x02,  // Consumer, Control, collection, Report ID 2
       0x19, 0x00, 0x2A, 0xFF, 0x03, 0x15, 0x00, 0x26, 0xFF, 0x03,  // usages 0 to 0x3FF
@@ -68,16 +68,16 @@ public enum HumanInterfaceDevice {
 
   /// A report of a device.
   public struct Report: Sendable {
-    /// Identifier and type, the value of the descriptor Report Reference.
+    /// The identifier and the type, the value of the descriptor Report Reference.
     public var reference: HIDReportReference
     let characteristic: @Sendable (RequiredSecurity) -> LocalCharacteristic
 
     /// An input report: the device notifies it.
     ///
     /// - Parameters:
-    ///   - id: the identifier in the report map; 0 where the map has none.
-    ///   - length: of the report in octets; a host that reads gets as many zeros.
-    ///   - send: runs for each host that subscribes, and sends the reports.
+    ///   - id: the identifier in the report map; 0 if the map has none.
+    ///   - length: the length of the report in octets. A host that reads the report gets as many zeros.
+    ///   - send: runs for each host that subscribes, and sends it the reports.
     public static func input(
       _ id: UInt8, length: Int, _ send: @escaping @Sendable (Subscriber) async throws -> Void
     ) -> Self {
@@ -119,9 +119,9 @@ public enum HumanInterfaceDevice {
   /// - Parameters:
   ///   - map: the report map.
   ///   - reports: the reports that the map describes.
-  ///   - information: version, country and flags.
-  ///   - security: what the link must have, at least ``RequiredSecurity/encrypted`` by the profile.
-  ///   - suspended: receives whether the host suspends (true) or resumes (false).
+  ///   - information: the version, the country and the flags.
+  ///   - security: the security that the link must have; the profile requires at least ``RequiredSecurity/encrypted``.
+  ///   - suspended: is called when the host suspends (true) or resumes (false).
   public static func localService(
     _ map: ReportMap, reports: [Report], information: HIDInformation = HIDInformation(),
     security: RequiredSecurity = .encrypted, suspended: (@Sendable (Bool, RemoteDevice) async -> Void)? = nil
@@ -136,7 +136,7 @@ public enum HumanInterfaceDevice {
           .write(HIDControl.self, kinds: .withoutResponse, security: security) { command, device in
             await suspended?(command == .suspend, device)
           },
-        // There are no boot reports: the mode stays as it is.
+        // Without boot reports, the mode never changes.
         LocalCharacteristic(protocolMode).read(security: security) { _ in mode }
           .write(HIDProtocolMode.self, kinds: .withoutResponse, security: security) { _, _ in },
       ] + reports.map { $0.characteristic(security) })
@@ -170,7 +170,7 @@ extension RemoteDevice {
 public struct HIDInformation: ProfileValue {
   /// The version of the USB HID specification in binary coded decimal: 1.11 is 0x0111.
   public var version: UInt16 = 0x0111
-  /// The country of the keys (USB HID 1.11, 6.2.1); 0 is none.
+  /// The country of the keyboard layout (USB HID 1.11, 6.2.1); 0 means none.
   public var countryCode: UInt8 = 0
   /// The abilities of the device.
   public var flags: Flags = [.normallyConnectable]
@@ -200,7 +200,7 @@ public struct HIDInformation: ProfileValue {
 
 /// The value of the descriptor Report Reference (0x2908), two octets (HIDS 1.0, 2.5.3.2).
 public struct HIDReportReference: ProfileValue {
-  /// The identifier in the report map; 0 where the map has none.
+  /// The identifier in the report map; 0 if the map has none.
   public var id: UInt8 = 0
   /// The type of the report.
   public var kind = Kind.input

@@ -1,8 +1,9 @@
 /// A decimal number of IEEE 11073-20601: a mantissa times a power of ten, or one of five special values.
 ///
-/// FLOAT-Type (``MedicalFloat``) has 24 bits of mantissa and 8 of exponent in four octets, SFLOAT-Type (``MedicalShortFloat``) 12 and 4 in
-/// two. Both parts are two's complement. The mantissa is in the low octets, and octets are sent least significant first (GATT Specification
-/// Supplement, 2.2; Personal Health Devices Transcoding White Paper, 2.2.1).
+/// FLOAT-Type (``MedicalFloat``) has a mantissa of 24 bits and an exponent of 8 in four octets. SFLOAT-Type
+/// (``MedicalShortFloat``) has 12 and 4 in two. Both parts are two's complement. The mantissa is in the low bits, and
+/// octets are sent least significant first (GATT Specification Supplement, 2.2; Personal Health Devices Transcoding
+/// White Paper, 2.2.1).
 public protocol DecimalFloat: RawRepresentable, Hashable, Sendable, CustomStringConvertible
 where RawValue: FixedWidthInteger & UnsignedInteger & Sendable {
   /// The number of bits of the mantissa.
@@ -11,7 +12,7 @@ where RawValue: FixedWidthInteger & UnsignedInteger & Sendable {
   init(rawValue: RawValue)
 }
 
-/// The values that are no number.
+/// The values that are not numbers.
 public enum SpecialFloat: Hashable, Sendable {
   /// NaN: an invalid result of a computation, or missing data.
   case notANumber
@@ -46,13 +47,13 @@ public struct MedicalShortFloat: DecimalFloat {
 
 extension DecimalFloat {
   private static var exponentBits: Int { RawValue.bitWidth - mantissaBits }
-  /// The largest mantissa; the two below the largest and the two above the smallest number of the bits are special.
+  /// The largest mantissa. A mantissa beyond it, of either sign, is a special value.
   private static var largest: Int { 1 << (mantissaBits - 1) - 3 }
 
   /// A number.
   ///
-  /// - Returns: nil for a mantissa or an exponent outside the range: -8,388,605 to 8,388,605 and -128 to 127 for FLOAT, -2,045 to 2,045
-  ///   and -8 to 7 for SFLOAT.
+  /// - Returns: nil for a mantissa or an exponent outside the range: -8,388,605 to 8,388,605 and -128 to 127
+  ///   for FLOAT, -2,045 to 2,045 and -8 to 7 for SFLOAT.
   public init?(mantissa: Int, exponent: Int) {
     let limit = 1 << (Self.exponentBits - 1)
     guard mantissa.magnitude <= Self.largest, -limit..<limit ~= exponent else { return nil }
@@ -60,8 +61,8 @@ extension DecimalFloat {
     self.init(rawValue: RawValue(truncatingIfNeeded: exponent) << RawValue(Self.mantissaBits) | low)
   }
 
-  /// A number rounded to `decimals` digits after the point; with fewer where the mantissa has no room for them, and infinite where it has
-  /// none for the number itself.
+  /// A number rounded to `decimals` digits after the point. It has fewer digits if the mantissa is too short for them,
+  /// and is infinite if the type cannot represent the number itself.
   public init(_ value: Double, decimals: Int) {
     let infinity = Self(value < 0 ? .negativeInfinity : .positiveInfinity)
     let limit = 1 << (Self.exponentBits - 1)
@@ -114,7 +115,7 @@ extension DecimalFloat {
     }
   }
 
-  /// The number as a binary one; infinite or NaN for a special value.
+  /// The number as a binary floating-point number; infinite or NaN for a special value.
   public var value: Double {
     switch special {
     case .positiveInfinity: .infinity
@@ -124,7 +125,7 @@ extension DecimalFloat {
     }
   }
 
-  /// The decimal digits as they were sent: `36.50` for 3650 and -2.
+  /// The number with the decimal digits that were sent: `36.50` for 3650 and -2.
   public var description: String {
     switch special {
     case .positiveInfinity: return "infinity"

@@ -11,17 +11,17 @@
 public enum NordicUART {
   /// The service, 6E400001-B5A3-F393-E0A9-E50E24DCCA9E.
   public static let service: BluetoothUUID = "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"
-  /// RX: what the central sends, with or without response.
+  /// RX: octets that the central sends, with or without response.
   public static let receive = ProfileCharacteristic<[UInt8]>("6E400002-B5A3-F393-E0A9-E50E24DCCA9E", in: service)
-  /// TX: what the peripheral sends, by notifications.
+  /// TX: octets that the peripheral sends, by notifications.
   public static let transmit = ProfileCharacteristic<[UInt8]>("6E400003-B5A3-F393-E0A9-E50E24DCCA9E", in: service)
 
   /// The service of a peripheral.
   ///
   /// - Parameters:
-  ///   - security: what the link must have.
-  ///   - received: gets the octets of each write, in order.
-  ///   - connected: runs for each central that subscribes to what the peripheral sends, until it unsubscribes.
+  ///   - security: the security that the link must have.
+  ///   - received: receives the octets of each write, in order.
+  ///   - connected: runs for each central that subscribes to TX, until it unsubscribes.
   public static func localService(
     security: RequiredSecurity = .none, received: @escaping @Sendable ([UInt8], RemoteDevice) async throws -> Void,
     connected: (@Sendable (Subscriber) async throws -> Void)? = nil
@@ -35,8 +35,8 @@ public enum NordicUART {
       ])
   }
 
-  /// Sends octets to a subscriber, in notifications of the largest length that the link allows; it returns when the last one was handed
-  /// to the controller.
+  /// Sends octets to a subscriber, in notifications of the largest length that the link allows. It returns when the
+  /// last one has been handed to the controller.
   public static func send(_ octets: [UInt8], to subscriber: Subscriber) async throws(BLEError) {
     var rest = octets[...]
     while !rest.isEmpty {
@@ -48,8 +48,8 @@ public enum NordicUART {
 }
 
 extension RemoteDevice {
-  /// Sends octets to the Nordic UART Service of the device, in writes without response of the largest length that the link allows; it
-  /// returns when the last one was handed to the controller.
+  /// Sends octets to the Nordic UART Service of the device, in writes without response of the largest length that the
+  /// link allows. It returns when the last one has been handed to the controller.
   public func sendUART(_ octets: [UInt8]) async throws(BLEError) {
     let receive = try await characteristic(NordicUART.receive.uuid, in: NordicUART.service)
     var rest = octets[...]

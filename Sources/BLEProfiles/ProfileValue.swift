@@ -1,8 +1,8 @@
-/// A value of a characteristic whose fields a specification of the Bluetooth SIG, or of a vendor, defines.
+/// A value of a characteristic whose fields are defined by a specification of the Bluetooth SIG or of a vendor.
 ///
-/// The fields are declared once, in wire order; numbers are sent least significant octet first. `init(decoding:)` throws a `CodecError`
-/// that names the field at fault; ``GATTValue/init(octets:)`` returns nil for the same octets. Octets after the last field are an
-/// error, except where flags of a later version announce them.
+/// The fields are declared once, in wire order; numbers are sent least significant octet first. `init(decoding:)`
+/// throws a `CodecError` that names the field at fault. ``GATTValue/init(octets:)`` returns nil for the same octets.
+/// Octets after the last field are an error, unless flags of a later version announce them.
 ///
 /// ```swift
 /// let measurement = try HeartRateMeasurement(decoding: [0x06, 72])
@@ -12,7 +12,7 @@
 public protocol ProfileValue: GATTValue, Packet, Hashable {}
 
 extension ProfileValue {
-  /// Decodes a value that fills `octets` exactly; nil where they are no such value.
+  /// Decodes a value that fills `octets` exactly; nil if they are not such a value.
   public init?(octets: [UInt8]) {
     guard let value = try? Self(decoding: octets[...]) else { return nil }
     self = value
@@ -31,7 +31,7 @@ extension ProfileValue {
 public struct ProfileCharacteristic<Value: GATTValue>: Hashable, Sendable {
   /// The type of the characteristic.
   public let uuid: BluetoothUUID
-  /// The type of the service that has it.
+  /// The type of the service that contains the characteristic.
   public let service: BluetoothUUID
 
   /// A characteristic of a service.
@@ -41,15 +41,15 @@ public struct ProfileCharacteristic<Value: GATTValue>: Hashable, Sendable {
 // MARK: - The central
 
 extension RemoteDevice {
-  /// Discovers a characteristic, unless it is known, and reads it.
+  /// Discovers a characteristic, unless it is already discovered, and reads it.
   ///
-  /// - Throws: ``BLEError/Kind/notFound`` where the device does not have it, ``BLEError/Kind/invalidValue`` where its octets
-  ///   are no `Value`.
+  /// - Throws: ``BLEError/Kind/notFound`` if the device does not have it, ``BLEError/Kind/invalidValue`` if its octets
+  ///   are not a `Value`.
   public func read<Value>(_ characteristic: ProfileCharacteristic<Value>) async throws(BLEError) -> Value {
     try await read(characteristic.uuid, in: characteristic.service, as: Value.self)
   }
 
-  /// Reads an optional characteristic: nil where the device does not have it.
+  /// Reads an optional characteristic: nil if the device does not have it.
   public func readIfPresent<Value>(_ characteristic: ProfileCharacteristic<Value>) async throws(BLEError) -> Value? {
     do {
       return try await read(characteristic)
@@ -58,13 +58,13 @@ extension RemoteDevice {
     }
   }
 
-  /// Discovers a characteristic, unless it is known, writes a value and waits for the answer.
+  /// Discovers a characteristic, unless it is already discovered, writes a value and waits for the response.
   public func write<Value>(_ value: Value, to characteristic: ProfileCharacteristic<Value>) async throws(BLEError) {
     try await write(value, to: characteristic.uuid, in: characteristic.service)
   }
 
-  /// Discovers a characteristic, unless it is known, and writes a value of at most ``RemoteDevice/mtu`` - 3 octets, which the
-  /// device does not answer.
+  /// Discovers a characteristic, unless it is already discovered, and writes a value of at most ``RemoteDevice/mtu`` -
+  /// 3 octets without response.
   public func writeWithoutResponse<Value>(
     _ value: Value, to characteristic: ProfileCharacteristic<Value>
   ) async throws(BLEError) {
@@ -72,7 +72,8 @@ extension RemoteDevice {
     try await writeWithoutResponse(value, to: found)
   }
 
-  /// Discovers a characteristic, unless it is known, and returns the sequence of its values; reading the sequence subscribes.
+  /// Discovers a characteristic, unless it is already discovered, and returns the sequence of its values. Reading the
+  /// sequence subscribes.
   public func values<Value>(
     of characteristic: ProfileCharacteristic<Value>
   ) async throws(BLEError) -> CharacteristicValues<Value> {
@@ -93,7 +94,7 @@ extension LocalCharacteristic {
 // MARK: - Fields
 
 extension FieldVisitor {
-  /// A number that is there only if a flag before it says so.
+  /// A number that is present only if an earlier flag says so.
   mutating func optional<T: FixedWidthInteger>(
     _ name: FieldName, _ value: inout T?, if isPresent: Bool
   ) throws(Failure) {
@@ -103,7 +104,7 @@ extension FieldVisitor {
     value = number
   }
 
-  /// A group of fields that is there only if a flag before it says so.
+  /// A group of fields that is present only if an earlier flag says so.
   mutating func optional<Group: FieldGroup>(_ value: inout Group?, if isPresent: Bool) throws(Failure) {
     guard isPresent else { return value = nil }
     var group = value ?? Group()
@@ -111,7 +112,7 @@ extension FieldVisitor {
     value = group
   }
 
-  /// A number within the limits of the specification: others are sent as the nearest one, and rejected where they are received.
+  /// A number within the limits of the specification. Others are sent as the nearest one, and rejected on reception.
   mutating func limited<Limits: FieldLimits>(
     _ name: FieldName, _ limits: Limits.Type, _ value: inout Limits.Number
   ) throws(Failure) {
@@ -120,7 +121,7 @@ extension FieldVisitor {
     value = number.rawValue
   }
 
-  /// The octets of a later version, which are ignored.
+  /// Octets of a later version, which are ignored.
   mutating func ignoreRest(if isPresent: Bool) throws(Failure) {
     var rest: Bytes = []
     if isPresent { try self.rest("Reserved for Future Use", &rest) }
@@ -132,7 +133,7 @@ protocol FieldLimits {
   associatedtype Number: FixedWidthInteger & Sendable
   /// The smallest and the largest value.
   static var range: ClosedRange<Number> { get }
-  /// A value beside the range, which is unknown or has another meaning.
+  /// A value outside the range that means unknown or something else.
   static var exception: Number? { get }
 }
 

@@ -2,8 +2,8 @@ public import BLEGAP
 
 /// A frame of an Eddystone beacon, in the service data of 0xFEAA (Eddystone Protocol Specification).
 ///
-/// Numbers are sent most significant octet first. The strength of the signal is that at a distance of 0 m, in dBm; a receiver that measures it
-/// at one metre adds 41.
+/// Numbers are sent most significant octet first. The power is the signal strength at a distance of 0 m, in dBm. If it
+/// was measured at one metre, add 41.
 ///
 /// ```swift
 /// let beacon = EddystoneFrame.url(power: -18, "https://swift.org/")
@@ -15,11 +15,12 @@ public import BLEGAP
 public enum EddystoneFrame: Hashable, Sendable {
   /// UID (0x00): a namespace of ten octets and an instance of six.
   case uid(power: Int8, namespace: [UInt8], instance: [UInt8])
-  /// URL (0x10): an address of the web that begins with `http://` or `https://`, at most 17 octets when it is encoded.
+  /// URL (0x10): a web address that begins with `http://` or `https://`, at most 17 octets after its scheme when it is
+  /// encoded.
   case url(power: Int8, String)
   /// TLM (0x20), version 0: the state of the beacon.
   case telemetry(Telemetry)
-  /// TLM (0x20), version 1: the same encrypted in twelve octets, with a salt and a message integrity check.
+  /// TLM (0x20), version 1: the state encrypted in twelve octets, with a salt and a message integrity check.
   case encryptedTelemetry([UInt8], salt: UInt16, integrityCheck: UInt16)
   /// EID (0x30): an identifier of eight octets that changes.
   case ephemeralIdentifier(power: Int8, [UInt8])
@@ -29,11 +30,11 @@ public enum EddystoneFrame: Hashable, Sendable {
 
   /// The state of a beacon.
   public struct Telemetry: Hashable, Sendable {
-    /// The voltage of the battery in millivolts; nil where the beacon has none (0).
+    /// The voltage of the battery in millivolts; nil if the beacon does not report it (0).
     public var batteryMillivolts: UInt16?
-    /// The temperature in units of 1/256 °C; nil where it is not measured (0x8000).
+    /// The temperature in units of 1/256 °C; nil if it is not measured (0x8000).
     public var temperature256: Int16?
-    /// The advertisements since the start.
+    /// The number of advertisements since the start.
     public var advertisements: UInt32
     /// The time since the start in units of 0.1 s.
     public var tenthsOfSeconds: UInt32
@@ -55,18 +56,18 @@ public enum EddystoneFrame: Hashable, Sendable {
     let ends = [".com", ".org", ".edu", ".net", ".info", ".biz", ".gov"]
     return ends.map { $0 + "/" } + ends
   }()
-  /// The octets of an encoded address after its scheme.
+  /// The octets of an encoded address after its scheme, at most.
   private static let addressLimit = 17
 
   /// Decodes the service data of 0xFEAA.
   ///
-  /// - Throws: `CodecError` where it is no frame of a known type.
+  /// - Throws: `CodecError` if the octets are not a frame of a known type.
   public init(decoding octets: Bytes) throws(CodecError) {
     let octets = Array(octets)
     guard let type = octets.first else { throw .truncated(field: "Frame Type") }
     switch type {
     case 0x00:
-      // Without the two reserved octets at the end in frames of early beacons.
+      // Frames of early beacons lack the two reserved octets at the end.
       try Self.check(octets, 18, orWith: 20)
       self = .uid(
         power: Int8(bitPattern: octets[1]), namespace: Array(octets[2..<12]), instance: Array(octets[12..<18]))
@@ -123,7 +124,7 @@ public enum EddystoneFrame: Hashable, Sendable {
 
   /// The octets of the frame.
   ///
-  /// - Throws: ``EddystoneError`` for an identifier of another length, and for an address that cannot be sent.
+  /// - Throws: ``EddystoneError`` for an identifier of the wrong length, or an address that cannot be sent.
   public func encoded() throws(EddystoneError) -> [UInt8] {
     switch self {
     case .uid(let power, let namespace, let instance):
@@ -169,9 +170,9 @@ public enum EddystoneFrame: Hashable, Sendable {
   }
 }
 
-/// The reason why an Eddystone frame cannot be sent. The caller has to change the frame.
+/// The reason why an Eddystone frame cannot be sent. The caller must change the frame.
 public enum EddystoneError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// An identifier has another length: ten and six octets (UID), eight (EID), twelve (encrypted TLM).
+  /// An identifier has the wrong length; it must be ten and six octets (UID), eight (EID), or twelve (encrypted TLM).
   case identifierLength
   /// The address does not begin with `http://` or `https://`, or has characters that are not printable ASCII.
   case address

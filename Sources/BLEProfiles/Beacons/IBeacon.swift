@@ -1,7 +1,7 @@
 public import BLEGAP
 
-/// An iBeacon: a region, two numbers and the strength of the signal at one metre, in the manufacturer data of Apple (Proximity Beacon
-/// Specification, R1).
+/// An iBeacon: a region, two numbers and the signal strength at one metre, in the manufacturer data of Apple (Proximity
+/// Beacon Specification, R1).
 ///
 /// Numbers are sent most significant octet first.
 ///
@@ -15,11 +15,11 @@ public import BLEGAP
 public struct IBeacon: Hashable, Sendable {
   /// The UUID of the region.
   public var region: BluetoothUUID
-  /// The group in the region.
+  /// The group within the region.
   public var major: UInt16
-  /// The beacon in the group.
+  /// The beacon within the group.
   public var minor: UInt16
-  /// The strength of the signal that a phone receives at a distance of one metre, in dBm.
+  /// The signal strength that a phone receives at a distance of one metre, in dBm.
   public var measuredPower: Int8
 
   /// A beacon.
@@ -32,7 +32,7 @@ public struct IBeacon: Hashable, Sendable {
 
   /// Decodes manufacturer data of 23 octets after the company identifier.
   ///
-  /// - Throws: `CodecError` where it is no iBeacon.
+  /// - Throws: `CodecError` if the data is not an iBeacon.
   public init(decoding data: ManufacturerData) throws(CodecError) {
     guard data.company == .apple else { throw .invalid(field: "Company ID") }
     let octets = Array(data.data)
@@ -48,7 +48,7 @@ public struct IBeacon: Hashable, Sendable {
       measuredPower: Int8(bitPattern: octets[22]))
   }
 
-  /// The first iBeacon of an advertisement; nil where it has none.
+  /// The first iBeacon of an advertisement; nil if it has none.
   public init?(_ contents: AdvertisedData) {
     for data in contents.manufacturerData {
       if let beacon = try? Self(decoding: data) {
