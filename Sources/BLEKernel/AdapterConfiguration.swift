@@ -4,11 +4,11 @@ internal import Glibc
 
 /// Finds an adapter, configures it for its purpose, and restores its settings at the end.
 package struct AdapterConfiguration: Sendable {
-  /// What the adapter is used for.
+  /// The use of the adapter.
   package enum Purpose: Equatable, Sendable {
-    /// The kernel runs it, and this process uses it too: it must be on, with Low Energy.
+    /// The kernel and this process share the adapter: it must be on, with Low Energy.
     case sharing
-    /// This process takes it from the kernel: it must be off.
+    /// This process takes the adapter from the kernel: it must be off.
     case takingOver
   }
 
@@ -16,16 +16,16 @@ package struct AdapterConfiguration: Sendable {
   let purpose: Purpose
   let management: ManagementSocket
   private let choice: AdapterChoice
-  /// The address of the adapter that was found. It is found again by that: its index may be another one.
+  /// The address of the adapter that was found. It identifies the adapter later, when its index may be different.
   private var address: BD_ADDR?
   private(set) var index: UInt16?
-  /// Commands that restore the settings, newest first.
+  /// The commands that restore the settings, newest first.
   private var restoring: [ManagementRequest] = []
-  /// The adapter was off when it was found, so it is switched on again when it is plugged in again.
+  /// Whether the adapter is switched on when it is plugged in again, because it was off when it was found.
   private(set) var switchesOn = false
-  /// The adapter was on and was switched off to be configured: in the end it must be on, whatever came between.
+  /// Whether the adapter was on and was switched off to be configured. At the end it must be on in any case.
   private var wasOn = false
-  /// Whether bluetoothd has configured the adapter; then bluetoothd pairs.
+  /// Whether bluetoothd has configured the adapter. Then bluetoothd pairs.
   private(set) var isPairedByDaemon = false
   private let daemonRuns: @Sendable () -> Bool
 
@@ -40,7 +40,7 @@ package struct AdapterConfiguration: Sendable {
     self.management = management
   }
 
-  /// The adapter that the choice means now, if the kernel has it: its index, and its address if it has one.
+  /// The adapter that the choice currently selects, if the kernel has it: its index, and its address if it has one.
   package static func identify(
     _ choice: AdapterChoice, for purpose: Purpose, through system: SystemCalls = .kernel
   ) -> (index: UInt16, address: BD_ADDR?)? {
@@ -50,7 +50,7 @@ package struct AdapterConfiguration: Sendable {
     return (found.index, found.address.value == 0 ? nil : found.address)
   }
 
-  /// The adapter; nil where the kernel does not have it now.
+  /// The adapter; nil if the kernel does not have it now.
   mutating func find() throws(TransportError) -> AdapterInformation? {
     do throws(SystemError) {
       var found: AdapterInformation?
@@ -78,12 +78,12 @@ package struct AdapterConfiguration: Sendable {
 
   /// Configures the adapter for the purpose.
   ///
-  /// The kernel's security manager reads its settings only while an adapter is switched on. So an adapter that is off is
-  /// switched on after Low Energy and security are set. One that is on without them, and has no links, is switched off
-  /// first. An adapter that bluetoothd has configured is left as it is.
+  /// The kernel's security manager reads its settings only while an adapter is switched on. So an adapter that is off
+  /// is switched on after Low Energy and security are set. An adapter that is on without them, and has no links, is
+  /// switched off first. An adapter that bluetoothd has configured is left unchanged.
   ///
-  /// - Parameter isNew: whether the adapter was plugged in, or the program has started: then it is switched on. Otherwise
-  ///   its user has switched it off, and will switch it on.
+  /// - Parameter isNew: whether the adapter was plugged in or the program has just started: the adapter is then
+  ///   switched on. Otherwise its user has switched it off, and will switch it on.
   mutating func prepare(_ adapter: AdapterInformation, isNew: Bool) throws(TransportError) {
     switch purpose {
     case .takingOver:
@@ -134,7 +134,7 @@ package struct AdapterConfiguration: Sendable {
     }
   }
 
-  /// Enables what pairing needs, as far as the controller supports it.
+  /// Enables the settings that pairing needs, if the controller supports them.
   private mutating func enableSecurity(of adapter: AdapterInformation) throws(TransportError) {
     func isMissing(_ setting: AdapterSettings) -> Bool {
       adapter.supported.contains(setting) && !adapter.current.contains(setting)
@@ -144,12 +144,12 @@ package struct AdapterConfiguration: Sendable {
         Management.SetSecureSimplePairing(1), restoredBy: ManagementRequest(Management.SetSecureSimplePairing(0)),
         of: adapter)
     }
-    // How these two are restored is decided already.
+    // ``restorePairing(of:)`` has already recorded how to restore these two.
     if isMissing(.secureConnections) { try changeIfPossible(Management.SetSecureConnections(1), of: adapter) }
     if isMissing(.bondable) { try changeIfPossible(Management.SetBondable(1), of: adapter) }
   }
 
-  /// What the pairing policy of the host can change is restored in the end, whatever it was changed to.
+  /// Arranges that the settings that the host's pairing policy can change are restored at the end.
   private mutating func restorePairing(of adapter: AdapterInformation) {
     if adapter.supported.contains(.secureConnections) {
       restoreOnce(Management.SetSecureConnections(adapter.current.contains(.secureConnections) ? 1 : 0))
@@ -170,18 +170,18 @@ package struct AdapterConfiguration: Sendable {
     } catch { throw TransportError(usingAdapter: name, error) }
   }
 
-  /// What the kernel knows of the adapter now, after ``prepare(_:isNew:)``.
+  /// The kernel's information about the adapter after ``prepare(_:isNew:)``.
   func refreshed(_ adapter: AdapterInformation) throws(SystemError) -> AdapterInformation {
     try management.information(of: adapter.index) ?? adapter
   }
 
-  /// Leaves the power of the adapter to its user: it is not switched on again, and is left on in the end.
+  /// Leaves the power of the adapter to its user: it is not switched on again, and stays on at the end.
   mutating func leavePowerToUser() {
     (switchesOn, wasOn) = (false, false)
     restoring.removeAll { $0.opcode == Management.SetPowered.opcode }
   }
 
-  /// The adapter is gone, and with it what was changed.
+  /// The adapter was removed, and its changed settings with it.
   mutating func adapterRemoved() {
     restoring = []
     index = nil
@@ -194,7 +194,8 @@ package struct AdapterConfiguration: Sendable {
     restoring = []
   }
 
-  /// A controller for Low Energy alone rejects some settings and works; one that does not answer does not.
+  /// Changes a setting that the controller may reject: an LE-only controller rejects some and still works. A controller
+  /// that does not answer has failed.
   private mutating func changeIfPossible(
     _ command: some ManagementCommand, restoredBy undo: ManagementRequest? = nil,
     of adapter: AdapterInformation
@@ -227,7 +228,7 @@ package struct AdapterConfiguration: Sendable {
         remedy: "Unplug the adapter and plug it in again.")
     case .permissionDenied: .missingCapabilities(at: name)
     case .blockedByRadioSwitch: .blockedByRadioSwitch(hci: adapter.index, at: name)
-    // Kernel 6.12 has no status of its own for it.
+    // Kernel 6.12 has no separate status for this.
     case .failed where RadioSwitch.blocks(hci: adapter.index): .blockedByRadioSwitch(hci: adapter.index, at: name)
     case .busy:
       TransportError(

@@ -1,7 +1,7 @@
 internal import BLELinux
 internal import Glibc
 
-/// The errors of the kernel's Bluetooth, and what to do about them.
+/// The errors of the kernel's Bluetooth, and their remedies.
 extension TransportError {
   /// The error of a system call on a Bluetooth socket; `name` is the transport string.
   init(usingAdapter name: String, _ cause: SystemError) {
@@ -50,10 +50,10 @@ extension TransportError {
   }
 }
 
-/// BlueZ's daemon, which is most often the other user of an adapter.
+/// BlueZ's daemon, which is the usual other user of an adapter.
 enum BluetoothDaemon {
   static var isRunning: Bool { Processes.isRunning("bluetoothd") }
-  /// The end of a sentence that says which program it is.
+  /// The clause that names the program, for the end of a sentence.
   static var clause: String { isRunning ? ", most likely bluetoothd, which is running" : "" }
   static var remedy: String {
     isRunning
@@ -62,8 +62,8 @@ enum BluetoothDaemon {
 }
 
 extension SystemError {
-  /// The other end of a socket is gone.
+  /// The other end of a socket is closed.
   static let connectionClosed = SystemError(.receive, EPIPE)
-  /// The kernel did not answer a request that needs no controller.
+  /// The kernel did not answer a request that does not involve the controller.
   static let noAnswer = SystemError(.receive, ETIMEDOUT)
 }

@@ -12,7 +12,7 @@ package protocol AdapterConnection: ~Copyable, Sendable {
     through system: SystemCalls
   ) throws(SystemError) -> Self
 
-  /// Watches for input, and for output where `interest` has that.
+  /// Watches for input, and for output if `interest` contains it.
   func watch(on poller: borrowing Poller, token: UInt64, for interest: Poller.Interest) throws(SystemError)
   func unwatch(on poller: borrowing Poller)
 
@@ -35,13 +35,14 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
   private let choice: AdapterChoice
   private let system: SystemCalls
   private var configuration: AdapterConfiguration
-  /// The adapter was plugged in, or the program has started.
+  /// Whether the adapter was plugged in or the program has just started.
   private var isNew = true
-  /// Watched while a radio switch blocks the adapter.
+  /// The radio switches, watched while one of them blocks the adapter.
   private var radioSwitch: RadioSwitch?
-  /// A radio switch blocked an adapter that was on before this program came: it is to be on again, and to stay on.
+  /// Whether a radio switch blocked an adapter that was on before this program started. The adapter is to be switched
+  /// on again, and to stay on.
   private var wasOn = false
-  /// Why the adapter is not open, until that is taken.
+  /// Why the adapter is not open, until ``takeUnavailability()`` returns it.
   private var unavailability: TransportError?
   /// The last reason that was reported.
   private var reported: TransportError.Kind?
@@ -58,8 +59,8 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     self.init(choice, named: name, configuration, through: system)
   }
 
-  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
-  // initial value.
+  // This initializer cannot fail, because Swift 6.2.3 rejects its own code for an initializer of a noncopyable type
+  // that throws after a property has its initial value.
   private init(
     _ choice: AdapterChoice, named name: String, _ configuration: AdapterConfiguration, through system: SystemCalls
   ) {
@@ -78,9 +79,10 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     }
   }
 
-  /// Opens the adapter for the first time. An adapter that is off is waited for: ``takeUnavailability()`` has the reason.
+  /// Opens the adapter for the first time. If it is off, the port waits for it, and ``takeUnavailability()`` returns
+  /// the reason.
   ///
-  /// - Throws: ``TransportError`` where there is no such adapter, or it cannot be opened.
+  /// - Throws: ``TransportError`` if there is no such adapter, or if it cannot be opened.
   package mutating func open() throws(TransportError) {
     do throws(TransportError) {
       guard try openOrRetry() else { throw noAdapter() }
@@ -92,9 +94,9 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     }
   }
 
-  /// Opens the adapter if it is there and on.
+  /// Opens the adapter if it is present and on.
   ///
-  /// - Returns: false while it is not; the kernel reports when that changes.
+  /// - Returns: false if it is not; the kernel reports when that changes.
   package mutating func accept() throws(TransportError) -> Bool {
     switch radioSwitch {
     case .some(let changes): changes.drain()
@@ -112,7 +114,7 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     do throws(TransportError) {
       return try openIfPresent()
     } catch {
-      // It was switched off meanwhile, and the kernel may have reported that before anything listened.
+      // It has been switched off meanwhile, and the kernel may have reported that before the port watched for reports.
       guard error.cause?.number == ENETDOWN else { throw error }
       return try openIfPresent()
     }
@@ -145,7 +147,7 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     return true
   }
 
-  /// Closes the adapter after an error, and waits for it.
+  /// Closes the adapter after an error, and waits until it can be opened again.
   package mutating func close(after error: TransportError) {
     connection = nil
     reported = error.kind
@@ -156,7 +158,7 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     wasOn = !configuration.switchesOn
   }
 
-  /// The kernel does not report when a radio switch unblocks an adapter: the switch is watched.
+  /// Watches the radio switch, because the kernel does not report when a radio switch unblocks an adapter.
   private mutating func watchRadioSwitch() {
     radioSwitch = configuration.index.map { RadioSwitch.blocks(hci: $0) } == true ? RadioSwitch() : nil
   }
@@ -168,7 +170,7 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
     configuration.restore()
   }
 
-  /// The reason why the adapter is not open, once each time that it changes.
+  /// The reason why the adapter is not open, once after each change of the reason.
   package mutating func takeUnavailability() -> TransportError? {
     defer { unavailability = nil }
     return unavailability
@@ -208,7 +210,7 @@ package struct AdapterPort<Connection: AdapterConnection & ~Copyable>: ~Copyable
 
   private func noAdapter() -> TransportError {
     if case .index(let index) = choice, FileIdentity(at: "/sys/class/bluetooth/hci\(index)") != nil {
-      // The kernel's management does not list a controller that a program has taken from it.
+      // The kernel's management protocol does not list a controller that a program has taken over.
       return TransportError(usingAdapter: name, SystemError(.bind, EBUSY))
     }
     let what =

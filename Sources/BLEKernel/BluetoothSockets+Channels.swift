@@ -7,7 +7,7 @@ internal import Glibc
 
 /// The system calls of credit-based channels.
 extension BluetoothSockets {
-  /// Sets the largest SDU that is accepted, and the mode where it is not the default.
+  /// Sets the largest SDU that is accepted, and the mode if it is not the default.
   static func setChannel(
     of socket: borrowing FileDescriptor, mtu: UInt16, mode: CreditBasedChannel.Mode = .leCreditBased,
     through system: SystemCalls
@@ -21,7 +21,7 @@ extension BluetoothSockets {
     try system(.socketOption) { unsafe setsockopt(number, Int32(SOL_BLUETOOTH), Int32(BT_RCVMTU), &mtu, 2) }
   }
 
-  /// The mode of an accepted channel: one listener accepts both.
+  /// The mode of an accepted channel: a listener accepts both modes.
   static func mode(of socket: borrowing FileDescriptor) -> CreditBasedChannel.Mode {
     var (kind, length) = (UInt8(0), socklen_t(1))
     guard unsafe getsockopt(socket.rawValue, Int32(SOL_BLUETOOTH), Int32(BT_MODE), &kind, &length) == 0 else {
@@ -55,15 +55,15 @@ extension BluetoothSockets {
     return result == 0 ? peer(address) : nil
   }
 
-  /// The kernel's measure of the output queue, in octets; nil where it has none.
+  /// The kernel's count for the output queue, in octets; nil if it has none.
   static func outputQueue(of socket: borrowing FileDescriptor) -> Int32? {
     var octets: Int32 = 0
     return unsafe ble_output_queue(socket.rawValue, &octets) == 0 ? octets : nil
   }
 
-  /// The memory of received messages; nil where the kernel does not report it.
+  /// The memory of received messages; nil if the kernel does not report it.
   static func memory(of socket: borrowing FileDescriptor) -> ReadingOrder.Memory? {
-    // The kernel's numbers of the fields: SK_MEMINFO_RMEM_ALLOC 0, SK_MEMINFO_RCVBUF 1, SK_MEMINFO_DROPS 8.
+    // The kernel's indices of the fields: SK_MEMINFO_RMEM_ALLOC 0, SK_MEMINFO_RCVBUF 1, SK_MEMINFO_DROPS 8.
     var fields: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0, 0, 0, 0)
     let size = socklen_t(MemoryLayout.size(ofValue: fields))
     var length = size
@@ -73,9 +73,9 @@ extension BluetoothSockets {
     return ReadingOrder.Memory(queued: fields.0, buffer: fields.1, rejections: fields.8)
   }
 
-  /// Sets the octets of received messages that the kernel keeps, as far as the system allows.
+  /// Sets the size of the receive buffer in octets, within the limit of the system.
   static func setReceiveBuffer(_ octets: UInt32, of socket: borrowing FileDescriptor) {
-    // The kernel doubles the number of the option, and raises one that is too small.
+    // The kernel doubles the value of the option, and raises one that is too small.
     let half = Int32(clamping: octets / 2)
     do throws(SystemError) {
       try socket.setOption(level: SOL_SOCKET, SO_RCVBUFFORCE, half, through: .kernel)
@@ -84,7 +84,7 @@ extension BluetoothSockets {
     }
   }
 
-  /// Lets the kernel move SDUs from its second queue to the socket's, without reading one.
+  /// Makes the kernel move SDUs from its second queue to the socket's queue, without reading one.
   static func moveQueue(of socket: borrowing FileDescriptor) {
     var octet: UInt8 = 0
     _ = unsafe recv(socket.rawValue, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT))

@@ -5,11 +5,11 @@ internal import BLEWire
 internal import CBluetoothLinux
 internal import Glibc
 
-/// The system calls of the kernel's Bluetooth sockets. Each socket is bound and does not block.
+/// The system calls of the kernel's Bluetooth sockets. Each socket is bound and non-blocking.
 ///
-/// An HCI socket belongs to one channel: *raw* receives what a controller and the kernel exchange, *user* takes the
-/// controller from the kernel, *control* is the management protocol. An L2CAP socket bound to the fixed channel 4 carries
-/// one ATT PDU in each read or write.
+/// An HCI socket belongs to one channel. *Raw* receives the packets that a controller and the kernel exchange, *user*
+/// takes the controller from the kernel, and *control* is the management protocol. An L2CAP socket bound to the fixed
+/// channel 4 transfers one ATT PDU in each read or write.
 enum BluetoothSockets {
   enum HCIChannel { case raw(UInt16), user(UInt16), control }
 
@@ -27,7 +27,7 @@ enum BluetoothSockets {
     return made
   }
 
-  /// Limits a raw socket to some events; the kernel keeps no copy of the others for this process.
+  /// Limits a raw socket to some events. The kernel then does not queue the others for this process.
   static func setFilter(
     on raw: borrowing FileDescriptor, events: [HCIEventCode], through system: SystemCalls
   ) throws(SystemError) {
@@ -42,14 +42,14 @@ enum BluetoothSockets {
     }
   }
 
-  /// A socket for one link, bound to ATT's channel on the adapter with the identity `address`.
+  /// A socket for one link, bound to the ATT channel on the adapter with the identity `address`.
   static func attributeProtocol(
     at address: DeviceAddress, through system: SystemCalls
   ) throws(SystemError) -> FileDescriptor {
     try l2cap(l2capAddress(address, channel: .attributeProtocol), through: system)
   }
 
-  /// A socket bound to an address of L2CAP.
+  /// A socket bound to an L2CAP address.
   static func l2cap(_ address: sockaddr_l2, through system: SystemCalls) throws(SystemError) -> FileDescriptor {
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let made = FileDescriptor(adopting: try system(.socket) { socket(AF_BLUETOOTH, type, Int32(BTPROTO_L2CAP)) })
@@ -63,9 +63,9 @@ enum BluetoothSockets {
     try system(.listen) { Glibc.listen(number, 16) }
   }
 
-  /// Accepts a link that waits on the listener.
+  /// Accepts a link that waits at the listener.
   ///
-  /// - Returns: its socket and its peer; nil where none waits.
+  /// - Returns: its socket and its peer; nil if no link waits.
   static func accept(
     _ listener: borrowing FileDescriptor, through system: SystemCalls
   ) throws(SystemError) -> (socket: MessageSocket, peer: DeviceAddress)? {
@@ -87,14 +87,14 @@ enum BluetoothSockets {
     }
   }
 
-  /// Starts to connect the ATT channel of a link that is up.
+  /// Starts to connect the ATT channel of a link.
   static func connect(
     _ socket: borrowing FileDescriptor, to peer: DeviceAddress, through system: SystemCalls
   ) throws(SystemError) {
     try connect(socket, to: l2capAddress(peer, channel: .attributeProtocol), through: system)
   }
 
-  /// Starts to connect a socket to an address of L2CAP.
+  /// Starts to connect a socket to an L2CAP address.
   static func connect(
     _ socket: borrowing FileDescriptor, to address: sockaddr_l2, through system: SystemCalls
   ) throws(SystemError) {
@@ -113,17 +113,17 @@ enum BluetoothSockets {
     }
   }
 
-  /// A link of an adapter, of any program.
+  /// A link of an adapter, made by any program.
   struct Link: Equatable {
     let handle: ConnectionHandle
     let peer: BD_ADDR
     let role: HCI.Role
   }
 
-  /// The most links that ``links(of:through:_:)`` returns.
+  /// The largest number of links that ``links(of:through:_:)`` returns.
   static let linkLimit = 64
 
-  /// The Low Energy links of an adapter that are up, of all programs.
+  /// The Low Energy links of an adapter, those of all programs.
   static func links(
     of adapter: UInt16, through system: SystemCalls, _ raw: borrowing FileDescriptor
   ) throws(SystemError) -> [Link] {
@@ -137,7 +137,7 @@ enum BluetoothSockets {
     return Self.links(in: links, count: Int(count))
   }
 
-  /// Those of the first `count` entries of a list that are Low Energy links; a count that the list does not have is no fault.
+  /// The Low Energy links among the first `count` entries of a list. A count larger than the list is allowed.
   static func links(in list: [hci_conn_info], count: Int) -> [Link] {
     list.prefix(max(0, count)).filter { $0.type == lowEnergyLink && $0.state == connectedState }.map { link in
       Link(
@@ -146,7 +146,7 @@ enum BluetoothSockets {
     }
   }
 
-  /// LE_LINK and BT_CONNECTED of the kernel.
+  /// The kernel's LE_LINK and BT_CONNECTED.
   private static let lowEnergyLink: UInt8 = 0x80
   private static let connectedState: UInt16 = 1
 
@@ -176,9 +176,9 @@ enum BluetoothSockets {
     return SocketSecurity(level: .init(kernel: security.level), keySize: security.key_size)
   }
 
-  /// Asks the kernel to raise the security level of a link.
+  /// Requests that the kernel raise the security level of a link.
   ///
-  /// - Returns: false where the level does not change: it is that high already, or the kernel cannot raise it.
+  /// - Returns: false if the level does not change: it is already that high, or the kernel cannot raise it.
   static func raiseSecurity(
     of socket: borrowing FileDescriptor, to level: SocketSecurity.Level, through system: SystemCalls
   ) -> Bool {
@@ -188,7 +188,7 @@ enum BluetoothSockets {
     } catch { return false }
   }
 
-  /// Sets the security level that a socket demands of its link.
+  /// Sets the security level that a socket requires of its link.
   static func setSecurity(
     of socket: borrowing FileDescriptor, to level: SocketSecurity.Level, through system: SystemCalls
   ) throws(SystemError) {
@@ -201,7 +201,7 @@ enum BluetoothSockets {
     }
   }
 
-  /// Sets the size of a socket's buffer in octets, as far as the system allows.
+  /// Sets the size of a socket's buffer in octets, within the limit of the system.
   static func setBuffer(_ option: Int32, _ octets: Int32, of socket: borrowing FileDescriptor) {
     try? socket.setOption(level: SOL_SOCKET, option, octets, through: .kernel)
   }
@@ -219,7 +219,7 @@ enum BluetoothSockets {
     }
   }
 
-  /// An address of L2CAP: of a fixed channel, or of a service.
+  /// An L2CAP address: that of a fixed channel, or of a service.
   static func l2capAddress(_ device: DeviceAddress, channel: ChannelID = .null, service: UInt16 = 0) -> sockaddr_l2 {
     var address = sockaddr_l2()
     address.l2_family = sa_family_t(AF_BLUETOOTH)

@@ -5,7 +5,7 @@ internal import Glibc
 
 /// The actions of the translator.
 extension KernelAdapter {
-  /// Performs all actions, and those that follow from their results.
+  /// Performs all actions, and the actions that follow from their results.
   mutating func performActions() throws(SystemError) {
     while !output.actions.isEmpty {
       var batch = SocketActions()
@@ -103,7 +103,7 @@ extension KernelAdapter {
     } catch { return error.number == EBUSY ? .busy : .failed }
   }
 
-  /// Opens the listener again, which makes it the newest on the adapter.
+  /// Opens the listener again. It is then the newest listener on the adapter.
   private mutating func replaceListener() throws(SystemError) {
     listener = nil
     let opened = try Self.openListener(at: identity, through: system)

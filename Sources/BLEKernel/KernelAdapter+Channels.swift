@@ -7,14 +7,16 @@ internal import Glibc
 /// The socket of a credit-based channel.
 struct ChannelSocket: Sendable {
   let socket: MessageSocket
-  /// What the poller waits for. A socket that nothing is awaited from is not watched: its end would be reported again and again.
+  /// The events that the poller watches for. A socket without any is not watched, because its end would be reported
+  /// again and again.
   var interest: Poller.Interest = []
   var isConnecting = false
-  /// Octets of the largest SDU in either direction, from which its buffer in the kernel follows.
+  /// The size of the largest SDU in either direction, in octets. It determines the size of the socket's buffer in the
+  /// kernel.
   let mtu: UInt16
-  /// The kernel's measure of the output queue while it is empty: kernels count its octets, or those that are free.
+  /// The kernel's count for the output queue while it is empty. Some kernels count queued octets, others free octets.
   var idleQueue: Int32?
-  /// When SDUs are read.
+  /// Decides when SDUs are read.
   var order = ReadingOrder(nil)
 }
 
@@ -51,7 +53,7 @@ extension KernelAdapter {
     } catch { receive(.refused(error.number), on: id) }
   }
 
-  /// A socket has connected, or has not.
+  /// Receives the result of a socket's attempt to connect.
   private mutating func finishConnecting(_ id: ChannelSocketID) {
     guard let channel = channels[id] else { return }
     watch(id) { $0.remove(.writing) }
@@ -75,7 +77,8 @@ extension KernelAdapter {
   /// - Returns: the largest SDU that the peer accepts.
   private func prepare(_ socket: MessageSocket) throws(SystemError) -> UInt16 {
     let remoteMTU = try BluetoothSockets.remoteMTU(of: socket.descriptor, through: system)
-    // The kernel divides an SDU into fragments, each with a buffer larger than itself. One that does not fit would wait forever.
+    // The kernel divides an SDU into fragments, and the buffer of each is larger than the fragment. An SDU that does
+    // not fit would wait forever.
     BluetoothSockets.setBuffer(
       SO_SNDBUFFORCE, max(Self.sendBuffer, Self.bufferPerOctet * Int32(remoteMTU)), of: socket.descriptor)
     return remoteMTU
@@ -110,7 +113,7 @@ extension KernelAdapter {
     guard interest != before else { return }
     channels[id]?.interest = interest
     guard !interest.isEmpty else { return poller.unwatch(socket.descriptor) }
-    // It fails only where the system has no memory; the channel then ends with its link.
+    // This fails only if the system has no memory. The channel then ends with its link.
     try? poller.watch(socket.descriptor, token: AdapterToken.channel(id), for: interest)
   }
 
@@ -131,12 +134,12 @@ extension KernelAdapter {
   }
 }
 
-/// Events of sockets of credit-based channels.
+/// The events of sockets of credit-based channels.
 extension KernelAdapter {
   mutating func acceptChannels(_ spsm: SPSM) throws(SystemError) {
     guard let (listener, mtu) = services[spsm] else { return }
     while let (socket, _) = try BluetoothSockets.accept(listener.descriptor, through: system) {
-      // The link may have ended meanwhile, or is another program's: the socket is closed.
+      // If the link has ended meanwhile, or belongs to another program, the socket is closed.
       guard let handle = try? BluetoothSockets.connectionHandle(of: socket.descriptor, through: system),
         let id = translator.takeChannelSocket(on: handle)
       else { continue }
@@ -150,7 +153,7 @@ extension KernelAdapter {
     }
   }
 
-  /// Gives a channel of a peer its socket.
+  /// Adds the socket of a channel that a peer has opened.
   mutating func add(
     _ socket: MessageSocket, _ id: ChannelSocketID, _ channel: AcceptedChannel, mtu: UInt16
   ) throws(SystemError) {
@@ -186,7 +189,7 @@ extension KernelAdapter {
     }
   }
 
-  /// Reads the sockets that wait for their order.
+  /// Reads the sockets whose reading order required a wait.
   mutating func serveSettling() throws(SystemError) {
     let now = clock.now()
     for id in settling where channels[id]?.order.deadline.map({ $0 <= now }) ?? true {
@@ -201,14 +204,14 @@ extension KernelAdapter {
     settling.reduce(nil) { .nearer($0, channels[$1]?.order.deadline) }
   }
 
-  /// Whether the next SDU of a socket may be read; otherwise ``serveSettling()`` goes on.
+  /// Whether the next SDU of a socket may be read. Otherwise ``serveSettling()`` reads it later.
   private mutating func mayRead(_ id: ChannelSocketID) -> Bool {
     guard let socket = channels[id]?.socket, let memory = BluetoothSockets.memory(of: socket.descriptor) else {
       return true
     }
     switch channels[id]?.order.next(memory, now: clock.now()) {
     case .read?, nil: return true
-    // Nothing arrives any more.
+    // No more SDUs arrive.
     case .stop? where BluetoothSockets.hasEnded(socket.descriptor),
       .wait? where BluetoothSockets.hasEnded(socket.descriptor):
       return true
@@ -239,12 +242,12 @@ extension KernelAdapter {
     swap(&octets, &sduBuffer)
     defer { swap(&octets, &sduBuffer) }
     if octets.count < Int(channel.mtu) { octets = [UInt8](repeating: 0, count: Int(channel.mtu)) }
-    // Before the SDUs that it still has, the kernel reports an error of a channel that has ended: as an error, or as an end
-    // where the peer has closed the channel. Reading goes on behind it.
+    // The kernel reports the error of a channel that has ended before the SDUs that remain: as an error, or as an end
+    // if the peer has closed the channel. Reading continues after it.
     for _ in 0..<3 {
       do throws(SystemError) {
         let count = try channel.socket.receive(into: &octets)
-        // No SDU, or one without octets: the end of the channel decides.
+        // There is no SDU, or one without octets: check whether the channel has ended.
         if count ?? 0 == 0, BluetoothSockets.hasEnded(channel.socket.descriptor) { continue }
         guard let count else { return .none }
         translator.receive(sdu: octets.span.extracting(first: count), on: id, now: clock.now(), into: &output)
@@ -256,7 +259,7 @@ extension KernelAdapter {
     return .ended
   }
 
-  /// Reads what a channel of a link that has ended still has, as far as the host takes it.
+  /// Reads the remaining SDUs of a channel after the end of its link, while the host accepts them.
   private mutating func drain(_ id: ChannelSocketID) {
     while translator.reads(id), receiveSDU(id) == .received {}
   }

@@ -5,25 +5,26 @@ package import BLELinux
 package import BLEWire
 internal import Glibc
 
-/// An open adapter that the kernel runs: the sockets, the poller and the timer of a ``KernelTranslator``.
+/// An open adapter that this process shares with the kernel: the sockets, the poller and the timer of a
+/// ``KernelTranslator``.
 ///
-/// An epoll descriptor can itself be watched: the poller of the adapter watches the sockets, and the event loop watches the
-/// poller.
+/// An epoll descriptor can itself be watched. The poller of the adapter watches the sockets, and the event loop watches
+/// the poller.
 package struct KernelAdapter: ~Copyable, Sendable {
-  /// Commands that wait while the kernel's queue is full.
+  /// The number of commands that can wait while the kernel's queue is full.
   static let commandLimit = 64
-  /// PDUs that are read from one link before the other links are read.
+  /// The number of PDUs that are read from one link before the other links are read.
   static let readsInTurn = 8
-  /// Octets of PDUs that the kernel buffers for a link; later PDUs wait here and do not count as sent.
+  /// The number of octets of PDUs that the kernel buffers for a link. Later PDUs wait here and do not count as sent.
   static let sendBuffer: Int32 = 16_384
-  /// Octets of the kernel's buffers for each octet of an SDU: a fragment of 27 octets takes about 800.
+  /// The octets of kernel buffers for each octet of an SDU: a fragment of 27 octets takes about 800.
   static let bufferPerOctet: Int32 = 32
-  /// Octets of events that the kernel buffers for this process.
+  /// The number of octets of events that the kernel buffers for this process.
   static let eventBuffer: Int32 = 1 << 20
-  /// Octets of the longest message that is read: an ATT PDU that fits the buffers of the host, an event of at most 258, a
-  /// management message.
+  /// The length of the longest message that is read, in octets: an ATT PDU that fits the buffers of the host, an event
+  /// of at most 258 octets, or a management message.
   static let messageLimit = max(Int(KernelTranslator.bufferLength), ManagementSocket.messageLimit)
-  /// The longest wait for the end of a discovery when the adapter is closed.
+  /// The longest wait for the end of a discovery before the adapter is closed.
   static let finishPatience = Duration.milliseconds(500)
 
   private let name: String
@@ -37,7 +38,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
   var channels: [ChannelSocketID: ChannelSocket] = [:]
   /// Channels whose next SDU waits for ``ReadingOrder``.
   var settling: Set<ChannelSocketID> = []
-  /// The listeners of services that peers open channels to.
+  /// The listeners of the services that peers open channels to.
   var services: [SPSM: (socket: MessageSocket, mtu: UInt16)] = [:]
   var commands: [[UInt8]] = []
 
@@ -47,14 +48,14 @@ package struct KernelAdapter: ~Copyable, Sendable {
 
   var translator: KernelTranslator
   var output = KernelOutput()
-  /// Memory that is used again: of actions that were performed, and of input that was taken.
+  /// Memory for reuse: that of actions that were performed, and of input that was taken.
   var spareActions = SocketActions()
   private var spareInput = HostInput()
   private var buffer = [UInt8](repeating: 0, count: KernelAdapter.messageLimit)
-  /// As long as the largest SDU of the channels that there have been.
+  /// A buffer as long as the largest SDU of any channel so far.
   var sduBuffer: [UInt8] = []
 
-  /// What the sockets of an adapter are.
+  /// The sockets of an adapter.
   struct Sockets {
     let events: MessageSocket
     let management: ManagementSocket
@@ -77,8 +78,8 @@ package struct KernelAdapter: ~Copyable, Sendable {
       adapter, named: name, over: sockets, poller, timer, isPairedByDaemon: isPairedByDaemon, through: system)
   }
 
-  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
-  // initial value.
+  // This initializer cannot fail, because Swift 6.2.3 rejects its own code for an initializer of a noncopyable type
+  // that throws after a property has its initial value.
   private init(
     _ adapter: AdapterInformation, named name: String, over sockets: Sockets, _ poller: consuming Poller,
     _ timer: consuming DeadlineTimer, isPairedByDaemon: Bool, through system: SystemCalls
@@ -104,17 +105,17 @@ package struct KernelAdapter: ~Copyable, Sendable {
     return input
   }
 
-  /// Gives the memory of emptied input back.
+  /// Returns the memory of emptied input for reuse.
   package mutating func reuse(_ input: consuming HostInput) { spareInput = input }
 
   package mutating func takeNotices() -> [String] { output.takeNotices() }
 
-  /// Whether ``receive()`` has input although no socket is ready.
+  /// Whether ``receive()`` returns input although no socket is ready.
   package var hasPendingInput: Bool { translator.hasCompleted }
 
-  /// Reads what has arrived. Events come before data, so that a link exists before its first PDU.
+  /// Reads the sockets. Events come before data, so that a link exists before its first PDU.
   ///
-  /// - Throws: ``TransportError`` when the adapter is switched off (`poweredOff`) or gone (`closed`).
+  /// - Throws: ``TransportError`` if the adapter is switched off (`poweredOff`) or removed (`closed`).
   package mutating func receive() throws(TransportError) {
     do throws(SystemError) {
       let count = try poller.wait(until: .start, on: clock)
@@ -149,7 +150,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
     }
   }
 
-  /// Sends whole H4 packets.
+  /// Sends complete H4 packets.
   package mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
     do throws(SystemError) {
       for position in 0..<packets.count {
@@ -161,7 +162,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
     setTimer()
   }
 
-  /// Performs commands of the host to the kernel, in order.
+  /// Performs the host's commands to the kernel, in order.
   package mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {
     do throws(SystemError) {
       for command in commands {
@@ -172,7 +173,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
     setTimer()
   }
 
-  /// A deadline may have changed.
+  /// Sets the timer after a deadline may have changed.
   private mutating func setTimer() { timer.set(.nearer(translator.deadline, settlingDeadline), now: clock.now()) }
 
   private func failure(_ error: SystemError) -> TransportError {
@@ -194,17 +195,17 @@ package struct KernelAdapter: ~Copyable, Sendable {
   }
 }
 
-/// What the adapter's poller reports readiness under.
+/// The tokens under which the adapter's poller reports readiness.
 enum AdapterToken {
   static let events: UInt64 = 0
   static let management: UInt64 = 1
   static let timer: UInt64 = 2
   static let listener: UInt64 = 3
-  /// A link's token is this and its handle.
+  /// The token of a link is this plus its handle.
   static let links: UInt64 = 1 << 16
-  /// The token of a channel's socket is this, the handle of its link and the number of the socket.
+  /// The token of a channel's socket is this plus the handle of its link and the number of the socket.
   static let channels: UInt64 = 1 << 60
-  /// The token of a service's listener is this and the SPSM.
+  /// The token of a service's listener is this plus the SPSM.
   static let services: UInt64 = 1 << 61
 
   static func channel(_ id: ChannelSocketID) -> UInt64 {
@@ -225,7 +226,7 @@ extension KernelAdapter {
   }
 
   private mutating func receiveEvent() throws(SystemError) -> Bool {
-    // A local owner: the span below then borrows nothing of this struct.
+    // A local owner, so that the span below does not borrow from this struct.
     var octets: [UInt8] = []
     swap(&octets, &buffer)
     defer { swap(&octets, &buffer) }
@@ -265,7 +266,7 @@ extension KernelAdapter {
     }
   }
 
-  /// Gives a link its socket.
+  /// Adds the socket of a link.
   mutating func add(_ socket: MessageSocket, handle: ConnectionHandle, peer: DeviceAddress) throws(SystemError) {
     sockets[handle] = socket
     watch(socket, handle, for: .reading)
@@ -285,7 +286,7 @@ extension KernelAdapter {
         guard try receivePDU(handle, socket) else { break }
       }
     } catch {
-      // ECONNRESET, or EACCES after a failed authentication. The HCI event of the link has the reason.
+      // ECONNRESET, or EACCES after a failed authentication. The HCI event of the link contains the reason.
       drain(handle)
       try report(.failed(handle))
     }
@@ -305,7 +306,7 @@ extension KernelAdapter {
 
   /// Reads a link's socket to its end.
   ///
-  /// The kernel reports an error once before it hands out what came before it: reading goes on behind the error.
+  /// The kernel reports an error once, before the data that arrived earlier. Reading continues after the error.
   mutating func drain(_ handle: ConnectionHandle) {
     guard let socket = sockets[handle] else { return }
     for _ in 0..<2 {
@@ -318,7 +319,7 @@ extension KernelAdapter {
   }
 
   func watch(_ socket: MessageSocket, _ handle: ConnectionHandle, for interest: Poller.Interest) {
-    // It fails only where the system has no memory; the link then ends by its own timeout.
+    // This fails only if the system has no memory. The link then ends by its own timeout.
     try? poller.watch(socket.descriptor, token: AdapterToken.links + UInt64(handle.rawValue), for: interest)
   }
 }
@@ -330,7 +331,7 @@ extension KernelAdapter: AdapterConnection {
     _ adapter: AdapterInformation, named name: String, configuredBy configuration: AdapterConfiguration,
     through system: SystemCalls
   ) throws(SystemError) -> KernelAdapter {
-    // Before the sockets are watched: events that come during a request are dropped.
+    // The links are read before the sockets are watched, because events that arrive during a request are dropped.
     let devices = try configuration.management.connections(adapter.index)
     let raw = try BluetoothSockets.hci(.raw(adapter.index), through: system)
     try BluetoothSockets.setFilter(on: raw, events: KernelTranslator.wantedEvents, through: system)
@@ -338,7 +339,7 @@ extension KernelAdapter: AdapterConnection {
     let events = MessageSocket(raw)
     var probe: [UInt8] = []
     probe.append(hci: KernelDiscovery.Probe())
-    // Not every process may send a command: without the capability opening fails here, with that reason.
+    // A process without the capability cannot send commands. Opening fails here, with that reason.
     _ = try events.send(probe.span)
     let listener = try openListener(at: adapter.identity, through: system)
     let sockets = Sockets(events: events, management: configuration.management, listener: listener)
@@ -349,9 +350,10 @@ extension KernelAdapter: AdapterConnection {
     return opened
   }
 
-  /// Announces the links that other programs have made as a central.
+  /// Announces the links that other programs made as a central.
   ///
-  /// - Parameter devices: those that the adapter has links to; the list of links has no kinds of addresses.
+  /// - Parameter devices: the devices that the adapter has links to. The list of links does not contain the types of
+  ///   their addresses.
   private mutating func announceLinks(to devices: [DeviceAddress]) {
     do throws(SystemError) {
       let links = try BluetoothSockets.links(of: index, through: system, events.descriptor)
@@ -370,7 +372,7 @@ extension KernelAdapter: AdapterConnection {
 
   package func unwatch(on poller: borrowing Poller) { poller.unwatch(self.poller.descriptor) }
 
-  /// Ends a discovery whose end the kernel has not seen yet.
+  /// Ends a discovery whose end the kernel has not processed yet.
   package mutating func finish() {
     translator.finish(into: &output)
     let deadline = clock.now() + Self.finishPatience

@@ -4,12 +4,12 @@ internal import Glibc
 
 /// The kernel's radio switches (rfkill); each adapter has one.
 ///
-/// The kernel switches a blocked adapter off. Unblocked, the adapter stays off, and the management protocol reports nothing.
-/// `/dev/rfkill` reports every change, and every user may read it.
+/// The kernel switches a blocked adapter off. When it is unblocked, the adapter stays off, and the management protocol
+/// reports nothing. `/dev/rfkill` reports every change, and every user may read it.
 struct RadioSwitch: ~Copyable, Sendable {
   let descriptor: FileDescriptor
 
-  /// Opens the reports of all switches; nil where the system does not permit it.
+  /// Opens the reports of all switches; nil if the system does not permit it.
   init?() {
     guard let opened = try? FileDescriptor.open("/dev/rfkill", flags: O_RDONLY, through: .kernel) else { return nil }
     descriptor = opened
@@ -19,7 +19,7 @@ struct RadioSwitch: ~Copyable, Sendable {
   func drain() {
     var report = [UInt8](repeating: 0, count: 32)
     let number = descriptor.rawValue
-    // A read gives one report.
+    // A read returns one report.
     while unsafe read(number, &report, 32) > 0 {}
   }
 

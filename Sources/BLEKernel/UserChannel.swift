@@ -2,13 +2,14 @@ package import BLELinux
 package import BLEWire
 internal import Glibc
 
-/// A controller that is taken from the kernel: an HCI socket on the user channel, one H4 packet in each read or write.
+/// A controller that is taken from the kernel: an HCI socket on the user channel, with one H4 packet in each read or
+/// write.
 package struct UserChannel: ~Copyable, Sendable {
-  /// Octets that can wait for the kernel's queue; with more the controller counts as stuck.
+  /// The number of octets that can wait for the kernel's queue. With more, the controller counts as stuck.
   static let backlogLimit = 1 << 20
-  /// Packets that are read before the loop does something else.
+  /// The number of packets that are read before the loop does something else.
   static let readsInTurn = 32
-  /// Octets of the longest packet that is read.
+  /// The length of the longest packet that is read, in octets.
   static let packetLimit = 4_096
 
   private let socket: MessageSocket
@@ -24,7 +25,7 @@ package struct UserChannel: ~Copyable, Sendable {
 
   package var hasBacklog: Bool { !backlog.isEmpty }
 
-  /// Reads packets and hands each to `body`.
+  /// Reads packets and passes each to `body`.
   package mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
     do throws(SystemError) {
       for _ in 0..<Self.readsInTurn {
@@ -47,7 +48,7 @@ package struct UserChannel: ~Copyable, Sendable {
     } catch { throw TransportError(usingAdapter: name, error) }
   }
 
-  /// Sends packets that wait, as many as the kernel takes.
+  /// Sends waiting packets, as many as the kernel accepts.
   package mutating func flush() throws(TransportError) {
     do throws(SystemError) {
       while let first = backlog.first {

@@ -7,7 +7,7 @@ protocol ManagementCommand: Packet {
 }
 
 extension Management {
-  /// Every declared command; a new one is added here.
+  /// Every declared command. Add new commands here.
   static let commands: [any ManagementCommand.Type] = [
     ReadIndexList.self, ReadInformation.self, SetPowered.self, SetBondable.self, SetSecureSimplePairing.self,
     SetLowEnergy.self, LoadLongTermKeys.self, Disconnect.self, ReadConnections.self, SetIOCapability.self,
@@ -24,7 +24,7 @@ extension ParameterlessManagementCommand {
   mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {}
 }
 
-/// A command with one octet: 0 off, 1 on; 2 is a third mode of some.
+/// A command with one octet: 0 is off, 1 is on; 2 is a third mode of some commands.
 protocol ManagementModeCommand: ManagementCommand {
   var mode: UInt8 { get set }
 }
@@ -78,7 +78,7 @@ extension Management {
     static let opcode = ManagementOpcode(rawValue: 0x0004)
     static let name: StaticString = "Read Controller Information"
 
-    /// Class of device and names follow; nothing here needs them.
+    /// The class of device and the names follow. They are not needed here.
     struct Response: Packet {
       /// 00:00:00:00:00:00 for a controller without a public address.
       var address = BD_ADDR()
@@ -120,7 +120,7 @@ extension Management {
     var mode: UInt8 = 0
   }
 
-  /// The kernel replaces its long term keys with these.
+  /// Replaces the kernel's long term keys with these.
   struct LoadLongTermKeys: ManagementCommand {
     static let opcode = ManagementOpcode(rawValue: 0x0013)
     static let name: StaticString = "Load Long Term Keys"
@@ -203,21 +203,21 @@ extension Management {
   struct StopDiscovery: ManagementCommand {
     static let opcode = ManagementOpcode(rawValue: 0x0024)
     static let name: StaticString = "Stop Discovery"
-    /// Bits: BR/EDR, LE Public, LE Random; as in the ``Discovering`` event.
+    /// Bits: BR/EDR, LE Public, LE Random, as in the ``Discovering`` event.
     var addressTypes: UInt8 = 0
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.integer("Address_Type", &addressTypes)
     }
   }
 
-  /// The mode 2 is Secure Connections only.
+  /// Mode 2 is Secure Connections only.
   struct SetSecureConnections: ManagementModeCommand {
     static let opcode = ManagementOpcode(rawValue: 0x002D)
     static let name: StaticString = "Set Secure Connections"
     var mode: UInt8 = 0
   }
 
-  /// The kernel replaces its identity resolving keys with these.
+  /// Replaces the kernel's identity resolving keys with these.
   struct LoadIdentityResolvingKeys: ManagementCommand {
     static let opcode = ManagementOpcode(rawValue: 0x0030)
     static let name: StaticString = "Load Identity Resolving Keys"
@@ -241,10 +241,11 @@ extension Management {
 }
 
 extension Management {
-  /// The kernel takes these parameters for connections that it makes to the devices, as long as the adapter is plugged in.
+  /// Sets the parameters for connections that the kernel makes to the devices, until the adapter is unplugged.
   ///
-  /// From kernel 6.11 on a command with one device leaves the parameters of others, and changes those of a link to the
-  /// device. Earlier kernels first forget the parameters of devices that they do not connect to by themselves.
+  /// From kernel 6.11 on, a command with one device leaves the parameters of others unchanged, and changes those of a
+  /// link to the device. Earlier kernels first discard the parameters of devices that they do not connect to by
+  /// themselves.
   struct LoadConnectionParameters: ManagementCommand {
     static let opcode = ManagementOpcode(rawValue: 0x0035)
     static let name: StaticString = "Load Connection Parameters"
@@ -274,9 +275,9 @@ extension Management {
   }
 }
 
-/// A long term key, as ``Management/LoadLongTermKeys`` and ``Management/NewLongTermKey`` carry it.
+/// A long term key in ``Management/LoadLongTermKeys`` and ``Management/NewLongTermKey``.
 struct ManagementLongTermKey: FieldGroup {
-  /// How the key was made.
+  /// The pairing that made the key.
   struct Kind: RawRepresentable, Equatable, Sendable {
     var rawValue: UInt8
     static let legacyUnauthenticated = Self(rawValue: 0)
@@ -289,9 +290,10 @@ struct ManagementLongTermKey: FieldGroup {
 
   var device = ManagementAddress()
   var kind = Kind.legacyUnauthenticated
-  /// 1 for the key of links where this side is the central; 0 for the peripheral's, and for Secure Connections.
+  /// 1 for the key of links on which this device is the central; 0 for the peripheral's key, and for a Secure
+  /// Connections key.
   var isCentrals: UInt8 = 0
-  /// In octets.
+  /// The size of the key in octets.
   var size: UInt8 = 0
   var ediv: UInt16 = 0
   var rand: UInt64 = 0

@@ -7,7 +7,7 @@ protocol ManagementEvent: Packet {
 }
 
 extension Management {
-  /// Every declared event, by its code; a new one is added here.
+  /// Every declared event, by its code. Add new events here.
   static let events: [ManagementEventCode: any ManagementEvent.Type] = {
     let types: [any ManagementEvent.Type] = [
       CommandComplete.self, CommandStatus.self, IndexAdded.self, IndexRemoved.self, NewSettings.self,
@@ -18,16 +18,16 @@ extension Management {
     return Dictionary(uniqueKeysWithValues: types.map { ($0.code, $0) })
   }()
 
-  /// Reads the event that `message` carries. Octets behind the last field are ignored: later kernels add fields.
+  /// Decodes the event in `message`. Octets after the last field are ignored, because later kernels add fields.
   ///
-  /// - Returns: nil for an event that is not declared, or whose parameters are malformed.
+  /// - Returns: nil for an event that is not declared, or an event whose parameters are malformed.
   static func event(_ message: ManagementMessage) -> (any ManagementEvent)? {
     guard let type = events[ManagementEventCode(rawValue: message.code)] else { return nil }
     var octets = message.parameters
     return try? type.init(decodingPrefixOf: &octets)
   }
 
-  /// The answer to a command that has succeeded, or has failed late.
+  /// The answer to a command that has succeeded, or has failed after it started.
   struct CommandComplete: ManagementEvent {
     static let code = ManagementEventCode(rawValue: 0x0001)
     static let name: StaticString = "Command Complete"
@@ -72,13 +72,15 @@ extension Management {
     }
   }
 
-  /// A program has set the adapter up, as bluetoothd does when it starts. The class is not needed here.
+  /// The class has changed: a program has set the adapter up, as bluetoothd does when it starts. The class itself is
+  /// not needed here.
   struct ClassOfDeviceChanged: ParameterlessManagementEvent {
     static let code = ManagementEventCode(rawValue: 0x0007)
     static let name: StaticString = "Class Of Device Changed"
   }
 
-  /// A program has set the adapter up, as bluetoothd does when it starts. The name is not needed here.
+  /// The name has changed: a program has set the adapter up, as bluetoothd does when it starts. The name itself is not
+  /// needed here.
   struct LocalNameChanged: ParameterlessManagementEvent {
     static let code = ManagementEventCode(rawValue: 0x0008)
     static let name: StaticString = "Local Name Changed"
@@ -87,7 +89,7 @@ extension Management {
   struct NewLongTermKey: ManagementEvent {
     static let code = ManagementEventCode(rawValue: 0x000A)
     static let name: StaticString = "New Long Term Key"
-    /// 1 where the key is to be stored.
+    /// 1 if the key is to be stored.
     var storeHint: UInt8 = 0
     var key = ManagementLongTermKey()
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -96,13 +98,13 @@ extension Management {
     }
   }
 
-  /// The kernel has a link. Advertising data of the device follows; nothing here needs it.
+  /// The kernel has a link. The advertising data of the device follows. It is not needed here.
   struct DeviceConnected: ManagementEvent {
     static let code = ManagementEventCode(rawValue: 0x000B)
     static let name: StaticString = "Device Connected"
-    /// Bit 3: this side made the connection.
+    /// Bit 3: this device made the connection.
     static let locallyInitiated: UInt32 = 1 << 3
-    /// The identity where the kernel can resolve the address of the device.
+    /// The identity if the kernel can resolve the address of the device.
     var device = ManagementAddress()
     var flags: UInt32 = 0
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -161,7 +163,7 @@ extension Management {
     static let name: StaticString = "Passkey Notify"
     var device = ManagementAddress()
     var passkey: UInt32 = 0
-    /// Digits that the other device has entered.
+    /// The number of digits that the other device has entered.
     var entered: UInt8 = 0
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try device.layout(&field)
@@ -174,7 +176,7 @@ extension Management {
     static let code = ManagementEventCode(rawValue: 0x0018)
     static let name: StaticString = "New Identity Resolving Key"
     var storeHint: UInt8 = 0
-    /// The address that the device used; zero where it used its identity.
+    /// The address that the device used; zero if it used its identity address.
     var randomAddress = BD_ADDR()
     var device = ManagementAddress()
     var value: UInt128 = 0
@@ -191,7 +193,7 @@ extension Management {
     static let name: StaticString = "New Signature Resolving Key"
     var storeHint: UInt8 = 0
     var device = ManagementAddress()
-    /// 0 and 2: this side's key, unauthenticated and authenticated; 1 and 3: the device's.
+    /// 0 and 2 are this device's keys, unauthenticated and authenticated; 1 and 3 are the peer's.
     var kind: UInt8 = 0
     var value: UInt128 = 0
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {

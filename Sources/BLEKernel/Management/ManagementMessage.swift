@@ -1,11 +1,11 @@
 internal import BLEWire
 
-/// The name space of the kernel's management protocol: its commands and events under the names of BlueZ's
+/// The namespace of the kernel's management protocol. Its commands and events have the names of BlueZ's
 /// `doc/mgmt-api.txt`.
 ///
-/// Numbers travel least significant octet first, and so do addresses and keys.
+/// Numbers, addresses and keys are sent least significant octet first.
 enum Management {
-  /// The controller index of messages that concern no single controller.
+  /// The controller index of messages that do not concern a single controller.
   static let noIndex: UInt16 = 0xFFFF
 }
 

@@ -17,12 +17,12 @@ struct ManagementRequest: Equatable, Sendable {
 
 /// The answer to a request.
 struct ManagementReply: Equatable, Sendable {
-  /// Nil where no answer came in time.
+  /// The status; nil if no answer came in time.
   let status: ManagementStatus?
   let parameters: Bytes
 }
 
-/// The socket of the kernel's management protocol: which adapters there are, and their settings.
+/// The socket of the kernel's management protocol, which lists the adapters and has their settings.
 struct ManagementSocket: Sendable {
   /// The longest message that is read, in octets.
   static let messageLimit = 1_024
@@ -38,7 +38,8 @@ struct ManagementSocket: Sendable {
 
   init(_ socket: MessageSocket) { self.socket = socket }
 
-  /// Sends a command and waits for its answer. Events that arrive meanwhile are dropped: read the state afterwards.
+  /// Sends a command and waits for its answer. Events that arrive meanwhile are dropped: the caller must read the state
+  /// afterwards.
   func request(
     _ command: some ManagementCommand, to index: UInt16 = Management.noIndex
   ) throws(SystemError) -> ManagementReply {
@@ -66,7 +67,7 @@ struct ManagementSocket: Sendable {
 
   /// Reads one message.
   ///
-  /// - Returns: its length; nil where none waits.
+  /// - Returns: its length; nil if no message waits.
   func receive(into buffer: inout [UInt8]) throws(SystemError) -> Int? {
     guard let count = try socket.receive(into: &buffer) else { return nil }
     if count == 0 { throw .connectionClosed }
@@ -84,7 +85,7 @@ struct ManagementSocket: Sendable {
     }
   }
 
-  /// Reads what the kernel can answer without the controller. A kernel that does not answer that has failed.
+  /// Reads information that the kernel has without the controller. A kernel that does not answer has failed.
   private func read<Response: Packet>(
     _ response: Response.Type, _ command: some ManagementCommand, of index: UInt16 = Management.noIndex
   ) throws(SystemError) -> Response? {
@@ -94,25 +95,25 @@ struct ManagementSocket: Sendable {
     return status == .success ? try? Response(decodingPrefixOf: &octets) : nil
   }
 
-  /// The controllers that the kernel has, lowest index first.
+  /// The indices of the kernel's controllers, lowest first.
   func indices() throws(SystemError) -> [UInt16] {
     let response = try read(Management.ReadIndexList.Response.self, Management.ReadIndexList())
     return response?.indices.map(\.value).sorted() ?? []
   }
 
-  /// Whether the controller has links, of any program.
+  /// Whether the controller has links, made by any program.
   func hasConnections(_ index: UInt16) throws(SystemError) -> Bool {
     let response = try read(Management.ReadConnections.Response.self, Management.ReadConnections(), of: index)
     return (response?.count ?? 0) > 0
   }
 
-  /// The Low Energy devices that the controller has links to, of any program.
+  /// The Low Energy devices that the controller has links to, made by any program.
   func connections(_ index: UInt16) throws(SystemError) -> [DeviceAddress] {
     let response = try read(Management.ReadConnections.Response.self, Management.ReadConnections(), of: index)
     return response?.devices.compactMap(\.device) ?? []
   }
 
-  /// What the kernel knows of a controller; nil where it has none of that index.
+  /// The kernel's information about a controller; nil if the kernel has no controller with that index.
   func information(of index: UInt16) throws(SystemError) -> AdapterInformation? {
     try read(Management.ReadInformation.Response.self, Management.ReadInformation(), of: index).map { response in
       AdapterInformation(
@@ -121,16 +122,16 @@ struct ManagementSocket: Sendable {
   }
 }
 
-/// One controller that the kernel has.
+/// A controller of the kernel.
 package struct AdapterInformation: Equatable, Sendable {
   var index: UInt16
   var address: BD_ADDR
   var supported: AdapterSettings
   var current: AdapterSettings
 
-  /// The address that L2CAP sockets are bound to: the identity, whatever address is advertised.
+  /// The address that L2CAP sockets are bound to: the identity, regardless of the address that is advertised.
   ///
-  /// The kernel reports that an adapter has a static random address, and not which one: the zero address stands for any
+  /// The kernel reports that an adapter has a static random address, but not which one. The zero address stands for any
   /// address of that type.
   var identity: DeviceAddress {
     current.contains(.staticAddress)
@@ -138,9 +139,9 @@ package struct AdapterInformation: Equatable, Sendable {
   }
 }
 
-/// Which adapter of the machine a transport string names.
+/// The adapter of the machine that a transport string selects.
 package enum AdapterChoice: Hashable, Sendable {
-  /// The first one with Low Energy.
+  /// The first adapter with Low Energy.
   case first
   case index(UInt16)
   case address(BD_ADDR)

@@ -2,9 +2,9 @@ internal import BLEHost
 internal import BLESMP
 internal import BLEWire
 
-/// Pairing, keys and bonds in the words of the management protocol (Docs/Decisions/0051).
+/// Pairing, keys and bonds as messages of the management protocol (Docs/Decisions/0051).
 extension SystemHostCommand {
-  /// The commands that perform it; none for what goes to the socket of a link or of a service.
+  /// The management commands that perform this command; none for a command to the socket of a link or of a service.
   var managementRequests: [ManagementRequest] {
     switch self {
     case .setPairing(nil): return [ManagementRequest(Management.SetBondable(0))]
@@ -45,7 +45,7 @@ extension SystemHostCommand {
       reply.passkey = passkey.value
       return ManagementRequest(reply)
     case (.enterPasskey, _): return ManagementRequest(Management.UserPasskeyNegativeReply(device))
-    // The kernel has no command that withdraws a passkey that is shown: the link ends.
+    // The kernel has no command to withdraw a passkey that is shown, so the link is disconnected.
     case (.display, .reject): return ManagementRequest(Management.Disconnect(device))
     case (.display, _): return nil
     }
@@ -56,7 +56,7 @@ extension SystemHostKeys {
   fileprivate var managementLongTermKeys: [ManagementLongTermKey] {
     var keys: [ManagementLongTermKey] = []
     if let peripheralKey { keys.append(ManagementLongTermKey(identity, peripheralKey, isCentrals: false)) }
-    // One key of Secure Connections serves both roles.
+    // A Secure Connections key serves both roles.
     if let centralKey, !(centralKey.strength.isSecureConnections && centralKey == peripheralKey) {
       keys.append(
         ManagementLongTermKey(identity, centralKey, isCentrals: !centralKey.strength.isSecureConnections))
@@ -106,12 +106,12 @@ extension ManagementLongTermKey {
     isSecureConnections ? .both : isCentrals == 1 ? .central : .peripheral
   }
 
-  /// Whether the key was made with the debug key that the specification publishes, or in a later way.
+  /// Whether the key was made with the debug key that the specification publishes, or in a way that was added later.
   fileprivate var isDebugKey: Bool { kind.rawValue >= Kind.secureConnectionsDebug.rawValue }
 }
 
 extension SystemHostReport {
-  /// The report that an event makes; nil for events that concern no pairing, and for BR/EDR devices.
+  /// The report for an event; nil for events that do not concern pairing, and for BR/EDR devices.
   init?(_ event: any ManagementEvent) {
     switch event {
     case let event as Management.NewLongTermKey:

@@ -3,7 +3,7 @@ internal import BLEL2CAP
 internal import BLEWire
 internal import Glibc
 
-/// The name of the socket of one credit-based channel. A number is not used again while the adapter is open.
+/// The name of the socket of one credit-based channel. A number is not reused while the adapter is open.
 struct ChannelSocketID: Hashable, Sendable {
   /// The link of the channel.
   let handle: ConnectionHandle
@@ -16,8 +16,8 @@ struct ChannelConnection: Equatable, Sendable {
   let mode: CreditBasedChannel.Mode
   /// The largest SDU that the host accepts, in octets.
   let mtu: UInt16
-  /// The peer as the event of the link named it. Where the link has a socket for ATT, that one has the address that the kernel
-  /// uses now, after a pairing the identity.
+  /// The peer's address in the event of the link. If the link has an ATT socket, the address of that socket is used
+  /// instead: it is the one that the kernel uses now, and after a pairing it is the identity.
   let peer: DeviceAddress
 }
 
@@ -29,7 +29,7 @@ struct AcceptedChannel: Equatable, Sendable {
   let remoteMTU: UInt16
 }
 
-/// One thing to do with the sockets of channels.
+/// An action on the sockets of channels.
 enum ChannelAction: Equatable, Sendable {
   /// Make a socket and connect it to the peer of the link. Result: ``ChannelEvent/connected(remoteMTU:)`` or
   /// ``ChannelEvent/refused(_:)``, later.
@@ -40,36 +40,36 @@ enum ChannelAction: Equatable, Sendable {
   case read(ChannelSocketID)
   /// Read the SDUs of a link that has ended, while ``KernelTranslator/reads(_:)`` is true.
   case drain(ChannelSocketID)
-  /// Find out whether the kernel has sent everything. Result: ``ChannelEvent/queue(isEmpty:)``.
+  /// Determine whether the kernel has sent everything. Result: ``ChannelEvent/queue(isEmpty:)``.
   case readQueue(ChannelSocketID)
   case close(ChannelSocketID)
-  /// Listen for channels to a service; an earlier listener ends. Result of a failure:
+  /// Listen for channels to a service; an earlier listener is closed. Result of a failure:
   /// ``SocketEvent/listeningFailed(_:_:)``.
   case listen(SPSM, SocketSecurity.Level, mtu: UInt16)
   case stopListening(SPSM)
 }
 
-/// What happened on the socket of a channel.
+/// An event of the socket of a channel.
 enum ChannelEvent: Equatable, Sendable {
-  /// A listener has it.
+  /// A listener has accepted the channel.
   case accepted(AcceptedChannel)
   case connected(remoteMTU: UInt16)
-  /// It was not connected; the error number.
+  /// The channel was not connected; the error number is the reason.
   case refused(Int32)
   case sent
   /// The socket did not take an SDU. It can be sent later: ``writable`` follows.
   case full
   case writable
-  /// The socket takes no SDU any more.
+  /// The socket accepts no more SDUs.
   case failed
-  /// The channel has ended, and its SDUs have been read to the last.
+  /// The channel has ended, and all its SDUs have been read.
   case ended
   case queue(isEmpty: Bool)
 }
 
 extension CreditBasedConnectionResult {
-  /// The result that the kernel's error stands for. The kernel gives one error for each refusal of a peer; what it means is
-  /// most often that the peer has no such service.
+  /// The result for an error of the kernel. The kernel has one error for all refusals of a peer, which usually means
+  /// that the peer has no such service.
   init(connecting number: Int32) {
     self =
       switch number {

@@ -2,9 +2,10 @@ internal import BLEHCI
 internal import BLEL2CAP
 internal import BLEWire
 
-/// Effects of the signalling channel.
+/// The effects of the signalling channel.
 extension KernelChannels {
-  /// Acts on the effects, sends the PDUs, then frames; and reads sockets whose SDU has gone.
+  /// Acts on the effects, sends the PDUs, then the frames, and reads the sockets whose last SDU has been sent to the
+  /// host.
   mutating func finish(_ turn: inout ChannelTurn, into output: inout KernelOutput) {
     var next = 0
     while next < turn.effects.count {
@@ -24,7 +25,7 @@ extension KernelChannels {
   mutating func sendFrames(_ turn: inout ChannelTurn, into output: inout KernelOutput) {
     for index in 0..<turn.pdus.count { output.append(frame: turn.pdus[index], channel: .signalling, on: handle) }
     turn.pdus.removeAll()
-    // They report queues that take SDUs again: one SDU is sent at a time.
+    // These effects report queues that accept SDUs again. They are not needed, because one SDU is sent at a time.
     var unused: [CreditBasedChannels.Effect] = []
     while let frame = signalling.channels.nextFrame(effects: &unused) {
       output.append(frame: frame.payload[...], channel: frame.channel, on: handle)
@@ -49,7 +50,7 @@ extension KernelChannels {
     }
   }
 
-  /// The host opens channels: a socket each.
+  /// Opens the host's channels, each with a socket.
   private mutating func open(
     _ request: CreditBasedChannels.Request, _ turn: inout ChannelTurn, into output: inout KernelOutput
   ) {
@@ -64,7 +65,7 @@ extension KernelChannels {
     openings.append(opening)
   }
 
-  /// A socket of a request has its result; with the last one the request is answered.
+  /// Receives the result for one socket of a request. After the last result, the request is answered.
   mutating func connected(
     _ id: ChannelSocketID, _ result: ConnectingResult, _ turn: inout ChannelTurn, into output: inout KernelOutput
   ) {
@@ -76,7 +77,7 @@ extension KernelChannels {
       }
       return
     }
-    // The host does not wait any more.
+    // The host no longer waits.
     if case .open = result { output.append(.close(id)) }
   }
 
@@ -101,7 +102,7 @@ extension KernelChannels {
       switch (socket.result, number) {
       case (.open?, let number?): add(socket.id, number, into: &output)
       case (.open?, nil): output.append(.close(socket.id))
-      // Others of the request are open: the host gets this one, and its end.
+      // Others of the request are open: the host receives this channel, and then its end.
       case (_, let number?): signalling.close(number, now: turn.now, into: &turn.pdus, effects: &turn.effects)
       case (_, nil): break
       }
@@ -115,7 +116,7 @@ extension KernelChannels {
   }
 }
 
-/// SDUs of the host, and the ends of channels.
+/// SDUs from the host, and the ends of channels.
 extension KernelChannels {
   private mutating func received(
     _ sdu: [UInt8], on number: ChannelID, _ turn: inout ChannelTurn, into output: inout KernelOutput
@@ -140,7 +141,7 @@ extension KernelChannels {
     send(on: id, into: &output)
   }
 
-  /// The socket takes no SDU any more. Those of the peer may still be there.
+  /// The socket accepts no more SDUs. SDUs from the peer may still wait in it.
   mutating func failed(_ id: ChannelSocketID, _ turn: inout ChannelTurn, into output: inout KernelOutput) {
     guard let channel = channels[id] else { return }
     guard channel.closeDeadline == nil else { return remove(id, into: &output) }
@@ -162,7 +163,7 @@ extension KernelChannels {
   ) {
     guard let id = sockets.removeValue(forKey: number), let channel = channels[id] else { return }
     guard reason == .peer else { return remove(id, into: &output) }
-    // The peer gets what the host has sent before.
+    // The peer still receives the SDUs that the host sent before.
     if closing.count >= Self.closingLimit, let oldest = closing.first { remove(oldest, into: &output) }
     channels[id]?.closeDeadline = turn.now + Self.closePatience
     channels[id]?.isReading = false

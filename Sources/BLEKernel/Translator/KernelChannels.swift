@@ -2,8 +2,9 @@ internal import BLEHCI
 internal import BLEL2CAP
 internal import BLEWire
 
-/// The credit-based channels of one link. The kernel has the signalling channel and the credits of the peer; this is the far end
-/// of the signalling channel towards the host, so that the host has one implementation of channels.
+/// The credit-based channels of one link. The kernel has the signalling channel and the credits of the peer. For the
+/// host, this machine is the other end of the signalling channel, so that the host needs only one implementation of
+/// channels.
 ///
 /// ```
 ///   host                              this                             the kernel's socket
@@ -17,26 +18,30 @@ internal import BLEWire
 ///   ◄───────── Disconnection Request         ◄───────────────────────────── ended
 /// ```
 ///
-/// Memory of a channel: ``waitingOctets`` or two SDUs that the socket has not taken, and one SDU that the host has not taken.
+/// A channel needs memory for ``waitingOctets`` or two SDUs that the socket has not accepted, and for one SDU that the
+/// host has not received.
 struct KernelChannels: Sendable {
-  /// The payload of a frame of the host, in octets: it fits in one ACL packet.
+  /// The largest payload of a frame from the host, in octets: it fits in one ACL packet.
   static let frameLength = KernelTranslator.bufferLength - UInt16(BasicFrame.headerLength)
-  /// Octets of SDUs of the host that wait for the socket of a channel. It decides the credits of the host.
+  /// The octets of SDUs from the host that can wait for the socket of a channel. They determine the credits of the
+  /// host.
   static let waitingOctets: UInt16 = 32_768
   static let creditLimits: ClosedRange<UInt16> = 2...32
-  /// The time in which a socket connects. The timer of the host is 30 seconds (Vol 3, Part A, 6.2.1): no channel opens after it.
+  /// The time in which a socket must connect. The timer of the host is 30 seconds (Vol 3, Part A, 6.2.1): no channel
+  /// opens after it.
   static let connectPatience = Duration.seconds(29)
-  /// The time in which the kernel sends what it has, after the host has closed a channel; and the time between two looks.
+  /// The time in which the kernel may send the remaining SDUs after the host has closed a channel, and the time between
+  /// two reads of its queue meanwhile.
   static let closePatience = Duration.seconds(10)
   static let queueInterval = Duration.milliseconds(20)
-  /// Channels that are being closed; a further one ends the oldest.
+  /// The number of channels that can be closing. One more ends the oldest.
   static let closingLimit = 8
-  /// Channels that a peer opened and the host has not seen; further ones are closed.
+  /// The number of channels that a peer has opened and the host has not seen. Further ones are closed.
   static let offerLimit = 32
-  /// Requests of the host that wait for their sockets.
+  /// The number of requests of the host that can wait for their sockets.
   static let openingLimit = 32
 
-  /// A request of the host, and the socket of each of its channels.
+  /// A request of the host, with the socket of each of its channels.
   struct Opening {
     let request: CreditBasedChannels.Request
     var sockets: [(id: ChannelSocketID, result: ConnectingResult?)]
@@ -45,18 +50,18 @@ struct KernelChannels: Sendable {
 
   enum ConnectingResult { case open(remoteMTU: UInt16), refused(CreditBasedConnectionResult) }
 
-  /// A channel that is open, or that the host has closed.
+  /// An open channel, or one that the host has closed.
   struct Channel {
     /// The number of the channel at this end.
     let number: ChannelID
-    /// SDUs of the host. The first is on its way to the socket while `isSending`.
+    /// SDUs from the host. While `isSending`, the first is being sent to the socket.
     var sdus: [[UInt8]] = []
     var isSending = false
-    /// The socket takes SDUs.
+    /// Whether the socket accepts SDUs.
     var canSend = true
-    /// SDUs are read from the socket.
+    /// Whether SDUs are read from the socket.
     var isReading = true
-    /// The host has closed the channel: the end of the time for the rest.
+    /// The time at which a channel that the host has closed ends, even if SDUs remain.
     var closeDeadline: Instant?
     var nextQueueRead: Instant?
 
@@ -64,27 +69,27 @@ struct KernelChannels: Sendable {
   }
 
   let handle: ConnectionHandle
-  /// The address of the peer in the event of the link.
+  /// The peer's address in the event of the link.
   let peer: DeviceAddress
-  /// The kernel has the link: before that, a socket would make a second one.
+  /// Whether the kernel has the link. Before that, a socket would make a second link.
   private var isLinkUp: Bool
-  /// Sockets that are connected when the kernel has the link.
+  /// The sockets that are connected once the kernel has the link.
   private var unconnected: [(id: ChannelSocketID, connection: ChannelConnection)] = []
   private var lastNumber: UInt32 = 0
   var signalling: SignallingChannel
   var openings: [Opening] = []
-  /// Accepted channels, until the security level of the link has been read.
+  /// The accepted channels that wait until the security level of the link has been read.
   private var accepted: [(id: ChannelSocketID, channel: AcceptedChannel)] = []
-  /// Accepted channels that the host has not answered.
+  /// The accepted channels that the host has not answered.
   var offers: [CreditBasedChannels.OpenID: ChannelSocketID] = [:]
   var channels: [ChannelSocketID: Channel] = [:]
   var sockets: [ChannelID: ChannelSocketID] = [:]
-  /// The order in which channels were closed.
+  /// The closing channels, in the order in which the host closed them.
   var closing: [ChannelSocketID] = []
-  /// Channels whose SDU waits for credits of the host; they are read again afterwards.
+  /// The channels whose SDU waits for credits from the host. They are read again afterwards.
   var paused: [ChannelSocketID] = []
 
-  /// The channels of a link, whose role is that of the host.
+  /// The channels of a link. The link's role is that of the host.
   init(_ link: KernelLink) {
     (handle, peer, isLinkUp) = (link.handle, link.peer, link.isSettled)
     var limits = CreditBasedChannels.Limits()
@@ -93,7 +98,7 @@ struct KernelChannels: Sendable {
     signalling.channels.services = Self.services
   }
 
-  /// The kernel decides which services there are. LE has these numbers (Vol 3, Part A, 4.22).
+  /// The kernel decides which services exist. LE has these numbers (Vol 3, Part A, 4.22).
   private static let services = Set((0x0001...0x00FF as ClosedRange<UInt16>).map(SPSM.init(rawValue:)))
 
   /// The time at which ``tick(now:into:)`` is due.
@@ -106,7 +111,7 @@ struct KernelChannels: Sendable {
     return deadline
   }
 
-  /// A name for a socket.
+  /// Returns a new name for a socket.
   mutating func takeSocket() -> ChannelSocketID {
     lastNumber &+= 1
     return ChannelSocketID(handle: handle, number: lastNumber)
@@ -115,19 +120,19 @@ struct KernelChannels: Sendable {
   /// Whether the next SDU of a socket can be received.
   func reads(_ id: ChannelSocketID) -> Bool { channels[id]?.isReading == true }
 
-  /// The sockets of open channels.
+  /// The names of the sockets of open channels.
   var openSockets: [ChannelSocketID] {
     channels.filter { $0.value.closeDeadline == nil }.keys.sorted { $0.number < $1.number }
   }
 
-  /// The link is gone: every socket is closed.
+  /// Closes every socket, after the link has ended.
   func end(into output: inout KernelOutput) {
     let all = openings.flatMap { $0.sockets.map(\.id) } + accepted.map(\.id) + offers.values + channels.keys
     for id in all.sorted(by: { $0.number < $1.number }) { output.append(.close(id)) }
   }
 }
 
-/// From the host, and time.
+/// Input from the host, and time.
 extension KernelChannels {
   /// Receives a frame on the signalling channel, or on the number of a credit-based channel.
   mutating func receive(
@@ -142,7 +147,7 @@ extension KernelChannels {
     finish(&turn, into: &output)
   }
 
-  /// The kernel has the link.
+  /// Connects the sockets that wait until the kernel has the link.
   mutating func linkIsUp(into output: inout KernelOutput) {
     isLinkUp = true
     for (id, connection) in unconnected { output.append(.connect(id, connection)) }
@@ -160,7 +165,7 @@ extension KernelChannels {
     for opening in openings where opening.deadline <= now {
       for socket in opening.sockets { output.append(.close(socket.id)) }
       unconnected.removeAll { waiting in opening.sockets.contains { $0.id == waiting.id } }
-      // Without a response: the timer of the host ends the request.
+      // There is no response: the timer of the host ends the request.
       var unsent = PacketBuffer()
       signalling.reject(opening.request, .noResources, into: &unsent)
     }
@@ -178,7 +183,7 @@ extension KernelChannels {
   }
 }
 
-/// From the sockets.
+/// Input from the sockets.
 extension KernelChannels {
   mutating func receive(_ event: ChannelEvent, on id: ChannelSocketID, now: Instant, into output: inout KernelOutput) {
     var turn = ChannelTurn(now: now)
@@ -205,14 +210,14 @@ extension KernelChannels {
     finish(&turn, into: &output)
   }
 
-  /// Receives an SDU of the peer.
+  /// Receives an SDU from the peer.
   mutating func receive(sdu: Span<UInt8>, on id: ChannelSocketID, now: Instant, into output: inout KernelOutput) {
     guard let channel = channels[id], channel.isReading else { return }
     var turn = ChannelTurn(now: now)
     do throws(CreditBasedChannel.SendRefusal) {
       try signalling.channels.send([UInt8](copying: sdu), on: channel.number)
     } catch {
-      // The kernel keeps to the MTU of the host, and the queue is empty.
+      // The kernel respects the MTU of the host, and the queue is empty.
       signalling.close(channel.number, now: now, into: &turn.pdus, effects: &turn.effects)
     }
     sendFrames(&turn, into: &output)
@@ -223,7 +228,7 @@ extension KernelChannels {
     finish(&turn, into: &output)
   }
 
-  /// The host has the security level of the link: it can decide about the channels of the peer.
+  /// Offers the accepted channels to the host, which now has the security level of the link to decide on them.
   mutating func securityRead(now: Instant, into output: inout KernelOutput) {
     guard !accepted.isEmpty else { return }
     var turn = ChannelTurn(now: now)
@@ -242,14 +247,14 @@ extension KernelChannels {
     finish(&turn, into: &output)
   }
 
-  /// What the peer's end of a channel accepts from the host.
+  /// The parameters that the peer's end of a channel accepts from the host.
   static func parameters(mtu: UInt16) -> CreditBasedChannel.Parameters {
     let credits = min(max(waitingOctets / max(1, mtu), creditLimits.lowerBound), creditLimits.upperBound)
     return CreditBasedChannel.Parameters(mtu: mtu, mps: frameLength, initialCredits: credits)
   }
 }
 
-/// One input, and what the signalling channel makes of it.
+/// One input, and the resulting output of the signalling channel.
 struct ChannelTurn {
   let now: Instant
   var pdus = PacketBuffer()

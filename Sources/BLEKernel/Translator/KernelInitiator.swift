@@ -1,22 +1,22 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The connection that the host requests from the controller, and the connection parameters that it asked for.
+/// The connection that the host has requested from the controller, with its connection parameters.
 ///
-/// The kernel makes connections of its own, for bluetoothd or for a socket, with its default parameters: a supervision
-/// timeout of 420 ms. Such a link can be the one that the host waits for. So the kernel is given the host's parameters for
-/// the device beforehand, and a link that has others is changed once it is up (Docs/Decisions/0065).
+/// The kernel makes connections of its own, for bluetoothd or for a socket. Its default parameters have a supervision
+/// timeout of 420 ms. Such a link can be the one that the host waits for. So the kernel gets the host's parameters for
+/// the device beforehand, and a link with other parameters is changed after it has been made (Docs/Decisions/0065).
 struct KernelInitiator: Sendable {
-  /// The devices of the filter accept list whose parameters the kernel is given.
+  /// The number of devices of the filter accept list whose parameters the kernel gets.
   static let acceptListLimit = 64
 
-  /// A command of the host asked for a connection.
+  /// Whether a command from the host has requested a connection.
   private(set) var isInitiating = false
   /// The devices of the command, or of the filter accept list.
   private var devices: [DeviceAddress] = []
   /// The parameters of the command.
   private var parameters: HCI.ConnectionParameters?
-  /// The parameters that the kernel has been given last.
+  /// The parameters that the kernel got last.
   private var loaded: [Management.LoadConnectionParameters.Entry] = []
 
   mutating func clearAcceptList() { devices = [] }
@@ -29,7 +29,7 @@ struct KernelInitiator: Sendable {
     create(command?.peerAddress, command?.initiatorFilterPolicy, command?.parameters)
   }
 
-  /// The parameters of the PHYs are those of one link, whose PHY is not known yet: the first are taken.
+  /// Each PHY has parameters, and the PHY of the link is not yet known: the first parameters are used.
   mutating func create(_ command: HCI.LEExtendedCreateConnection?) {
     create(command?.peerAddress, command?.initiatorFilterPolicy, command?.initiations.first?.parameters)
   }
@@ -42,9 +42,9 @@ struct KernelInitiator: Sendable {
     if let device, policy == .peerAddress { devices = [device] }
   }
 
-  /// The command that gives the kernel the parameters for the devices; nil where the kernel has them.
+  /// The command that gives the kernel the parameters for the devices; nil if the kernel already has them.
   ///
-  /// The kernel keeps them, so private addresses, which a device changes, are left out.
+  /// The kernel keeps them, so private addresses, which a device changes, are omitted.
   mutating func commandForKernel() -> Management.LoadConnectionParameters? {
     guard let parameters else { return nil }
     let entries = devices.filter(\.isIdentityAddress).map {
@@ -57,10 +57,10 @@ struct KernelInitiator: Sendable {
     return command
   }
 
-  /// A link is up while the host waits for one.
+  /// Receives a link that has come up while the host waits for one.
   ///
-  /// - Returns: the parameters that it must be given; nil where those that the host asked for are in force, or another
-  ///   program's link came up.
+  /// - Returns: the parameters that the link must be given; nil if it has those that the host requested, or if it
+  ///   belongs to another program.
   mutating func connected(_ link: ConnectionCompleteEvent) -> HCI.ConnectionParameters? {
     isInitiating = false
     defer { parameters = nil }
@@ -82,7 +82,7 @@ extension Management.LoadConnectionParameters.Entry {
   }
 }
 
-/// A link that came up, as the events of all versions report it (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
+/// A new link, as the events of all versions report it (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
 struct ConnectionCompleteEvent: Sendable {
   let handle: ConnectionHandle
   let role: HCI.Role

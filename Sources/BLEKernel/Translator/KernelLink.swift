@@ -3,7 +3,7 @@ internal import BLEHost
 internal import BLESMP
 internal import BLEWire
 
-/// One link of an adapter: its socket, the frames that wait for it, and its security.
+/// One link of an adapter: its socket, the frames that wait for the socket, and its security.
 ///
 /// A link is created by its HCI event or by its socket, whichever comes first.
 ///
@@ -17,17 +17,17 @@ internal import BLEWire
 struct KernelLink: Sendable {
   enum Socket: Sendable {
     case absent
-    /// It takes no PDU yet: the kernel asks the peer for its features.
+    /// It accepts no PDUs yet: the kernel is requesting the peer's features.
     case connecting
     case open
-    /// PDUs for it are dropped and count as sent.
+    /// PDUs for it are dropped, and count as sent.
     case lost
   }
 
-  /// Frames that can wait on one link; the number of buffers that is reported to the host.
+  /// The number of frames that can wait on one link. It is also the number of buffers that is reported to the host.
   static let frameLimit = 32
-  /// The time in which the kernel takes up a change of encryption that the controller reports, and the time between two
-  /// reads of the level meanwhile.
+  /// The time in which the kernel processes a change of encryption that the controller reports, and the time between
+  /// two reads of the level meanwhile.
   static let levelPatience = Duration.milliseconds(500)
   static let levelInterval = Duration.milliseconds(20)
   /// The timeout of a security manager is 30 seconds (Vol 3, Part H, 3.4).
@@ -38,25 +38,25 @@ struct KernelLink: Sendable {
   let peer: DeviceAddress
   private(set) var socket = Socket.absent
   private var frames: [[UInt8]] = []
-  /// The first of ``frames`` is on its way to the socket.
+  /// Whether the first of ``frames`` is being sent to the socket.
   private var isFlushing = false
-  /// The peer of a link that we made, until the kernel reports that it has the link.
+  /// The peer of a link that the host made, until the kernel reports that it has the link.
   var awaitedPeer: DeviceAddress?
-  /// The time at which a link without a socket counts as taken by another program.
+  /// The time after which a link without a socket counts as taken by another program.
   var socketDeadline: Instant?
-  /// Disconnection Complete, while what the peer sent before is read.
+  /// The Disconnection Complete event, held back until the data that the peer sent earlier has been read.
   var disconnection: [UInt8] = []
 
-  /// The level that was last reported to the host; nil where the link is not encrypted.
+  /// The level that was last reported to the host; nil if the link is not encrypted.
   private var strength: KeyStrength?
-  /// The end of the time in which the level is read again and again.
+  /// The time until which the level is read repeatedly.
   private var levelDeadline: Instant?
   private var nextLevelRead: Instant?
-  /// The host waits for a report of the level, changed or not.
+  /// Whether the host waits for a report of the level, even if it has not changed.
   private var owesLevel = false
-  /// The end of the time in which the kernel may secure the link; it takes no PDU meanwhile.
+  /// The time until which the kernel may secure the link. Until then it accepts no PDUs.
   private var securingDeadline: Instant?
-  /// The level to ask for once the link has an open socket.
+  /// The level to request once the link has an open socket.
   private var wantedLevel: SocketSecurity.Level?
 
   init(_ handle: ConnectionHandle, role: HCI.Role, peer: DeviceAddress) {
@@ -67,24 +67,24 @@ struct KernelLink: Sendable {
 
   var hasSocket: Bool { socket == .connecting || socket == .open }
 
-  /// The kernel has the link: it has a socket, or another program has that.
+  /// Whether the kernel has the link: the link has a socket, or another program has the socket.
   var isSettled: Bool { socket == .open || socket == .lost }
 
   /// The time at which ``tick(now:into:)`` is due.
   var deadline: Instant? { .nearer(.nearer(socketDeadline, securingDeadline), nextLevelRead) }
 }
 
-/// The socket.
+/// The socket of the link.
 extension KernelLink {
   mutating func connectionBegan() { socket = .connecting }
 
-  /// The link gets its socket from the listener, or is another program's.
+  /// Waits for the listener to accept the socket of the link. Otherwise another program has it.
   mutating func awaitListener(until deadline: Instant) {
     socket = .absent
     socketDeadline = deadline
   }
 
-  /// The link has an open socket, from the listener.
+  /// Receives the open socket of the link from the listener.
   mutating func opened(into output: inout KernelOutput) {
     socket = .open
     awaitedPeer = nil
@@ -104,20 +104,21 @@ extension KernelLink {
     flush(into: &output)
   }
 
-  /// The level is read before the PDUs while it may change: a request is not answered by an old level.
+  /// Reads the level before the PDUs while the level may change, so that no request is answered on the basis of an old
+  /// level.
   mutating func readable(into output: inout KernelOutput) {
     if levelDeadline != nil { output.actions.append(.readSecurity(handle)) }
   }
 
-  /// Another program's listener has the link.
+  /// Records that another program's listener has the link.
   mutating func taken() {
     socketDeadline = nil
     socket = .lost
   }
 
-  /// The socket is of no use any more.
+  /// Records that the socket can no longer be used.
   ///
-  /// - Returns: the number of frames that waited for it; they count as sent.
+  /// - Returns: the number of frames that waited for it. They count as sent.
   mutating func failed(into output: inout KernelOutput) -> Int {
     if hasSocket { output.actions.append(.close(handle)) }
     socket = .lost
@@ -129,9 +130,9 @@ extension KernelLink {
 
 /// Frames to the peer.
 extension KernelLink {
-  /// Sends an ATT PDU, or keeps it until the socket takes it.
+  /// Sends an ATT PDU, or keeps it until the socket accepts it.
   ///
-  /// - Returns: the number of frames that are done with.
+  /// - Returns: the number of completed frames.
   mutating func send(_ pdu: Span<UInt8>, into output: inout KernelOutput) -> Int {
     guard socket != .lost else { return 1 }
     if socket == .open, frames.isEmpty {
@@ -141,9 +142,9 @@ extension KernelLink {
     return keep(pdu)
   }
 
-  /// The socket took a PDU.
+  /// Records that the socket accepted a PDU.
   ///
-  /// - Returns: the number of frames that are done with.
+  /// - Returns: the number of completed frames.
   mutating func sent(into output: inout KernelOutput) -> Int {
     if isFlushing {
       isFlushing = false
@@ -153,18 +154,19 @@ extension KernelLink {
     return 1
   }
 
-  /// The socket did not take a PDU.
+  /// Records that the socket did not accept a PDU.
   ///
-  /// - Returns: the number of frames that are done with.
+  /// - Returns: the number of completed frames.
   mutating func rejected(_ pdu: Span<UInt8>, _ reason: SendRejection, into output: inout KernelOutput) -> Int {
     let wasFlushing = isFlushing
     isFlushing = false
-    // While the kernel secures the link it takes nothing, and says that the socket is not connected.
+    // While the kernel secures the link it accepts nothing, and reports that the socket is not connected.
     if reason == .full || (reason == .notConnected && securingDeadline != nil) { return wasFlushing ? 0 : keep(pdu) }
     return (wasFlushing ? 0 : 1) + failed(into: &output)
   }
 
-  /// A host keeps to its credits. A frame past the limit is a fault of this process: it is dropped and counts as sent.
+  /// Keeps a PDU until the socket accepts it. A host keeps to its credits, so a frame beyond the limit is a fault of
+  /// this process: it is dropped, and counts as sent.
   private mutating func keep(_ pdu: Span<UInt8>) -> Int {
     guard frames.count < Self.frameLimit else { return 1 }
     frames.append([UInt8](copying: pdu))
@@ -178,9 +180,9 @@ extension KernelLink {
   }
 }
 
-/// Security: the kernel has the keys and decides the level.
+/// Security. The kernel has the keys and decides on the level.
 extension KernelLink {
-  /// Raises the level: as a peripheral the kernel sends a Security Request (Vol 3, Part H, 2.4.6).
+  /// Raises the level. On a peripheral the kernel sends a Security Request (Vol 3, Part H, 2.4.6).
   mutating func secure(to level: SocketSecurity.Level, into output: inout KernelOutput) {
     guard socket == .open else { return wantedLevel = level }
     wantedLevel = nil
@@ -197,8 +199,8 @@ extension KernelLink {
     }
   }
 
-  /// The controller reports a change of encryption. The kernel takes that up at the same time as this process does, so its
-  /// level may follow a moment later.
+  /// Receives the controller's report of a change of encryption. The kernel processes the same event at the same time
+  /// as this process, so the kernel's level may change a moment later.
   mutating func encryptionChanged(now: Instant, into output: inout KernelOutput) {
     levelDeadline = now + Self.levelPatience
     nextLevelRead = now + Self.levelInterval
@@ -207,7 +209,7 @@ extension KernelLink {
 
   /// Receives the level from the kernel, and reports a change to the host.
   ///
-  /// - Returns: whether the time in which the link was to be secured is over.
+  /// - Returns: whether the time for securing the link is over.
   mutating func received(_ security: SocketSecurity?, now: Instant, into output: inout KernelOutput) -> Bool {
     if let security { changed(to: security.strength, into: &output) }
     return securingExpired(now)
@@ -228,10 +230,10 @@ extension KernelLink {
     return true
   }
 
-  /// Reads the level again where that is due.
+  /// Reads the level again if that is due.
   ///
-  /// - Returns: whether the time in which the link was to be secured is over. Where the level is being read, the result of
-  ///   that decides.
+  /// - Returns: whether the time for securing the link is over. While the level is being read, the result of the read
+  ///   decides.
   mutating func tick(now: Instant, into output: inout KernelOutput) -> Bool {
     guard let next = nextLevelRead, next <= now else { return securingExpired(now) }
     if let end = levelDeadline, end <= now {

@@ -9,9 +9,9 @@ package import BLEWire
 struct KernelOutput: Sendable {
   var input = HostInput()
   var actions = SocketActions()
-  /// Lines for the log, oldest first; those past ``noticeLimit`` are dropped.
+  /// Lines for the log, oldest first. Those beyond ``noticeLimit`` are dropped.
   private(set) var notices: [String] = []
-  /// The adapter is gone or off: nothing else of this output matters.
+  /// The adapter was removed or switched off. The rest of this output is then irrelevant.
   var loss: AdapterLoss?
 
   static let noticeLimit = 16
@@ -26,12 +26,12 @@ struct KernelOutput: Sendable {
     return notices
   }
 
-  /// Sends a command of the host to the controller.
+  /// Sends a command from the host to the controller.
   mutating func send(_ command: Span<UInt8>) {
     actions.append(.sendCommand) { $0.append(copying: command) }
   }
 
-  /// Sends a command that the host does not know of; the trace records it.
+  /// Sends a command that does not come from the host. The trace records it.
   mutating func sendOwn(_ command: some HCICommand) {
     actions.append(.sendCommand) { $0.append(hci: command) }
     input.append(.sentCommand) { $0.append(hci: command) }
@@ -43,7 +43,7 @@ struct KernelOutput: Sendable {
     actions.append(.channel(action)) { $0 += sdu }
   }
 
-  /// Gives the host a frame of the peer, in two ACL packets where one does not have the room.
+  /// Passes a frame from the peer to the host, in two ACL packets if it does not fit in one.
   mutating func append(frame payload: Bytes, channel: ChannelID, on handle: ConnectionHandle) {
     let limit = Int(UInt16.max)
     var rest = payload.dropFirst(limit - BasicFrame.headerLength)
@@ -69,15 +69,15 @@ struct KernelOutput: Sendable {
   }
 }
 
-/// Why the adapter cannot be used any more.
+/// Why the adapter can no longer be used.
 enum AdapterLoss: Sendable { case removed, switchedOff }
 
-/// What the host receives: packets, reports about pairings, and commands for its trace, in order.
+/// The input of the host: packets, reports about pairings, and commands for its trace, in order.
 package struct HostInput: Sendable {
   package enum Item: Equatable, Sendable {
-    /// A whole H4 packet from the controller: the next one of ``octets``.
+    /// A complete H4 packet from the controller: the next one of ``octets``.
     case packet
-    /// A whole H4 command that the adapter sent itself: the next one of ``octets``.
+    /// A complete H4 command that the adapter sent by itself: the next one of ``octets``.
     case sentCommand
     case report(SystemHostReport)
   }
@@ -101,15 +101,15 @@ package struct HostInput: Sendable {
     octets.append(completedPackets: count, on: handle)
   }
 
-  /// Drops the items and keeps the memory.
+  /// Removes the items and keeps the memory.
   package mutating func removeAll() {
     items.removeAll(keepingCapacity: true)
     octets.removeAll()
   }
 }
 
-/// One thing to do with a socket of the adapter. An action that has a result is followed by a call of the translator with
-/// it, before any other input.
+/// An action on a socket of the adapter. If an action has a result, the translator must be called with the result
+/// before any other input.
 enum SocketAction: Equatable, Sendable {
   /// Send the next message of the octets on the raw HCI socket.
   case sendCommand
@@ -120,42 +120,43 @@ enum SocketAction: Equatable, Sendable {
   case sendPDU(ConnectionHandle)
   /// Read the raw HCI socket until it is empty. Result: ``SocketEvent/eventsRead``.
   case readEvents
-  /// Read what is left on the socket of a link that has ended. Result: ``SocketEvent/drained(_:)``, after the PDUs.
+  /// Read the remaining data on the socket of a link that has ended. Result: ``SocketEvent/drained(_:)``, after the
+  /// PDUs.
   case drain(ConnectionHandle)
   case close(ConnectionHandle)
   /// Make a socket for a link and connect it to the peer. Result: ``SocketEvent/connected(_:_:)``.
   case connect(ConnectionHandle, to: DeviceAddress)
-  /// Replace the listener by a new one. Result: ``SocketEvent/listenerReplaced(daemonRuns:)``.
+  /// Replace the listener with a new one. Result: ``SocketEvent/listenerReplaced(daemonRuns:)``.
   case replaceListener
   /// Read the security level of a link. Result: ``SocketEvent/security(_:_:)``.
   case readSecurity(ConnectionHandle)
   /// Raise the security level of a link. Result: ``SocketEvent/raised(_:isPending:)``.
   case raiseSecurity(ConnectionHandle, to: SocketSecurity.Level)
-  /// Find out whether bluetoothd runs. Result: ``SocketEvent/daemon(isRunning:)``.
+  /// Determine whether bluetoothd runs. Result: ``SocketEvent/daemon(isRunning:)``.
   case findDaemon
   case channel(ChannelAction)
 }
 
-/// What happened on a socket of the adapter.
+/// An event of a socket of the adapter.
 enum SocketEvent: Equatable, Sendable {
-  /// The listener has a connection; its socket is the link's from now on.
+  /// The listener has accepted a connection. Its socket now belongs to the link.
   case accepted(ConnectionHandle, from: DeviceAddress)
   case connected(ConnectionHandle, ConnectionResult)
   case readable(ConnectionHandle)
   case writable(ConnectionHandle)
-  /// The socket of a link failed; its PDUs have been read to the last.
+  /// The socket of a link failed, and all its PDUs have been read.
   case failed(ConnectionHandle)
   case sent(ConnectionHandle)
   case drained(ConnectionHandle)
   case eventsRead
   case listenerReplaced(daemonRuns: Bool)
-  /// Nil where the kernel does not answer.
+  /// Nil if the kernel does not answer.
   case security(ConnectionHandle, SocketSecurity?)
-  /// Whether the kernel is raising the level; otherwise it is that high already, or cannot be raised.
+  /// Whether the kernel is raising the level. Otherwise it is already that high, or cannot be raised.
   case raised(ConnectionHandle, isPending: Bool)
   case daemon(isRunning: Bool)
   case channel(ChannelSocketID, ChannelEvent)
-  /// The adapter has no listener for channels to a service; the error number.
+  /// The adapter has no listener for channels to a service; the error number is the reason.
   case listeningFailed(SPSM, Int32)
 
   enum ConnectionResult: Sendable {
@@ -166,11 +167,11 @@ enum SocketEvent: Equatable, Sendable {
   }
 }
 
-/// Why the socket of a link did not take a PDU.
+/// Why the socket of a link did not accept a PDU.
 enum SendRejection: Sendable {
-  /// It can be sent later; the event is ``SocketEvent/writable(_:)``.
+  /// The PDU can be sent later; the event is ``SocketEvent/writable(_:)``.
   case full
-  /// Not connected, or not secured yet.
+  /// The socket is not connected, or not secured yet.
   case notConnected
   case failed
 }
@@ -184,10 +185,10 @@ struct SocketSecurity: Equatable, Sendable {
     case medium
     /// 3: with an authenticated key.
     case high
-    /// 4: with an authenticated key of Secure Connections.
+    /// 4: with an authenticated Secure Connections key.
     case fips
 
-    /// The level of the number that the kernel gives; 0 counts as low, and later ones as ``fips``.
+    /// The level for a number of the kernel; 0 counts as low, and numbers above 4 as ``fips``.
     init(kernel number: UInt8) { self = Self(rawValue: max(1, min(4, number))) ?? .low }
 
     init(_ level: SecurityLevel) {
@@ -206,7 +207,7 @@ struct SocketSecurity: Equatable, Sendable {
   /// The length of the key in octets.
   var keySize: UInt8
 
-  /// The strength of the link's key; nil where the link is not encrypted.
+  /// The strength of the link's key; nil if the link is not encrypted.
   var strength: KeyStrength? {
     guard level > .low else { return nil }
     return KeyStrength(
@@ -214,7 +215,7 @@ struct SocketSecurity: Equatable, Sendable {
   }
 }
 
-/// Actions in order, with the messages of those that send.
+/// Actions in order, with the messages that they send.
 struct SocketActions: Sendable {
   private(set) var actions: [SocketAction] = []
   private(set) var octets = PacketBuffer()
@@ -228,7 +229,7 @@ struct SocketActions: Sendable {
     octets.append(write)
   }
 
-  /// Drops the actions and keeps the memory.
+  /// Removes the actions and keeps the memory.
   mutating func removeAll() {
     actions.removeAll(keepingCapacity: true)
     octets.removeAll()

@@ -3,9 +3,9 @@ internal import BLEHost
 internal import BLEL2CAP
 internal import BLEWire
 
-/// From the management socket.
+/// Input from the management socket.
 extension KernelTranslator {
-  /// Receives a message of the management socket. Only those about this adapter matter.
+  /// Receives a message from the management socket. Messages about other adapters are ignored.
   mutating func receive(management message: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
     let octets = [UInt8](copying: message)
     guard let message = try? ManagementMessage(decoding: octets[...]), message.index == index,
@@ -16,39 +16,39 @@ extension KernelTranslator {
     case let event as Management.NewSettings:
       if !event.settings.contains(.powered) { output.loss = .switchedOff }
     case is Management.ClassOfDeviceChanged, is Management.LocalNameChanged:
-      // bluetoothd does that when it starts.
+      // bluetoothd causes this event when it starts.
       if !isPairedByDaemon { output.actions.append(.findDaemon) }
     case let event as Management.CommandComplete: answered(event.opcode, event.status, into: &output)
     case let event as Management.CommandStatus: answered(event.opcode, event.status, into: &output)
     case let event as Management.DeviceConnected:
-      // The raw socket has the event of the link already, for the controller's events come there first.
+      // The raw socket already has the event of the link, because the controller's events arrive there first.
       connectedDevices.removeAll { $0.device == event.device }
       if connectedDevices.count < Self.connectedDeviceLimit { connectedDevices.append(event) }
       output.actions.append(.readEvents)
     case let event as Management.Discovering:
       if event.isDiscovering == 1 { discovery.reported(addressTypes: event.addressTypes, into: &output) }
     default:
-      // Where bluetoothd pairs, its agent answers; two answers break a pairing.
+      // If bluetoothd pairs, its agent answers. Two answers would break a pairing.
       if !isPairedByDaemon, let report = SystemHostReport(event) { output.input.append(report) }
     }
   }
 
   private func answered(_ opcode: ManagementOpcode, _ status: ManagementStatus, into output: inout KernelOutput) {
-    // The kernel rejects the end of a discovery that has ended already.
+    // The kernel rejects the end of a discovery that has already ended.
     guard status != .success, opcode != Management.StopDiscovery.opcode, opcode.name != nil else { return }
     output.log("\(name): the kernel rejected \(opcode): \(status)")
   }
 
-  /// The kernel has links to some devices. The socket of a link that we made can be connected now: earlier the kernel, which
-  /// had not seen the link's event, would have made a second link. A little later the kernel gives the link to the newest
-  /// listener, of whatever program.
+  /// Connects the sockets of links, once the kernel has the links. Earlier, the kernel would not have processed the
+  /// link's event, and would have made a second link. A little later, the kernel gives the link to the newest listener
+  /// of any program.
   private mutating func connectSockets(now: Instant, into output: inout KernelOutput) {
     let devices = connectedDevices
     connectedDevices = []
     for event in devices {
       guard let peer = event.device.device, let handle = awaitedLink(event, peer) else { continue }
       links[handle]?.awaitedPeer = nil
-      // A socket bound to no address might connect through another adapter.
+      // A socket without an address might connect through another adapter.
       if identity.octets.value != 0 {
         links[handle]?.connectionBegan()
         output.actions.append(.connect(handle, to: peer))
@@ -61,15 +61,15 @@ extension KernelTranslator {
   private func awaitedLink(_ event: Management.DeviceConnected, _ peer: DeviceAddress) -> ConnectionHandle? {
     let awaited = links.values.filter { $0.awaitedPeer != nil }.sorted { $0.handle < $1.handle }
     if let link = awaited.first(where: { $0.awaitedPeer == peer }) { return link.handle }
-    // The kernel reports a device whose private address it can resolve by its identity.
+    // If the kernel can resolve the private address of a device, it reports the identity instead.
     guard event.flags & Management.DeviceConnected.locallyInitiated != 0 else { return nil }
     return awaited.first { $0.awaitedPeer?.randomKind == .resolvablePrivate }?.handle
   }
 }
 
-/// From the sockets of links, and the listener.
+/// Input from the sockets of links, and from the listener.
 extension KernelTranslator {
-  /// Receives an ATT PDU of a link's socket; the host receives it as one ACL packet.
+  /// Receives an ATT PDU from a link's socket. The host receives it as one ACL packet.
   mutating func receive(pdu: Span<UInt8>, on handle: ConnectionHandle, into output: inout KernelOutput) {
     guard links[handle] != nil else { return }
     output.input.append(.packet) { octets in
@@ -116,15 +116,15 @@ extension KernelTranslator {
     }
   }
 
-  /// The socket of a link did not take the PDU that ``SocketAction/sendPDU(_:)`` sent.
+  /// Receives the PDU of ``SocketAction/sendPDU(_:)`` that the socket of a link did not accept.
   mutating func rejected(
     _ pdu: Span<UInt8>, on handle: ConnectionHandle, _ reason: SendRejection, into output: inout KernelOutput
   ) {
     complete(links[handle]?.rejected(pdu, reason, into: &output) ?? 0, on: handle)
   }
 
-  /// Announces a link that was up before, by an LE Connection Complete event. Its timing is unknown; the event has the
-  /// kernel's default: 50 ms, no latency, 5 s.
+  /// Announces a link that was up before, by an LE Connection Complete event. Its timing is unknown, so the event
+  /// contains the kernel's default: 50 ms, no latency, 5 s.
   private mutating func announce(
     _ handle: ConnectionHandle, _ peer: DeviceAddress, into output: inout KernelOutput
   ) {
@@ -139,8 +139,8 @@ extension KernelTranslator {
     output.input.append(.packet) { $0.append(hci: event) }
   }
 
-  /// Announces the links that other programs made as a central before the adapter was opened, as later ones are: by an LE Connection
-  /// Complete event. Their timing is unknown.
+  /// Announces the links that other programs made as a central before the adapter was opened. Like later ones, they are
+  /// announced by an LE Connection Complete event. Their timing is unknown.
   mutating func announce(
     _ existing: [(handle: ConnectionHandle, peer: DeviceAddress)], into output: inout KernelOutput
   ) {
@@ -156,14 +156,14 @@ extension KernelTranslator {
     }
   }
 
-  /// A link that we made has its socket with our listener, or with another program's.
+  /// Waits for the socket of a link that the host made: our listener has it, or that of another program.
   private mutating func leaveToListener(_ handle: ConnectionHandle, now: Instant, into output: inout KernelOutput) {
     guard hasListener else { return complete(links[handle]?.failed(into: &output) ?? 0, on: handle) }
     links[handle]?.awaitListener(until: now + acceptPatience)
   }
 
-  /// The links that another program's listener took end where we made them or advertised for them, so that they are made
-  /// again and reach our listener, which is the newest now.
+  /// Disconnects the links that another program's listener took, if the host made them or advertised for them. They are
+  /// then made again and reach our listener, which is now the newest.
   private mutating func endTakenLinks(daemonRuns: Bool, into output: inout KernelOutput) {
     let handles = takenLinks.sorted()
     takenLinks = []

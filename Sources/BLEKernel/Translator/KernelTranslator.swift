@@ -3,12 +3,12 @@ internal import BLEHost
 internal import BLEL2CAP
 internal import BLEWire
 
-/// Translates between a host and an adapter that the kernel runs (Docs/Decisions/0046).
+/// Translates between a host and an adapter that it shares with the kernel (Docs/Decisions/0046).
 ///
-/// For the host the kernel is a controller: events come from the raw HCI socket, each ATT PDU of a link's L2CAP socket is
-/// one ACL packet, and a Number Of Completed Packets event follows each frame that a socket took. In the other direction
-/// commands go to the raw socket, and the payload of an ACL packet to the socket of its link. Messages of the management
-/// socket carry pairing.
+/// To the host, the kernel looks like a controller: events come from the raw HCI socket, each ATT PDU from a link's
+/// L2CAP socket becomes one ACL packet, and a Number Of Completed Packets event follows each frame that a socket has
+/// accepted. In the other direction, commands go to the raw socket, and the payload of an ACL packet goes to the socket
+/// of its link. Messages on the management socket are about pairing.
 ///
 /// ```
 ///                           host (H4 packets, commands, reports)
@@ -19,12 +19,13 @@ internal import BLEWire
 ///
 /// The translator has no I/O and no clock: ``KernelAdapter`` owns the sockets. It must accept any octets from a socket.
 struct KernelTranslator: Sendable {
-  /// The ACL buffers that are reported to the host. The host does not fragment frames: the kernel does. One has an SDU of 2,048
-  /// octets, the default MTU of a channel, with the headers.
+  /// The length, in octets, and the number of ACL buffers that are reported to the host. The host does not fragment
+  /// frames, because the kernel does. A buffer has room for an SDU of 2,048 octets, the default MTU of a channel, with
+  /// the headers.
   static let bufferLength: UInt16 = 2_054
   static let bufferCount = KernelLink.frameLimit
 
-  /// Events that concern the host. Completed packets, keys and the scans of the kernel do not.
+  /// The events that concern the host. Completed packets, keys and the scans of the kernel do not.
   static let wantedEvents: [HCIEventCode] = [
     .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .commandComplete, .commandStatus,
     .hardwareError, .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
@@ -35,26 +36,27 @@ struct KernelTranslator: Sendable {
   let identity: DeviceAddress
   /// Whether links of peers that connect to us get a socket from a listener.
   let hasListener: Bool
-  /// The time in which a link gets its socket; afterwards it counts as taken by another program's listener.
+  /// The time in which a link gets its socket. After that it counts as taken by another program's listener.
   var acceptPatience = Duration.seconds(1)
-  /// Whether bluetoothd pairs on this adapter; then this host does not.
+  /// Whether bluetoothd pairs on this adapter. This host then does not pair.
   var isPairedByDaemon: Bool
 
   var links: [ConnectionHandle: KernelLink] = [:]
-  /// The credit-based channels of links that have had one.
+  /// The credit-based channels of the links that have had one.
   var channels: [ConnectionHandle: KernelChannels] = [:]
-  /// Frames that were sent and are not reported as completed to the host.
+  /// Frames that were sent, but have not been reported to the host as completed.
   private var completed: [(handle: ConnectionHandle, count: UInt16)] = []
   var discovery = KernelDiscovery()
-  /// A command of the host enabled advertising.
+  /// Whether a command from the host has enabled advertising.
   var advertises = false
   private var initiator = KernelInitiator()
-  /// Device Connected events that wait until the HCI events before them are read: more than a controller has links.
+  /// The number of Device Connected events that can wait until earlier HCI events are read. It exceeds the number of
+  /// links of a controller.
   static let connectedDeviceLimit = 64
-  /// The newest event of each device that the kernel has connected to; their HCI events are read first. At most
-  /// ``connectedDeviceLimit``.
+  /// The newest event for each device that the kernel has connected to. The HCI events of these links are read first.
+  /// There are at most ``connectedDeviceLimit``.
   var connectedDevices: [Management.DeviceConnected] = []
-  /// Links that another program's listener has, until ours is replaced.
+  /// The links that another program's listener has, until ours is replaced.
   var takenLinks: Set<ConnectionHandle> = []
 
   init(_ adapter: AdapterInformation, named name: String, hasListener: Bool, isPairedByDaemon: Bool) {
@@ -89,7 +91,8 @@ struct KernelTranslator: Sendable {
     if !takenLinks.isEmpty { output.actions.append(.replaceListener) }
   }
 
-  /// Ends the discovery that a scan of ours started, before the adapter is closed. It is done when ``isFinished`` is true.
+  /// Ends the discovery that a scan of the host started, before the adapter is closed. The discovery has ended when
+  /// ``isFinished`` is true.
   mutating func finish(into output: inout KernelOutput) { discovery.end(into: &output) }
 
   var isFinished: Bool { !discovery.isEnding }
@@ -97,7 +100,7 @@ struct KernelTranslator: Sendable {
   /// Whether ``reportCompleted(into:)`` has output.
   var hasCompleted: Bool { !completed.isEmpty }
 
-  /// Reports the frames that sockets took (Number Of Completed Packets; Vol 4, Part E, 7.7.19).
+  /// Reports the frames that sockets have accepted (Number Of Completed Packets; Vol 4, Part E, 7.7.19).
   mutating func reportCompleted(into output: inout KernelOutput) {
     for (handle, count) in completed { output.input.append(completedPackets: count, on: handle) }
     completed.removeAll(keepingCapacity: true)
@@ -131,9 +134,9 @@ struct KernelTranslator: Sendable {
   }
 }
 
-/// From the host.
+/// Input from the host.
 extension KernelTranslator {
-  /// Sends a command or an ACL packet, which is a whole H4 packet.
+  /// Sends a command or an ACL packet, as a complete H4 packet.
   mutating func send(_ packet: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
     guard !packet.isEmpty else { return }
     switch HCIPacketType(rawValue: packet[0]) {
@@ -145,7 +148,7 @@ extension KernelTranslator {
     }
   }
 
-  /// Keeps what a command of the host decides about links and the kernel's discovery.
+  /// Records how a command from the host affects links and the kernel's discovery.
   private mutating func observe(_ packet: Span<UInt8>, into output: inout KernelOutput) {
     let octets = [UInt8](copying: packet.extracting(1...))
     guard let command = try? HCICommandPacket(decoding: octets[...]) else { return }
@@ -177,7 +180,8 @@ extension KernelTranslator {
     }
   }
 
-  /// Where bluetoothd runs, the parameters in the kernel are its own.
+  /// Gives the connection parameters to the kernel, unless bluetoothd runs: the kernel then has bluetoothd's
+  /// parameters.
   private mutating func giveParametersToKernel(into output: inout KernelOutput) {
     guard !isPairedByDaemon, let command = initiator.commandForKernel() else { return }
     output.send(ManagementRequest(command), to: index)
@@ -191,14 +195,14 @@ extension KernelTranslator {
     let pdu = frame.extracting(BasicFrame.headerLength...)
     guard header.channel == .attributeProtocol else {
       guard links[handle] != nil else { return }
-      // The credits of a channel limit its frames; the buffers of the link are for ATT.
+      // The frames of a channel are limited by its credits. The buffers of the link are for ATT.
       complete(1, on: handle)
       return receiveFrame(pdu, on: header.channel, of: handle, now: now, into: &output)
     }
     complete(links[handle]?.send(pdu, into: &output) ?? 0, on: handle)
   }
 
-  /// Performs a command of the host.
+  /// Performs a command from the host.
   mutating func perform(_ command: SystemHostCommand, into output: inout KernelOutput) {
     switch command {
     case .secure(let handle, let isAuthenticated):
@@ -215,9 +219,9 @@ extension KernelTranslator {
   }
 }
 
-/// From the raw HCI socket.
+/// Input from the raw HCI socket.
 extension KernelTranslator {
-  /// Receives a message of the raw HCI socket: an event as a whole H4 packet.
+  /// Receives a message from the raw HCI socket: an event as a complete H4 packet.
   mutating func receive(event message: Span<UInt8>, now: Instant, into output: inout KernelOutput) {
     guard let header = try? EventHeader(reading: message), Self.wantedEvents.contains(header.eventCode) else { return }
     switch header.eventCode {
@@ -242,7 +246,7 @@ extension KernelTranslator {
     _ message: Span<UInt8>, _ code: LESubeventCode?, now: Instant, into output: inout KernelOutput
   ) {
     switch code {
-    // The kernel answers these itself; a second answer would break its procedure.
+    // The kernel answers these itself. A second answer would break its procedure.
     case .longTermKeyRequest, .remoteConnectionParameterRequest: return
     case .connectionComplete:
       guard let event = Self.decode(HCI.LEConnectionComplete.self, message), event.status == .success else { break }
@@ -262,7 +266,7 @@ extension KernelTranslator {
     output.input.append(.packet) { $0.append(copying: message) }
   }
 
-  /// Reads the parameters of an event; octets behind them are ignored.
+  /// Decodes the parameters of an event. Octets after them are ignored.
   private static func decode<Event: HCIEventParameters>(_ type: Event.Type, _ message: Span<UInt8>) -> Event? {
     let isSubevent = Event.eventCode == .leMeta
     guard message.count > EventHeader.length else { return nil }
@@ -304,11 +308,11 @@ extension KernelTranslator {
     output.input.append(.packet) { $0.append(hci: event) }
   }
 
-  /// A link is up.
+  /// Handles a new link.
   private mutating func connected(
     _ event: ConnectionCompleteEvent, _ message: Span<UInt8>, now: Instant, into output: inout KernelOutput
   ) {
-    // A link that another program asked for is not ours.
+    // A link that another program requested is not the host's.
     guard event.role != .central || initiator.isInitiating else { return pass(message, into: &output) }
     forget(event.handle, into: &output)
     var link = KernelLink(event.handle, role: event.role, peer: event.peer)
@@ -327,7 +331,7 @@ extension KernelTranslator {
       })
   }
 
-  /// A link has ended. What the peer sent before that comes first.
+  /// Handles the end of a link. The data that the peer sent earlier is passed to the host first.
   private mutating func disconnected(_ message: Span<UInt8>, into output: inout KernelOutput) {
     guard let event = Self.decode(HCI.DisconnectionComplete.self, message), event.status == .success,
       let link = links[event.connectionHandle]
