@@ -2,9 +2,9 @@ package import BLECrypto
 package import BLEHost
 package import BLELinux
 
-/// A running host stack: commands of owners from any thread, events on the thread of the stack.
+/// A running host stack. Owners send commands from any thread, and receive events on the stack's thread.
 ///
-/// A host lives as long as it or one of its attachments is referenced. Then the stack is shut down: advertising stops, links
+/// A host lives while it or one of its attachments is referenced. Then the stack is shut down: advertising stops, links
 /// end, and the thread ends.
 ///
 /// ```swift
@@ -14,9 +14,9 @@ package import BLELinux
 /// ```
 package final class Host: Sendable {
   package let transport: TransportSpec
-  /// The TCP port that `tcp-server:…` listens on. Where port 0 was requested, the port that the system chose.
+  /// The TCP port that `tcp-server:…` listens on. If port 0 was requested, it is the port that the system chose.
   package let listeningPort: UInt16?
-  /// The file of the packet trace; nil where there is none.
+  /// The file of the packet trace; nil if there is none.
   package let tracePath: String?
   let mailbox: HostMailbox<HostCommand, HostEvent>
 
@@ -31,43 +31,44 @@ package final class Host: Sendable {
 
   deinit { mailbox.shutDown() }
 
-  /// Posts a command on behalf of the process (``OwnerID/process``): its events go to every attachment, and nothing withdraws
-  /// what it declares. ``HostAttachment/post(_:)`` posts one of an attachment.
+  /// Posts a command on behalf of the process (``OwnerID/process``): its events go to every attachment, and nothing
+  /// withdraws what it declares. ``HostAttachment/post(_:)`` posts a command of an attachment.
   ///
   /// - Returns: as ``HostAttachment/post(_:)``.
   @discardableResult
   package func post(_ command: HostCommand) -> Bool { mailbox.post(command) }
 
-  /// Attaches an owner. `sink` receives the newest ``HostEvent/state(_:_:)`` and the links that are up first, then every event
-  /// that is addressed to the owner or to everyone.
+  /// Attaches an owner. `sink` first receives the newest ``HostEvent/state(_:_:)`` and the existing links, then every
+  /// event that is addressed to the owner or to everyone.
   ///
-  /// `sink` is called on the stack's thread with batches in order, until the attachment is released. It must not wait; it
-  /// may post.
+  /// `sink` is called on the stack's thread with batches in order, until the attachment is released. It must not wait,
+  /// but may post commands.
   package func attach(_ sink: @escaping @Sendable ([HostEvent]) -> Void) -> HostAttachment {
     HostAttachment(host: self, owner: mailbox.attach(sink))
   }
 
-  /// As ``attach(_:)``, for a sink that may exchange the array of a batch for another one, whose memory the stack uses next, and that
-  /// returns how many of the events it has handled.
+  /// Attaches an owner, as ``attach(_:)`` does. The sink may exchange the array of a batch for another one, whose
+  /// memory the stack uses next. It returns the number of events that it has handled.
   package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) -> HostAttachment {
     HostAttachment(host: self, owner: mailbox.attachExchanging(sink))
   }
 
-  /// The application has handled `count` events, of unknown attachments.
+  /// Reports that the application has handled `count` events, of unknown attachments.
   ///
-  /// While one sink has more than ``LoopOptions/eventBacklogLimit`` events, the transport is not read, and the controller
-  /// waits; with less than half of the limit it is read again. ``HostAttachment/consumed(_:)`` is exact where there are
-  /// several attachments.
+  /// While one sink has more than ``LoopOptions/eventBacklogLimit`` events, the transport is not read, and the
+  /// controller waits. Once the sink has less than half of the limit, the transport is read again. With several
+  /// attachments, only ``HostAttachment/consumed(_:)`` is exact.
   package func consumed(_ count: Int) { mailbox.consumed(count) }
 
-  /// Shuts the stack down although it is referenced: advertising stops, links end. Commands are rejected from then on.
+  /// Shuts the stack down although it is still referenced: advertising stops, and links end. Later commands are
+  /// rejected.
   package func shutDown() { mailbox.shutDown() }
 
   /// Waits until the stack has ended and its transport is closed.
   @discardableResult
   package func waitUntilEnded(atMost patience: Duration) -> Bool { mailbox.waitUntilEnded(atMost: patience) }
 
-  /// Shuts down every host of the process and waits for them. It is the last call of a program, also after SIGINT and
+  /// Shuts down every host of the process and waits for them. It is the last call of a program, even after SIGINT and
   /// SIGTERM.
   ///
   /// - Returns: whether all ended in time.
@@ -78,11 +79,11 @@ package final class Host: Sendable {
 }
 
 extension Host {
-  /// The host of a transport; the process has one for each transport.
+  /// Returns the host of a transport. The process has one host for each transport.
   ///
-  /// The first call opens the transport and starts to bring the controller up, which ``HostEvent/state(_:_:)`` reports. It
-  /// waits for a connection to another program, and not for one from another program. Its `options` hold; those of later
-  /// calls have no effect.
+  /// The first call opens the transport and starts to initialize the controller, which ``HostEvent/state(_:_:)``
+  /// reports. It waits for its connection to another program, but not for another program to connect. The `options` of
+  /// the first call apply; those of later calls have no effect.
   ///
   /// - Throws: ``TransportError``: what failed, why, and what to do.
   package static func shared(
@@ -106,7 +107,7 @@ extension Host {
   }
 }
 
-/// Opens a transport and starts a host over it.
+/// Opens a transport and starts a host on it.
 private struct HostStart<Machine: HostMachine>: TransportUser
 where Machine.Command == HostCommand, Machine.Event == HostEvent {
   let machine: Machine
@@ -132,7 +133,7 @@ where Machine.Command == HostCommand, Machine.Event == HostEvent {
 }
 
 extension PacketTrace {
-  /// `path`; where a trace of this process has that path, the path with a number before its suffix.
+  /// `path`; if a trace of this process already has that path, the path with a number before its suffix.
   static func unused(_ path: String, in taken: inout Set<String>) -> String {
     var number = 2
     var candidate = path

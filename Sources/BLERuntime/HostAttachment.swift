@@ -1,10 +1,11 @@
 package import BLEGATT
 package import BLEHost
 
-/// One owner of what it declares on a host. When it is released its sink receives nothing more, and the host withdraws
-/// what it declared: services, advertisements, a scan, pending connections, and links that no other owner uses.
+/// An owner of declarations on a host. When the attachment is released, its sink receives nothing more, and the host
+/// withdraws the owner's declarations: services, advertisements, a scan, pending connections, and links that no other
+/// owner uses.
 package final class HostAttachment: Sendable {
-  /// Kept while the attachment is.
+  /// Keeps the host referenced.
   private let host: Host
   private let mailbox: HostMailbox<HostCommand, HostEvent>
   private let owner: OwnerID
@@ -17,10 +18,10 @@ package final class HostAttachment: Sendable {
 
   deinit { mailbox.detach(owner) }
 
-  /// Where the commands of this owner go.
+  /// The port for commands of this owner.
   package var commands: CommandPort { CommandPort(to: self) }
 
-  /// The owner has handled `count` of its events.
+  /// Reports that the owner has handled `count` of its events.
   package func consumed(_ count: Int) { mailbox.consumed(count, by: owner) }
 }
 

@@ -9,11 +9,12 @@ internal import BLEWire
 ///
 /// 1. **Wait** until the mailbox or the transport is ready, or until the nearest deadline.
 /// 2. **Commands**: take everything from the mailbox, in order.
-/// 3. **Input**: flush the transport where it can send again, then receive; each packet is traced, then goes to the machine.
-/// 4. **Time**: open or accept again where that is due, then `tick`.
-/// 5. **Output**: commands to the system host, then all packets in one call, traced before.
-/// 6. **Events**: one batch to each sink that an event is addressed to. Commands that a sink has posted meanwhile are performed, and
-///    their output is sent, in the same round.
+/// 3. **Input**: flush the transport if it can send again, then receive; each packet is traced, then passed to the
+///    machine.
+/// 4. **Time**: open or accept again if that is due, then `tick`.
+/// 5. **Output**: send commands to the system host, then all packets in one call; packets are traced first.
+/// 6. **Events**: one batch to each sink that an event is addressed to. Commands that a sink has posted meanwhile are
+///    performed in the same round, and their output is sent.
 ///
 /// The connection:
 ///
@@ -34,18 +35,18 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   private let mailbox: Mailbox
   private var items = Mailbox.Items()
   private var sinks: [(owner: OwnerID, sink: Mailbox.Sink)] = []
-  /// The events for one sink, which may exchange them for other memory.
+  /// The events for one sink, which may exchange the array for other memory.
   private var batch: [Machine.Event] = []
 
-  /// What the poller watches of the open transport.
+  /// The events of the open transport that the poller watches for.
   private var interest: Poller.Interest = []
   private var lastFailure: TransportError?
   private var reopenTime: Instant?
   private var acceptTime: Instant?
   private var shutdownDeadline: Instant?
 
-  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
-  // initial value.
+  // This initializer cannot fail, because Swift 6.2.3 rejects its own code for an initializer of a noncopyable type
+  // that throws after a property has its initial value.
   init(
     _ machine: Machine, on transport: consuming Transport, tracedBy trace: consuming PacketTrace?, mailbox: Mailbox,
     poller: consuming Poller, options: LoopOptions
@@ -57,7 +58,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
     self.options = options
   }
 
-  /// Starts a thread that runs the loop over a transport whose first opening has succeeded.
+  /// Starts a thread that runs the loop on a transport whose first opening has succeeded.
   ///
   /// - Returns: the mailbox of the loop.
   static func start(
@@ -71,7 +72,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         HostLoop(machine, on: transport, tracedBy: trace, mailbox: mailbox, poller: try Poller(), options: options))
       try LoopThread.start {
         loop.take()?.run()
-        // After the transport is closed.
+        // The transport is already closed.
         mailbox.close()
       }
       return mailbox
@@ -97,13 +98,14 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
           mailbox.waker.drain()
           isWoken = true
         }
-        // The mailbox first: a sink that was attached before a packet arrived receives its events.
+        // The mailbox is first, so that a sink that was attached before a packet arrived receives the events of the
+        // packet.
         if isWoken { takeItems() }
         for index in 0..<count { handle(poller[index]) }
         if let reopenTime, reopenTime <= stack.now { reopen() }
         if let acceptTime, acceptTime <= stack.now { accept() }
         if let deadline, deadline <= stack.now { tickIfDue() }
-        // What a sink has posted.
+        // Take the items that a sink has posted.
         if finishRound(), takeItems() { finishRound() }
       }
     } catch {
@@ -111,12 +113,13 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         TransportError(.inputOutput, at: transport.name, "the event loop failed", cause: error))
     }
     finishRound()
-    // Before the end is reported: a program that waits for it finds the adapter as it was.
+    // This precedes the report of the end, so that a program that waits for the report finds the adapter's settings
+    // restored.
     transport.end()
   }
 }
 
-/// What the poller reports readiness under.
+/// The tokens under which the poller reports readiness.
 private enum Token {
   static let mailbox: UInt64 = 0
   static let opening: UInt64 = 1
@@ -131,10 +134,10 @@ extension HostLoop where Transport: ~Copyable {
     return stack.machine.isShutDown && (!transport.isOpen || !transport.hasBacklog)
   }
 
-  /// When the loop itself has work.
+  /// The nearest deadline of the loop itself.
   private var ownDeadline: Instant? { .nearer(reopenTime, .nearer(acceptTime, shutdownDeadline)) }
 
-  /// - Returns: whether the mailbox has items, so that the loop does not wait.
+  /// - Returns: whether the mailbox has items. The loop then does not wait.
   private mutating func prepareToWait() throws(SystemError) -> Bool {
     let (isHeldBack, hasItems) = mailbox.prepareToWait()
     guard transport.isOpen else {
@@ -147,7 +150,7 @@ extension HostLoop where Transport: ~Copyable {
     var wanted: Poller.Interest = isHeldBack ? [] : .reading
     if transport.hasBacklog { wanted.insert(.writing) }
     guard wanted.rawValue != interest.rawValue else { return hasItems }
-    // A descriptor that is watched without any interest still reports its end, over and over.
+    // A descriptor that is watched without any interest still reports its end repeatedly.
     if wanted.isEmpty {
       transport.unwatch(on: poller)
     } else {
@@ -172,7 +175,7 @@ extension HostLoop where Transport: ~Copyable {
 extension HostLoop where Transport: ~Copyable {
   private mutating func start() { stack.machine.start(now: stack.now, into: &stack.output) }
 
-  /// What the input of the round has made due waits for the next round, which comes at once.
+  /// Anything that the input of this round has made due waits for the next round, which follows at once.
   private mutating func tickIfDue() {
     guard let deadline = stack.machine.deadline, deadline <= stack.now else { return }
     stack.machine.tick(now: stack.now, into: &stack.output)
@@ -193,7 +196,8 @@ extension HostLoop where Transport: ~Copyable {
     } catch { transportFailed(error) }
   }
 
-  /// Commands to the system host go before packets: they can decide how it answers what a packet causes.
+  /// Sends commands to the system host before packets, because they can determine how it answers the effects of a
+  /// packet.
   private mutating func send() {
     if !stack.output.systemHostCommands.isEmpty { sendSystemHostCommands() }
     guard !stack.output.packets.isEmpty else { return }
@@ -270,7 +274,7 @@ extension HostLoop where Transport: ~Copyable {
 
 /// The mailbox.
 extension HostLoop where Transport: ~Copyable {
-  /// - Returns: whether there was something to take.
+  /// - Returns: whether there were items.
   @discardableResult
   private mutating func takeItems() -> Bool {
     let refused = mailbox.take(into: &items, staysAwake: true)
@@ -306,7 +310,7 @@ extension HostLoop where Transport: ~Copyable {
   }
 
   private mutating func attach(_ owner: OwnerID, _ sink: @escaping Mailbox.Sink) {
-    // Earlier events go to the sinks that were attached when they happened.
+    // Earlier events go only to the sinks that were attached at that time.
     deliverEvents()
     sinks.append((owner, sink))
     stack.machine.attach(owner, now: stack.now, into: &stack.output)
@@ -324,7 +328,8 @@ extension HostLoop where Transport: ~Copyable {
   @discardableResult
   private mutating func finishRound() -> Bool {
     send()
-    // The input that sending causes at once, such as completed packets of the kernel adapter; it can allow more output.
+    // Sending can cause input at once, such as completed packets of the kernel adapter. That input can allow more
+    // output.
     while transport.hasPendingInput {
       stack.now = clock.now()
       receive()
@@ -333,7 +338,8 @@ extension HostLoop where Transport: ~Copyable {
     return !stack.output.events.isEmpty && deliverEvents()
   }
 
-  /// Not a function of the output: in another module it would not be specialized. Of a span's element only what is needed is copied.
+  /// This is not a function of the output, because in another module it would not be specialized. Only the needed part
+  /// of an element is copied.
   private static func append(
     _ events: [AddressedEvent<Machine.Event>], for owner: OwnerID, to batch: inout [Machine.Event]
   ) {

@@ -4,7 +4,7 @@ package import BLEWire
 
 /// A host stack that ``HostLoop`` runs: a machine without I/O, driven by packets, commands and time.
 ///
-/// ``HostCore`` is the one of the package; the tests of the loop have another.
+/// ``HostCore`` is the machine of the package. The tests of the loop have another.
 package protocol HostMachine: Sendable {
   associatedtype Command: Sendable
   associatedtype Event: Sendable
@@ -15,26 +15,27 @@ package protocol HostMachine: Sendable {
   /// Whether ``shutdown(now:into:)`` is complete.
   var isShutDown: Bool { get }
 
-  /// The transport is open, for the first time or again.
+  /// Starts after the transport has been opened, for the first time or again.
   mutating func start(now: Instant, into output: inout Output)
-  /// Receives one whole H4 packet from the controller.
+  /// Receives one complete H4 packet from the controller.
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
-  /// Receives a report of the system host.
+  /// Receives a report from the system host.
   mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout Output)
-  /// An owner attaches: it alone receives the present state of everything.
+  /// Attaches an owner. It alone receives the current state of everything.
   mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output)
-  /// An owner detaches: what it declared is withdrawn.
+  /// Detaches an owner, and withdraws its declarations.
   mutating func detach(_ owner: OwnerID, now: Instant, into output: inout Output)
-  /// Performs a command of an owner.
+  /// Performs a command from an owner.
   ///
-  /// - Parameter octets: the value of the command, where it is not in the command itself.
+  /// - Parameter octets: the value of the command, if it is not in the command itself.
   mutating func perform(
     _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, now: Instant, into output: inout Output)
-  /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` all of them.
+  /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` has the
+  /// octets of all.
   mutating func update(
     _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout Output)
   mutating func tick(now: Instant, into output: inout Output)
-  /// The transport is closed, or cannot be opened.
+  /// Reports that the transport was closed, or could not be opened.
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output)
   mutating func shutdown(now: Instant, into output: inout Output)
 
@@ -42,9 +43,9 @@ package protocol HostMachine: Sendable {
   static func event(_ report: LoopReport) -> Event
 }
 
-/// What ``HostLoop`` reports itself.
+/// A report from ``HostLoop`` itself.
 package enum LoopReport: Equatable, Sendable {
-  /// At least one command of the recipient was refused because this many wait.
+  /// At least one command of the recipient was refused because this number of commands already wait.
   case commandsRefused(limit: Int)
   /// A line for the log.
   case notice(String)

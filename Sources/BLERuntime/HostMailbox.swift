@@ -6,29 +6,31 @@ internal import Synchronization
 
 /// The mailbox of an event loop: commands from any thread, events from the thread of the loop, both in order.
 package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
-  /// Takes a batch of events. It may exchange the array for another one, whose memory the loop uses next.
+  /// A function that takes a batch of events. It may exchange the array for another one, whose memory the loop uses
+  /// next.
   ///
-  /// It returns how many of the events it has handled; ``consumed(_:by:)`` has the others.
+  /// It returns the number of events that it has handled. The others are reported to ``consumed(_:by:)`` later.
   package typealias Sink = @Sendable (inout [Event]) -> Int
 
-  /// One thing for the loop to do.
+  /// An item for the loop.
   enum Item: Sendable {
-    /// A command, and how many of the ``Items/octets`` are its value.
+    /// A command, and the number of ``Items/octets`` that are its value.
     case command(Command, OwnerID, octets: Int)
-    /// Values of one attribute. Their lengths are in ``Items/lengths``, and they are the next of the ``Items/octets``.
+    /// Values of one attribute. Their lengths are in ``Items/lengths``, and their octets are next in ``Items/octets``.
     case updates(UpdateRun)
     case attach(OwnerID, Sink)
     case detach(OwnerID)
     case shutdown
   }
 
-  /// What waits for the loop, in order, with the values of the commands one after the other.
+  /// The items that wait for the loop, in order, with the values of the commands one after the other.
   struct Items: Sendable {
     private(set) var items: [Item] = []
     private(set) var octets = OctetQueue()
     /// The lengths of the values of all runs.
     private(set) var lengths: [Int] = []
-    /// The last item, while it is a run that the next value of its attribute extends; without values there is none.
+    /// The last item, while it is a run that the next value of its attribute can extend. If it has no values, there is
+    /// no such item.
     private var openRun = UpdateRun(of: AttributeID(rawValue: 0), from: .process, to: [], count: 0, octets: 0)
 
     var isEmpty: Bool { items.isEmpty && openRun.count == 0 }
@@ -46,7 +48,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
         && openRun.peers == peers
     }
 
-    /// Appends a value: to the run that it extends, or to a new one.
+    /// Appends a value to the run that it extends, or to a new one.
     @inline(__always)
     mutating func append(
       _ value: Span<UInt8>, of attribute: AttributeID, to peers: [LinkID], from owner: OwnerID, extendsRun: Bool
@@ -61,7 +63,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
       octets.append(Span(), value)
     }
 
-    /// Makes the run that is open an item.
+    /// Turns the open run into an item.
     mutating func closeRun() {
       guard openRun.count > 0 else { return }
       items.append(.updates(openRun))
@@ -80,11 +82,11 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     var commandCount = 0
     /// Whether the loop takes the items before it waits again, so that it need not be woken.
     var isLoopAwake = false
-    /// The owners whose commands were refused since the loop last took what waits.
+    /// The owners whose commands were refused since the loop last took the items.
     var refused: Set<OwnerID> = []
     var isEnding = false
     var lastOwner = OwnerID.process
-    /// Events that the sinks have and have not consumed.
+    /// The events that the sinks have received and not consumed.
     var backlogs = EventBacklogs()
     var isHeldBack = false
 
@@ -93,16 +95,17 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
       return lastOwner
     }
 
-    /// - Returns: whether the loop is to be woken for the change that was made: not where it was woken for another one.
+    /// - Returns: whether the loop must be woken for a change. It is false if the loop has already been woken for an
+    ///   earlier change.
     mutating func wakesLoop() -> Bool {
       defer { isLoopAwake = true }
       return !isLoopAwake
     }
   }
 
-  /// Commands that can wait for the loop.
+  /// The number of commands that can wait for the loop.
   package let commandLimit: Int
-  /// Events that a sink can have without consuming them; with more the transport is not read.
+  /// The number of events that a sink can have without consuming them. With more, the transport is not read.
   package let eventBacklogLimit: Int
   let waker: Waker
   private let ended: Latch
@@ -117,8 +120,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
 
   /// Appends a command to the queue.
   ///
-  /// - Parameter octets: the value of the command, where it is not in the command itself; copied without an allocation.
-  /// - Returns: false where it was rejected: the queue is full, which an event reports to the owner, the owner has
+  /// - Parameter octets: the value of the command, if it is not in the command itself; copied without an allocation.
+  /// - Returns: false if it was rejected: the queue is full, which an event reports to the owner, the owner has
   ///   detached, or the stack has ended.
   package func post(_ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process) -> Bool {
     let admission = state.withLock { append(command, octets, from: owner, wakesLoop: true, &$0) }
@@ -126,20 +129,21 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     return admission.isTaken
   }
 
-  /// As ``post(_:octets:from:)``, without waking the loop: ``wake()`` follows where the admission says so.
+  /// Appends a command, as ``post(_:octets:from:)`` does, without waking the loop. If the admission says so, call
+  /// ``wake()``.
   package func enqueue(
     _ command: Command, octets: Span<UInt8> = Span(), from owner: OwnerID = .process
   ) -> CommandAdmission {
     state.withLock { append(command, octets, from: owner, wakesLoop: false, &$0) }
   }
 
-  /// Appends a value of an attribute for some links, without waking the loop. Values for the same links that follow
-  /// each other are one item.
+  /// Appends a value of an attribute for some links, without waking the loop. Consecutive values for the same links are
+  /// one item.
   package func enqueueUpdate(
     of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID], from owner: OwnerID
   ) -> CommandAdmission {
     state.withLock { state in
-      // The owner of a run that is open has not detached since it was begun.
+      // The owner of an open run has not detached since the run was opened.
       let extendsRun = state.waiting.extendsRun(of: attribute, to: peers, from: owner)
       guard extendsRun || accepts(owner, state) else { return CommandAdmission(isTaken: false, wakesHost: false) }
       guard state.commandCount < commandLimit else {
@@ -161,7 +165,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// - Parameter wakesLoop: whether the caller wakes the loop where the admission says so, before another one enqueues.
+  /// - Parameter wakesLoop: whether the caller wakes the loop, if the admission says so, before another caller
+  ///   enqueues.
   private func append(
     _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, wakesLoop: Bool, _ state: inout State
   ) -> CommandAdmission {
@@ -176,12 +181,12 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     return CommandAdmission(isTaken: isTaken, wakesHost: wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
   }
 
-  /// Whether commands of an owner are taken.
+  /// Whether commands of an owner are accepted.
   private func accepts(_ owner: OwnerID, _ state: borrowing State) -> Bool {
     !state.isEnding && (owner == .process || state.backlogs.contains(owner))
   }
 
-  /// Attaches an owner. `sink` receives every event for it from now on, on the stack's thread, in batches and in order.
+  /// Attaches an owner. `sink` receives every later event for it, on the stack's thread, in batches and in order.
   package func attach(_ sink: @escaping @Sendable ([Event]) -> Void) -> OwnerID {
     attachExchanging { events in
       sink(events)
@@ -189,7 +194,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     }
   }
 
-  /// As ``attach(_:)``, for a sink that takes the array itself.
+  /// Attaches an owner, as ``attach(_:)`` does, for a sink that takes the array itself.
   package func attachExchanging(_ sink: @escaping Sink) -> OwnerID {
     let owner = state.withLock { state in
       let owner = state.makeOwner()
@@ -201,7 +206,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     return owner
   }
 
-  /// Detaches an owner: its sink receives no event of a later batch, and what it declared is withdrawn.
+  /// Detaches an owner. Its sink receives no event of a later batch, and its declarations are withdrawn.
   package func detach(_ owner: OwnerID) {
     state.withLock { state in
       guard state.backlogs.remove(owner) else { return }
@@ -210,7 +215,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     waker.wake()
   }
 
-  /// The owner has handled `count` of its events.
+  /// Reports that the owner has handled `count` of its events.
   package func consumed(_ count: Int, by owner: OwnerID) {
     let wakes = state.withLock { state in
       state.backlogs.consumed(max(0, count), by: owner) && state.isHeldBack && isBelowHalf(state)
@@ -218,7 +223,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// `count` events were handled, of unknown sinks: those with the most events count as the ones that handled them.
+  /// Reports that `count` events were handled, of unknown sinks. They are subtracted from the sinks with the most
+  /// events.
   package func consumed(_ count: Int) {
     let wakes = state.withLock { state in
       state.backlogs.consumed(count)
@@ -227,7 +233,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// Requests an orderly end. Commands are rejected from now on.
+  /// Requests an orderly end. Later commands are rejected.
   package func shutDown() {
     state.withLock { state in
       guard !state.isEnding else { return }
@@ -237,7 +243,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     waker.wake()
   }
 
-  /// Whether the end was requested, or has come.
+  /// Whether the end was requested, or has occurred.
   package var isEnding: Bool { state.withLock { $0.isEnding } }
 
   /// Waits until the loop has closed the transport.
@@ -245,13 +251,13 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
   package func waitUntilEnded(atMost patience: Duration) -> Bool { ended.wait(atMost: patience) }
 }
 
-/// For the thread of the loop.
+/// Functions for the thread of the loop.
 extension HostMailbox {
   /// Takes all items, in order.
   ///
-  /// - Parameter staysAwake: whether the loop calls ``prepareToWait()`` before it waits, so that it need not be woken
-  ///   before.
-  /// - Returns: the owners whose commands were refused since the last time, in the order of their identifiers.
+  /// - Parameter staysAwake: whether the loop calls ``prepareToWait()`` before it waits. It need not be woken before
+  ///   that.
+  /// - Returns: the owners whose commands were refused since the last call, in the order of their identifiers.
   func take(into items: inout Items, staysAwake: Bool = false) -> [OwnerID] {
     items.removeAll()
     return state.withLock { state in
@@ -265,10 +271,11 @@ extension HostMailbox {
     }
   }
 
-  /// The loop is about to wait: from now on it is woken for what is posted.
+  /// Prepares for a wait: the loop is woken for later items.
   ///
-  /// - Returns: `isHeldBack`: the transport is not to be read, from more events than the limit until less than half of
-  ///   it. `hasItems`: there are items, which the loop has to take before it waits.
+  /// - Returns: `isHeldBack`: whether the transport must not be read, because a sink has exceeded the limit of events
+  ///   and has not yet fallen below half of it. `hasItems`: whether there are items, which the loop must take before it
+  ///   waits.
   func prepareToWait() -> (isHeldBack: Bool, hasItems: Bool) {
     state.withLock { state in
       let hasItems = !state.waiting.isEmpty || !state.refused.isEmpty
@@ -278,10 +285,10 @@ extension HostMailbox {
     }
   }
 
-  /// Counts events that the sink of an owner is about to get. The loop takes what the sink posts before it waits again,
-  /// and is not woken for it.
+  /// Counts events that the sink of an owner is about to receive. The loop takes the items that the sink posts before
+  /// it waits again, and is not woken for them.
   ///
-  /// - Returns: false where the owner has detached.
+  /// - Returns: false if the owner has detached.
   func willDeliver(_ count: Int, to owner: OwnerID) -> Bool {
     state.withLock { state in
       state.isLoopAwake = true
@@ -289,7 +296,7 @@ extension HostMailbox {
     }
   }
 
-  /// The loop has ended: nothing is taken any more.
+  /// Rejects all later items, after the loop has ended.
   func close() {
     state.withLock { state in
       state.isEnding = true
@@ -304,12 +311,12 @@ extension HostMailbox {
   }
 }
 
-/// The events that each owner's sink has and has not consumed. An adapter has a few owners, so that a search takes less
-/// than a hash.
+/// The events that each owner's sink has received and not consumed. An adapter has few owners, so that a search takes
+/// less time than a hash.
 private struct EventBacklogs {
   private var entries: [(owner: OwnerID, count: Int)] = []
 
-  /// The most that one owner has.
+  /// The largest number of events of one owner.
   var most: Int {
     var most = 0
     for entry in entries where entry.count > most { most = entry.count }
@@ -318,7 +325,7 @@ private struct EventBacklogs {
 
   func contains(_ owner: OwnerID) -> Bool { index(of: owner) != nil }
 
-  /// A plain loop: it is inlined, and a search with a closure is not.
+  /// A plain loop is inlined; a search with a closure is not.
   @inline(__always)
   private func index(of owner: OwnerID) -> Int? {
     for index in entries.indices where entries[index].owner == owner { return index }
@@ -327,28 +334,28 @@ private struct EventBacklogs {
 
   mutating func add(_ owner: OwnerID) { entries.append((owner, 0)) }
 
-  /// - Returns: false where there is no such owner.
+  /// - Returns: false if there is no such owner.
   mutating func remove(_ owner: OwnerID) -> Bool {
     guard let index = index(of: owner) else { return false }
     entries.remove(at: index)
     return true
   }
 
-  /// - Returns: false where there is no such owner.
+  /// - Returns: false if there is no such owner.
   mutating func deliver(_ count: Int, to owner: OwnerID) -> Bool {
     guard let index = index(of: owner) else { return false }
     entries[index].count += count
     return true
   }
 
-  /// - Returns: false where there is no such owner.
+  /// - Returns: false if there is no such owner.
   mutating func consumed(_ count: Int, by owner: OwnerID) -> Bool {
     guard let index = index(of: owner) else { return false }
     entries[index].count = max(0, entries[index].count - count)
     return true
   }
 
-  /// The owners with the most events count as the ones that have consumed them.
+  /// Subtracts `count` events from the owners with the most events.
   mutating func consumed(_ count: Int) {
     var rest = count
     while rest > 0, let index = entries.indices.max(by: { entries[$0].count < entries[$1].count }),

@@ -5,7 +5,7 @@ package import BLELinux
 package struct HostOptions: Sendable {
   package var configuration = HostConfiguration()
   package var loop = LoopOptions()
-  /// The file of the packet trace; a second host of the process with the same file writes `NAME.2.SUFFIX`.
+  /// The file of the packet trace. A second host of the process with the same file writes to `NAME.2.SUFFIX`.
   package var trace: String?
   /// Whether keys are readable in the trace.
   package var traceKeepsKeys = false
@@ -15,23 +15,23 @@ package struct HostOptions: Sendable {
 
 /// The times and limits of the event loop.
 package struct LoopOptions: Sendable {
-  /// The time after which a lost transport is opened again; nil for never.
+  /// The time after which a lost transport is opened again; nil if it is never opened again.
   package var reconnectionInterval: Duration? = .seconds(2)
   /// The longest wait for the controller when a transport that connects to it is opened for the first time.
   package var connectionPatience: Duration = .seconds(5)
   /// The longest wait for the machine to shut down.
   package var shutdownPatience: Duration = .seconds(3)
-  /// Commands that can wait for the loop; one more is rejected.
+  /// The number of commands that can wait for the loop. One more is rejected.
   package var commandLimit = 4_096
-  /// Events that a sink can have without consuming them; with more the transport is not read.
+  /// The number of events that a sink can have without consuming them. With more, the transport is not read.
   package var eventBacklogLimit = 1_024
 
   package init() {}
 }
 
-/// The options that the command line and the environment choose where the code of a program does not.
+/// The options that the command line and the environment determine if the code of a program does not.
 package enum LaunchOptions {
-  /// The transport: `code`, else `--transport X`, else `BLE_TRANSPORT`, else `linux`.
+  /// The transport: `code`, or else `--transport X`, or else `BLE_TRANSPORT`, or else `linux`.
   package static func transport(
     code: String? = nil, arguments: [String] = CommandLine.arguments,
     environment: (String) -> String? = Environment.value
@@ -41,7 +41,7 @@ package enum LaunchOptions {
     return try TransportSpec(parsing: environment("BLE_TRANSPORT") ?? "linux")
   }
 
-  /// The file of the packet trace: `code`, else `--snoop FILE`, else `BLE_SNOOP`, else none.
+  /// The file of the packet trace: `code`, or else `--snoop FILE`, or else `BLE_SNOOP`, or else none.
   package static func trace(
     code: String? = nil, arguments: [String] = CommandLine.arguments,
     environment: (String) -> String? = Environment.value
@@ -51,17 +51,17 @@ package enum LaunchOptions {
     return environment("BLE_SNOOP")
   }
 
-  /// Whether keys are readable in the trace: only where `BLE_SNOOP_KEYS` is 1.
+  /// Whether keys are readable in the trace: only if `BLE_SNOOP_KEYS` is 1.
   package static func traceKeepsKeys(environment: (String) -> String? = Environment.value) -> Bool {
     environment("BLE_SNOOP_KEYS") == "1"
   }
 
-  /// Whether the radio of `virtual` transports has the timing of a real one: only where `BLE_VIRTUAL_PACE` is 1.
+  /// Whether the radio of `virtual` transports has the timing of a real one: only if `BLE_VIRTUAL_PACE` is 1.
   package static func pacesVirtualRadio(environment: (String) -> String? = Environment.value) -> Bool {
     environment("BLE_VIRTUAL_PACE") == "1"
   }
 
-  /// The value of `--name VALUE` or `--name=VALUE`; options end at `--`.
+  /// The value of `--name VALUE` or `--name=VALUE`; the options end at `--`.
   private static func option(_ name: String, in arguments: [String]) throws(TransportError) -> String? {
     var rest = arguments.dropFirst().prefix { $0 != "--" }
     while let argument = rest.popFirst() {

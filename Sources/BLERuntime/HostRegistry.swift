@@ -4,7 +4,7 @@ internal import BLELinux
 internal import BLEWire
 internal import Synchronization
 
-/// The hosts of the process: one for each transport, and one for each adapter of this machine whatever its name.
+/// The hosts of the process: one for each transport, and one for each adapter of this machine, regardless of its name.
 final class HostRegistry: Sendable {
   static let shared = HostRegistry()
 
@@ -14,22 +14,22 @@ final class HostRegistry: Sendable {
   }
 
   private enum Entry {
-    /// A thread opens it; the latch opens when that has succeeded or failed.
+    /// A thread opens the host. The latch opens when that has succeeded or failed.
     case opening(Latch)
     case open(OpenHost)
   }
 
-  /// What a request for a host has to do.
+  /// The next step for a request for a host.
   private enum Turn {
     case take(Host)
     case wait(Latch)
-    /// Open a host, after the one that is ending has closed the device.
+    /// Open a host, after the ending one has closed the device.
     case open(after: HostMailbox<HostCommand, HostEvent>?)
   }
 
   private struct State {
     var entries: [HostKey: Entry] = [:]
-    /// The keys of transports that were requested: a string gives the same host while its adapter is away.
+    /// The keys of transports that were requested. A string gives the same host even while its adapter is missing.
     var keys: [TransportSpec: HostKey] = [:]
 
     func isAlive(_ key: HostKey) -> Bool {
@@ -47,11 +47,12 @@ final class HostRegistry: Sendable {
 
   init(find: @escaping @Sendable (TransportSpec) -> HostKey? = HostKey.found) { self.find = find }
 
-  /// The host of `transport`: the present one, or the one that `open` creates.
+  /// The host of `transport`: the existing one, or the one that `open` creates.
   ///
   /// Requests for a host that is being opened wait for it. Other transports do not wait.
   ///
-  /// - Throws: ``TransportError``; of kind `busy` where this process uses the adapter by the other kind of transport.
+  /// - Throws: ``TransportError``; of kind `busy` if this process already uses the adapter by the other kind of
+  ///   transport.
   func host(
     of transport: TransportSpec, patience: Duration, open: () throws(TransportError) -> Host
   ) throws(TransportError) -> Host {
@@ -91,7 +92,7 @@ final class HostRegistry: Sendable {
   private func key(of transport: TransportSpec) -> HostKey {
     let known = state.withLock { state in state.keys[transport].flatMap { state.isAlive($0) ? $0 : nil } }
     if let key = known ?? find(transport) { return key }
-    // The kernel does not list an adapter that was taken from it, for example by this process.
+    // The kernel does not list an adapter that was taken from it, possibly by this process.
     let other = state.withLock { state in
       transport.otherWay.flatMap { state.keys[$0] }.flatMap { state.isAlive($0) ? $0 : nil }
     }
@@ -117,7 +118,7 @@ final class HostRegistry: Sendable {
     }
   }
 
-  /// `path`; where a trace of this process has that path, the path with a number before its suffix.
+  /// `path`; if a trace of this process already has that path, the path with a number before its suffix.
   func tracePath(_ path: String) -> String {
     tracePaths.withLock { PacketTrace.unused(path, in: &$0) }
   }
@@ -133,14 +134,15 @@ final class HostRegistry: Sendable {
   }
 }
 
-/// The key of a host. An adapter of this machine has several transport strings and must not get several hosts.
+/// The key of a host. An adapter of this machine has several transport strings, but must not get several hosts.
 enum HostKey: Hashable, Sendable {
   case transport(TransportSpec)
   case adapter(BD_ADDR)
   /// An adapter without a public address.
   case adapterWithoutAddress(index: UInt16)
 
-  /// The key of the adapter that `transport` means now; nil for other transports, and where the kernel has no such adapter.
+  /// The key of the adapter that `transport` currently selects; nil for other transports, or if the kernel has no such
+  /// adapter.
   static func found(_ transport: TransportSpec) -> Self? {
     let found: (index: UInt16, address: BD_ADDR?)?
     switch transport {
@@ -156,7 +158,7 @@ enum HostKey: Hashable, Sendable {
 }
 
 extension TransportSpec {
-  /// Whether a host with one of the two transports serves a request for the other, when both mean the same adapter.
+  /// Whether a host with one of the two transports can serve a request for the other, if both select the same adapter.
   func goesWith(_ other: Self) -> Bool {
     switch (self, other) {
     case (.linux, .linux): true
@@ -164,7 +166,7 @@ extension TransportSpec {
     }
   }
 
-  /// The other kind of transport of the same adapter, where the string alone has its index.
+  /// The other kind of transport for the same adapter, if the string alone contains its index.
   var otherWay: Self? {
     switch self {
     case .linux(.index(let index)): .hciSocket(index: index)

@@ -1,23 +1,23 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Replaces the keys in HCI packets by zeros, so that a trace can be shared. Lengths do not change.
+/// Replaces the keys in HCI packets with zeros, so that a trace can be shared. Lengths do not change.
 ///
 /// Keys are the LTK, IRK and CSRK of pairing (Vol 3, Part H, 3.6), keys in HCI commands (Vol 4, Part E, 7.8.22 to 7.8.39),
 /// and shared secrets that the controller computes.
 struct KeyRedactor: Sendable {
   /// An SMP frame that arrives in fragments.
   private struct Frame {
-    /// The L2CAP header and the SMP code, as far as they have arrived.
+    /// The part of the L2CAP header and the SMP code that has arrived.
     var head: [UInt8] = []
-    /// Octets of the frame that have not arrived.
+    /// The number of octets of the frame that have not arrived.
     var rest = 0
   }
 
   /// By handle and direction.
   private var frames: [UInt16: Frame] = [:]
 
-  /// Overwrites the keys in the whole H4 packet that `octets` holds from `start` on.
+  /// Overwrites the keys in the complete H4 packet that `octets` contains from `start` on.
   mutating func erase(_ octets: inout [UInt8], from start: Int, isReceived: Bool) {
     guard start < octets.count else { return }
     switch HCIPacketType(rawValue: octets[start]) {

@@ -4,12 +4,12 @@ internal import BLEWire
 
 /// Writes HCI packets to a btsnoop file, which Wireshark and btmon read.
 ///
-/// A record is written to the file before its packet is handled, so after a crash the file has every packet that led to
-/// it. Keys are replaced by zeros, unless `keepingKeys` of ``init(at:keepingKeys:now:)`` is true.
+/// A record is written to the file before its packet is handled, so that after a crash the file has every packet that
+/// led to it. Keys are replaced with zeros, unless `keepingKeys` of ``init(at:keepingKeys:now:)`` is true.
 package struct PacketTrace: ~Copyable, Sendable {
   package typealias Direction = HCIPacketDirection
 
-  /// Octets of records that can wait for ``flush()``.
+  /// The number of octets of records that can wait for ``flush()``.
   package static let bufferLimit = 65_536
 
   private let file: OutputFile
@@ -23,7 +23,8 @@ package struct PacketTrace: ~Copyable, Sendable {
   /// - Parameters:
   ///   - keepingKeys: whether keys are readable in the trace.
   ///   - now: the time of day in microseconds since 1970.
-  /// - Throws: an error also for a symbolic link and for a file of another user; ``OutputFile`` lists what is accepted.
+  /// - Throws: an error, even for a symbolic link or a file of another user. ``OutputFile`` lists the files that are
+  ///   accepted.
   package init(
     at path: String, keepingKeys: Bool = false, now: @escaping @Sendable () -> Int64 = { WallClock.microseconds() }
   ) throws(TransportError) {
@@ -57,7 +58,7 @@ package struct PacketTrace: ~Copyable, Sendable {
     return file
   }
 
-  /// Appends one whole H4 packet.
+  /// Appends one complete H4 packet.
   package mutating func record(_ packet: Span<UInt8>, _ direction: Direction) throws(TransportError) {
     guard !packet.isEmpty else { return }
     if buffer.count + BTSnoopFile.recordHeaderLength + packet.count > Self.bufferLimit { try flush() }

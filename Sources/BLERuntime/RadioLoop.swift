@@ -11,13 +11,13 @@ struct RadioLoop: ~Copyable {
   typealias Mailbox = HostMailbox<Request, Never>
 
   enum Request: Sendable {
-    /// Gives the host at the other end of the stream a controller.
+    /// Gives a controller to the host at the other end of the stream.
     case addClient(OneShot<ByteStream>, name: String)
-    /// Gives each host that connects to the port a controller; the port is open.
+    /// Gives a controller to each host that connects to the port. The port is open.
     case addListener(OneShot<StreamPort>, name: String)
   }
 
-  /// Requests that can wait at once; ``RadioService`` refuses more.
+  /// The number of requests that can wait at once. ``RadioService`` refuses more.
   static let requestLimit = 256
 
   private final class Client {
@@ -25,7 +25,7 @@ struct RadioLoop: ~Copyable {
     let name: String
     let token: UInt64
     let place: Place
-    /// The listener that it occupies: a terminal serves one client at a time.
+    /// The listener that the client occupies: a terminal serves one client at a time.
     let listener: Listener?
     var stream: H4Stream
     var trace: PacketTrace?
@@ -51,7 +51,7 @@ struct RadioLoop: ~Copyable {
     let endpoint: String
     let token: UInt64
     var port: StreamPort
-    /// The time of the next `accept`, where no descriptor reports it.
+    /// The time of the next `accept`, if no descriptor reports it.
     var acceptTime: Instant?
 
     init(_ port: consuming StreamPort, name: String, token: UInt64) {
@@ -62,14 +62,14 @@ struct RadioLoop: ~Copyable {
     }
   }
 
-  /// The name or the port by which a host is connected, and the host's number there. It decides the address of the host's controller,
-  /// so that peers recognize a host that connects again.
+  /// The name or the port by which a host is connected, and the host's number there. They determine the address of the
+  /// host's controller, so that peers recognize a host that connects again.
   private struct Place: Hashable {
     var endpoint: String
     /// The lowest number that no other host of the endpoint has.
     var number = 0
 
-    /// An address that is administered locally and of one device (IEEE 802).
+    /// An address that is locally administered and individual (IEEE 802).
     func address(seed: UInt64) -> BD_ADDR {
       // FNV-1a: the hash of the standard library differs between runs.
       var hash: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -116,7 +116,7 @@ struct RadioLoop: ~Copyable {
       var loop = try RadioLoop(mailbox, settings)
       try loop.run()
     } catch { settings.log("the simulated radio ended: \(error)") }
-    // The loop is gone, and with it every descriptor.
+    // The loop and all its descriptors no longer exist.
     mailbox.close()
   }
 
@@ -128,7 +128,7 @@ struct RadioLoop: ~Copyable {
   /// The hosts that have a controller.
   var clientCount: Int { clients.count }
 
-  /// The time at which the radio or a listener has something to do; nil if nothing is planned.
+  /// The time at which the radio or a listener has something to do; nil if nothing is scheduled.
   var deadline: Instant? {
     mutating get {
       var deadline = radio.deadline
@@ -137,7 +137,7 @@ struct RadioLoop: ~Copyable {
     }
   }
 
-  /// Waits for a descriptor, but not past a time of ``MonotonicClock``, and does what is due then.
+  /// Waits for a descriptor, but not past a time of ``MonotonicClock``, and does the work that is then due.
   ///
   /// - Parameter now: the time after the wait.
   mutating func turn(waitingUntil deadline: Instant?, now: () -> Instant) throws(SystemError) {
@@ -169,7 +169,7 @@ struct RadioLoop: ~Copyable {
       switch item {
       case .command(let request, _, _): try perform(request, now)
       case .shutdown: isEnding = true
-      // The radio has no events, and no attributes.
+      // The radio has neither events nor attributes.
       case .attach, .detach, .updates: break
       }
     }
@@ -206,7 +206,7 @@ extension RadioLoop {
     do throws(TransportError) {
       accepted = try listener.port.accept()
     } catch {
-      // Most likely the process has too many open descriptors: the connection waits for a second.
+      // Most likely the process has too many open descriptors, so the connection waits for a second.
       settings.log("\(error)")
       listener.port.unwatch(on: poller)
       listener.acceptTime = now + .seconds(1)
@@ -259,7 +259,7 @@ extension RadioLoop {
 }
 
 extension StreamEndpoint {
-  /// What remains the same when a radio that listens here is started again.
+  /// A name that does not change when a radio with this listener is restarted.
   fileprivate var name: String {
     switch self {
     case .tcpServer(_, let port), .tcpClient(_, let port): "tcp:\(port)"
@@ -287,7 +287,7 @@ extension RadioLoop {
     }
   }
 
-  /// Sends the packets of the controllers to their hosts.
+  /// Sends the controllers' packets to their hosts.
   private mutating func deliver(_ now: Instant) throws(SystemError) {
     guard !output.isEmpty else { return }
     let directory = clientsByController

@@ -3,10 +3,10 @@ package import BLEVirtual
 internal import BLEWire
 internal import Synchronization
 
-/// A simulated radio in real time: each host that connects gets a controller, and the controllers receive one another.
+/// A simulated radio in real time. Each host that connects gets a controller, and the controllers receive one another.
 ///
-/// Hosts of this process connect by name (transport `virtual:NAME`), other hosts through ``listen(on:)``. The radio runs
-/// on a thread of its own, which the first connection or listener starts.
+/// Hosts of this process connect by name (transport `virtual:NAME`), and other hosts through ``listen(on:)``. The radio
+/// has a thread of its own, which the first connection or listener starts.
 ///
 /// ```swift
 /// let radio = RadioService()
@@ -19,10 +19,10 @@ package final class RadioService: Sendable {
     package var seed: UInt64 = 0
     /// Whether PDUs move at once, or with the timing of a real radio on the clock of this machine.
     package var pacing = VirtualRadio.Pacing.immediate
-    /// The folder for the packet traces, one a host, named after it: `1-phone.btsnoop`.
+    /// The folder for the packet traces, one for each host and named after it: `1-phone.btsnoop`.
     package var traceFolder: String?
     package var traceKeepsKeys = false
-    /// Hosts that can be connected at once; the next one is rejected.
+    /// The number of hosts that can be connected at once. The next one is rejected.
     package var clientLimit = 64
     /// Receives a line when a host connects, disconnects or is rejected, on the radio's thread.
     package var log: @Sendable (String) -> Void = { _ in }
@@ -33,7 +33,7 @@ package final class RadioService: Sendable {
   /// The radio of the process, which all `virtual` transports share.
   package static let shared = {
     var settings = Settings()
-    // All are hosts of this process, which could not tell why a controller is lost.
+    // All of them are hosts of this process, which could not determine why a controller is lost.
     settings.clientLimit = 1_024
     if LaunchOptions.pacesVirtualRadio() { settings.pacing = .airtime }
     return RadioService(settings)
@@ -46,7 +46,7 @@ package final class RadioService: Sendable {
 
   deinit { end() }
 
-  /// Gives a host of this process a controller.
+  /// Gives a controller to a host of this process.
   ///
   /// - Parameter name: the name of the host in traces and in the log; empty for `host`.
   /// - Returns: the host's end of the H4 stream; closing it removes the controller.
@@ -64,9 +64,9 @@ package final class RadioService: Sendable {
     return near
   }
 
-  /// Listens for hosts: each connection to a TCP or Unix server gets a controller, and so does a pseudo-terminal.
+  /// Listens for hosts. Each connection to a TCP or Unix server gets a controller, and so does a pseudo-terminal.
   ///
-  /// - Returns: the port of a TCP server; the one that was free where 0 was asked for.
+  /// - Returns: the port of a TCP server. If 0 was requested, it is the free port that was chosen.
   @discardableResult
   package func listen(on endpoint: StreamEndpoint) throws(TransportError) -> UInt16? {
     guard endpoint.isServer else {

@@ -3,7 +3,7 @@ internal import BLEHost
 internal import BLELinux
 internal import BLEWire
 
-/// A machine with its output, and the trace of every packet that goes in or out.
+/// A machine with its output, and the trace of every packet that is received or sent.
 ///
 /// It is what ``HostLoop`` passes to its transport as the handler of input.
 struct TracedMachine<Machine: HostMachine>: ~Copyable {
@@ -19,7 +19,8 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
     self.now = now
   }
 
-  /// Reports the end of the connection. Output that waits for a controller is of no use to the next one.
+  /// Reports the end of the connection. Output for the old controller is dropped, because it is of no use to the next
+  /// one.
   mutating func transportFailed(_ error: TransportError) {
     machine.transportFailed(error, now: now, into: &output)
     output.packets.removeAll()
@@ -60,7 +61,7 @@ extension TracedMachine: PacketHandler {
   }
 }
 
-/// The trace ends at its first error, with a line in the log; the stack goes on.
+/// The trace ends at its first error, with a line in the log. The stack continues.
 extension TracedMachine {
   private mutating func record(_ packet: Span<UInt8>, _ direction: PacketTrace.Direction) {
     do throws(TransportError) {

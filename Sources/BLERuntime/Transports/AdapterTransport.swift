@@ -3,7 +3,7 @@ internal import BLEKernel
 internal import BLELinux
 internal import BLEWire
 
-/// An adapter that the kernel runs, beside other programs (`linux`, `linux:hci0`, `linux:ADDRESS`).
+/// An adapter that is shared with the kernel and other programs (`linux`, `linux:hci0`, `linux:ADDRESS`).
 typealias KernelTransport = AdapterTransport<KernelAdapter>
 
 /// An adapter that is taken from the kernel (`hci-socket:N`).
@@ -37,7 +37,7 @@ struct AdapterTransport<Connection: PacketConnection & ~Copyable>: ~Copyable, HC
 
   mutating func accept() throws(TransportError) -> Bool { try port?.accept() ?? false }
 
-  /// The kernel reports when the adapter is back.
+  /// Does nothing, because the kernel reports when the adapter is available again.
   mutating func reopen() throws(TransportError) {}
   var reopensAtOnce: Bool { true }
 
@@ -116,7 +116,7 @@ struct AdapterTransport<Connection: PacketConnection & ~Copyable>: ~Copyable, HC
   mutating func takeNotices() -> [String] { port?.connection?.takeNotices() ?? [] }
 }
 
-/// The part of ``HCITransport`` that is about packets, for an adapter that is open.
+/// The part of ``HCITransport`` that is about packets, for an open adapter.
 protocol PacketConnection: AdapterConnection, ~Copyable {
   mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError)
   var hasPendingInput: Bool { get }
@@ -154,7 +154,8 @@ extension KernelAdapter: PacketConnection {
     reuse(input)
   }
 
-  /// The host counts the buffers of an adapter: a frame that the kernel does not take yet is not reported as completed.
+  /// Always false, because the host counts the buffers of an adapter: a frame that the kernel does not accept yet is
+  /// not reported as completed.
   var hasBacklog: Bool { false }
   mutating func flush() throws(TransportError) {}
 }

@@ -2,11 +2,12 @@ internal import BLEHCI
 internal import BLELinux
 internal import BLEWire
 
-/// HCI packets over a byte stream (H4; Vol 4, Part A, 2). It divides the stream into packets, and sends each batch in one call.
+/// HCI packets over a byte stream (H4; Vol 4, Part A, 2). It divides the stream into packets, and sends each batch in
+/// one call.
 struct H4Stream: ~Copyable, Sendable {
-  /// Octets that can wait while the stream is full; with more the controller counts as stuck.
+  /// The number of octets that can wait while the stream is full. With more, the controller counts as stuck.
   static let backlogLimit = 1 << 20
-  /// Octets of one read.
+  /// The number of octets of one read.
   static let readSize = 16_384
 
   private let stream: ByteStream
@@ -20,13 +21,13 @@ struct H4Stream: ~Copyable, Sendable {
     self.label = label
   }
 
-  /// Whether octets wait until the stream can be written.
+  /// Whether octets wait until the stream is writable.
   var hasBacklog: Bool { !backlog.isEmpty }
 
-  /// Reads once and calls `body` with each whole packet.
+  /// Reads once and calls `body` with each complete packet.
   ///
-  /// - Throws: ``TransportError`` at the end of the stream, in the middle of a packet or not, and for octets that are not an
-  ///   HCI packet. The packets before that have been handed over.
+  /// - Throws: ``TransportError`` at the end of the stream, even in the middle of a packet, and for octets that are not
+  ///   an HCI packet. Earlier packets have been passed on.
   mutating func receive(_ body: (Span<UInt8>) -> Void) throws(TransportError) {
     let received: ByteStream.Received
     do throws(SystemError) {
@@ -60,12 +61,12 @@ struct H4Stream: ~Copyable, Sendable {
     }
   }
 
-  /// Reads once and hands each whole packet to `handler`.
+  /// Reads once and passes each complete packet to `handler`.
   mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError) {
     try receive { handler.receive($0) }
   }
 
-  /// Sends whole packets. Octets that the stream does not take now wait for ``flush()``.
+  /// Sends complete packets. Octets that the stream does not accept now wait for ``flush()``.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) {
     if hasBacklog {
       let octets = packets.octets
@@ -82,7 +83,7 @@ struct H4Stream: ~Copyable, Sendable {
     backlog.append(octets.span, Span())
   }
 
-  /// Sends octets that wait, as many as the stream takes.
+  /// Sends waiting octets, as many as the stream accepts.
   mutating func flush() throws(TransportError) {
     while hasBacklog {
       let count = try write(backlog.memory.span.extracting(backlog.start..<backlog.end))
@@ -106,7 +107,7 @@ struct H4Stream: ~Copyable, Sendable {
 
 /// A transport whose open connection is an ``H4Stream``.
 protocol H4StreamTransport: HCITransport, ~Copyable {
-  /// The open connection; nil while there is none.
+  /// The open connection; nil if there is none.
   var stream: H4Stream? { get set }
 }
 

@@ -17,7 +17,7 @@ package enum TransportSpec: Hashable, Sendable {
   case linux(AdapterChoice)
   case hciSocket(index: UInt16)
   case stream(StreamEndpoint)
-  /// The empty name is that of `virtual`.
+  /// An empty name stands for that of `virtual`.
   case virtual(name: String)
 }
 
@@ -36,9 +36,9 @@ extension TransportSpec: CustomStringConvertible {
 }
 
 extension TransportSpec {
-  /// Makes the transport that this value names, not open yet, and passes it to `user`.
+  /// Makes the transport for this value, not open yet, and passes it to `user`.
   ///
-  /// Each kind of transport has a type of its own; this is the only place that chooses among them.
+  /// Each kind of transport has a type of its own. Only this function chooses among them.
   func makeTransport<User: TransportUser>(for user: User) throws(TransportError) -> User.Result {
     switch self {
     case .stream(let endpoint): try user.use(H4Transport(endpoint))
@@ -208,7 +208,7 @@ extension TransportSpec {
       return (String(host), port)
     }
 
-    /// Parses decimal digits, without sign or blanks.
+    /// Parses decimal digits, without a sign or spaces.
     private static func number<T: FixedWidthInteger>(_ text: Substring, as type: T.Type) -> T? {
       text.allSatisfy { ("0"..."9").contains($0) } ? T(text) : nil
     }

@@ -3,7 +3,7 @@ internal import BLEWire
 
 /// A controller on the radio that is simulated in this process (`virtual`, `virtual:NAME`).
 ///
-/// The connection is a pair of sockets to the radio's thread. A controller that is lost is not replaced.
+/// The connection is a pair of sockets to the radio's thread. A lost controller is not replaced.
 struct VirtualTransport: ~Copyable, H4StreamTransport {
   let name: String
   private let controller: String
