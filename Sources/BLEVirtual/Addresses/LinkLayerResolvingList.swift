@@ -2,8 +2,8 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// The resolving list: private addresses of peers, which it resolves, and of the controller, which it generates (Vol 6, Part B, 1.3.2,
-/// 4.7 and 6; Vol 4, Part E, 7.8.38 to 7.8.45 and 7.8.77).
+/// The resolving list. It resolves the private addresses of peers, and generates those of the controller (Vol 6, Part
+/// B, 1.3.2, 4.7 and 6; Vol 4, Part E, 7.8.38 to 7.8.45 and 7.8.77).
 struct LinkLayerResolvingList: Sendable {
   private struct Entry: Sendable {
     let peerIdentity: DeviceAddress
@@ -27,7 +27,7 @@ struct LinkLayerResolvingList: Sendable {
 
   // MARK: Addresses of peers
 
-  /// The identity address of a resolvable private address, with a kind that marks it as resolved. nil if resolution is
+  /// The identity address of a resolvable private address, with a kind that marks it as resolved; nil if resolution is
   /// disabled or no entry matches.
   func resolve(_ address: DeviceAddress, _ cryptography: any Cryptography) -> DeviceAddress? {
     guard isResolutionEnabled, address.kind == .random, address.randomKind == .resolvablePrivate else { return nil }
@@ -39,8 +39,8 @@ struct LinkLayerResolvingList: Sendable {
     return nil
   }
 
-  /// Whether network privacy mode rejects `address`: it is the identity address of a peer with an IRK (Vol 6, Part B,
-  /// 4.7).
+  /// Whether network privacy mode rejects `address`, because it is the identity address of a peer with an IRK (Vol 6,
+  /// Part B, 4.7).
   func rejects(_ address: DeviceAddress) -> Bool {
     isResolutionEnabled
       && entries.contains { $0.peerIdentity == address && $0.peerIRK != 0 && $0.privacyMode == .network }
@@ -61,8 +61,8 @@ struct LinkLayerResolvingList: Sendable {
     return entries.contains { $0.localIRK != 0 && Self.matches(address.octets, $0.localIRK, cryptography) }
   }
 
-  /// The controller's private address towards a peer, a new one if the old one has expired; nil if resolution is disabled or there is
-  /// no local IRK for the peer.
+  /// The controller's private address towards a peer, a new one if the old one has expired; nil if resolution is
+  /// disabled or if there is no local IRK for the peer.
   mutating func localAddress(
     for peer: DeviceAddress, now: Instant, _ random: inout RandomSource, _ cryptography: any Cryptography
   ) -> DeviceAddress? {
@@ -93,7 +93,7 @@ struct LinkLayerResolvingList: Sendable {
 
   // MARK: Commands
 
-  // With address resolution the entries do not change while the controller advertises, scans or initiates.
+  // With address resolution, the entries do not change while the controller advertises, scans or initiates.
 
   mutating func add(_ command: HCI.LEAddDeviceToResolvingList, isBusy: Bool) -> HCIErrorCode {
     guard !(isResolutionEnabled && isBusy) else { return .commandDisallowed }

@@ -20,21 +20,21 @@ struct OwnAddresses: Sendable {
 
   init(publicAddress: BD_ADDR) { self.publicAddress = publicAddress }
 
-  /// Sets the random address: not while an activity uses it.
+  /// Sets the random address, unless an activity uses it.
   mutating func setRandom(_ address: BD_ADDR, isInUse: Bool) -> HCIErrorCode {
     guard !isInUse else { return .commandDisallowed }
     random = address
     return .success
   }
 
-  /// Whether `address` is one of them.
+  /// Whether `address` is one of these addresses.
   func contains(_ address: DeviceAddress) -> Bool {
     if address.identity == DeviceAddress(octets: publicAddress, kind: .public) { return true }
     guard let random else { return false }
     return address.identity == DeviceAddress(octets: random, kind: .random)
   }
 
-  /// The address for an activity, if it gets no private one; nil for a random address that the host has not set.
+  /// The address for an activity, if it gets no private address; nil for a random address that the host has not set.
   func address(for request: OwnAddressRequest) -> DeviceAddress? {
     if request.type == .public || request.type == .resolvableElsePublic {
       return DeviceAddress(octets: publicAddress, kind: .public)

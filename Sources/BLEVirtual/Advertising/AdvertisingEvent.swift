@@ -34,14 +34,15 @@ struct AdvertisingEvent: Sendable {
     var parameters: HCI.ConnectionParameters
   }
 
-  /// The request of a receiver of the advertisement.
+  /// The request of a device that received the advertisement.
   enum Request: Sendable {
     case scan(ScanRequest)
     case connect(ConnectRequest)
   }
 
   /// The time from the end of a packet to the next one on another channel: T_IFS, the time to detect a request, and the
-  /// change of channel. The specification sets no value, only that the PDUs of one event begin at most 10 ms apart.
+  /// change of channel. The specification sets no value. It only requires that the PDUs of one event begin at most 10
+  /// ms apart.
   static let channelGap = Duration.microseconds(400)
 
   let advertisement: AdvertisingPDU
@@ -49,7 +50,7 @@ struct AdvertisingEvent: Sendable {
   /// The times at which the packets of the stage begin and end.
   private(set) var begin: Instant
   private(set) var end: Instant
-  /// The primary channels that follow.
+  /// The remaining primary channels.
   private var channels: ArraySlice<Int>
   /// The controllers that received an ADV_EXT_IND and receive the auxiliary packet.
   var followers: [ControllerID] = []
@@ -87,7 +88,7 @@ struct AdvertisingEvent: Sendable {
     return true
   }
 
-  /// Starts the request of a receiver to the packet that has just ended.
+  /// Starts a receiver's request in response to the packet that has just ended.
   mutating func request(_ request: Request) {
     switch request {
     case .scan(let request):

@@ -29,12 +29,13 @@ extension AdvertisingPDU {
   static let connectRequestLength = 34
   /// The extended header of AUX_CONNECT_RSP: length, flags, AdvA and TargetA.
   static let connectResponseLength = 14
-  /// The longest payload of an advertising PDU.
+  /// The longest payload of an advertising PDU, in octets.
   static let greatestPayload = 255
   /// The extended header of AUX_CHAIN_IND: length, flags, ADI and AuxPtr.
   private static let chainFields = 7
 
-  /// An extended advertisement without data, that is neither connectable nor scannable, is one ADV_EXT_IND.
+  /// Whether there is an auxiliary packet. An extended advertisement that is neither connectable nor scannable and has
+  /// no data is one ADV_EXT_IND.
   var hasAuxiliaryPacket: Bool {
     !isLegacyPDU && (!data.isEmpty || !properties.isDisjoint(with: [.connectable, .scannable]))
   }
@@ -45,13 +46,13 @@ extension AdvertisingPDU {
   /// The PHY of a link that begins with a request (Vol 6, Part B, 4.4.4.3).
   var linkPHY: HCI.PHY { isLegacyPDU ? .le1M : parameters.secondaryAdvertisingPHY }
 
-  /// The PHY of requests and of their answers.
+  /// The PHY of requests and of the answers to them.
   var requestPHY: RadioPHY { RadioPHY(linkPHY) }
 
-  /// The packet on a primary channel.
+  /// The airtime of the packet on a primary channel.
   var primaryAirtime: Duration {
     guard isLegacyPDU else {
-      // Length, flags, ADI and AuxPtr; without an auxiliary packet AdvA or TargetA instead of AuxPtr.
+      // Length, flags, ADI and AuxPtr. Without an auxiliary packet, AdvA or TargetA replaces AuxPtr.
       let length = hasAuxiliaryPacket ? 7 : auxiliaryFields
       return RadioPHY(parameters.primaryAdvertisingPHY).airtime(payload: length)
     }

@@ -4,24 +4,24 @@ internal import BLEWire
 
 /// An advertising set of the extended commands, or the advertisement of the legacy commands (Vol 6, Part B, 4.4.2).
 struct AdvertisingSet: Sendable {
-  /// The state of a set that is enabled.
+  /// The state of an enabled set.
   struct Running: Sendable {
     /// The advertiser's address.
     var address: DeviceAddress
     var nextEvent: Instant
     var endsAt: Instant?
     var eventsDone = 0
-    /// 0 for no limit.
+    /// 0 means no limit.
     var maxEvents: UInt8 = 0
     /// The advertising event in progress, with airtime.
     var event: AdvertisingEvent?
   }
 
-  /// Advertising data or scan response data from the host, whole or in fragments.
+  /// Advertising data or scan response data from the host, complete or in fragments.
   private struct Payload: Sendable {
     var octets: Bytes = []
     var isPartial = false
-    /// Advertising DID: changes with the data, so that a scanner reports the new advertisement.
+    /// Advertising DID. It changes with the data, so that a scanner reports the new advertisement.
     var identifier: UInt16 = 0
 
     mutating func replace(_ octets: Bytes) {
@@ -38,7 +38,7 @@ struct AdvertisingSet: Sendable {
   private var randomAddress: BD_ADDR?
   private var data = Payload()
   private var scanResponse = Payload()
-  /// The state of a set that is enabled; nil for another.
+  /// The state of an enabled set; nil if it is disabled.
   private(set) var running: Running?
 
   init(handle: UInt8?) {
@@ -56,7 +56,7 @@ struct AdvertisingSet: Sendable {
 
   /// The own address that the set needs.
   ///
-  /// - Parameter random: the random address of the controller; a set of the extended commands has its own.
+  /// - Parameter random: the random address of the controller. A set of the extended commands has its own.
   func ownAddress(random: BD_ADDR?) -> OwnAddressRequest {
     OwnAddressRequest(
       type: parameters.ownAddressType, random: handle == nil ? random : randomAddress, peer: parameters.peerAddress)
@@ -121,10 +121,10 @@ struct AdvertisingSet: Sendable {
     return .success
   }
 
-  /// Sets whole advertising data: LE Set Advertising Data.
+  /// Sets the complete advertising data: LE Set Advertising Data.
   mutating func replaceData(_ octets: Bytes) { data.replace(octets) }
 
-  /// Sets whole scan response data: LE Set Scan Response Data.
+  /// Sets the complete scan response data: LE Set Scan Response Data.
   mutating func replaceScanResponse(_ octets: Bytes) { scanResponse.replace(octets) }
 
   /// Performs LE Set Extended Advertising Data (Vol 4, Part E, 7.8.54).
@@ -181,8 +181,9 @@ struct AdvertisingSet: Sendable {
     return .success
   }
 
-  /// The longest advertising data of the set: that of a connectable extended advertisement is in one packet, because its
-  /// AUX_ADV_IND has no AuxPtr (Vol 6, Part B, 2.3.4). Longer data is Packet Too Long (Vol 4, Part E, 7.8.54 and 7.8.56).
+  /// The longest advertising data of the set. The data of a connectable extended advertisement must be in one packet,
+  /// because its AUX_ADV_IND has no AuxPtr (Vol 6, Part B, 2.3.4). Longer data is Packet Too Long (Vol 4, Part E,
+  /// 7.8.54 and 7.8.56).
   private var greatestData: Int {
     guard !isLegacyPDU, isConnectable else { return LinkLayerLimits.extendedAdvertisingData }
     return AdvertisingPDU.greatestPayload - AdvertisingPDU.auxiliaryFields(of: properties)
@@ -200,7 +201,7 @@ struct AdvertisingSet: Sendable {
     return nil
   }
 
-  /// The end of an advertisement of the legacy commands that begins now; nil without one.
+  /// The end of an advertisement of the legacy commands that begins now; nil if it has none.
   func legacyEnd(now: Instant) -> Instant? { isHighDutyCycle ? now + .milliseconds(1280) : nil }
 
   /// Enables the set, or restarts it.
@@ -214,8 +215,8 @@ struct AdvertisingSet: Sendable {
     terminate(.success, link: link, host, &context)
   }
 
-  /// Disables the set if its duration is over or its maximum number of events is reached. A set with the high duty cycle reports a
-  /// failed connection (Vol 4, Part E, 7.7.65.1).
+  /// Disables the set if its duration has elapsed or its maximum number of events is reached. A set with the high duty
+  /// cycle reports a failed connection (Vol 4, Part E, 7.7.65.1).
   mutating func tick(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     guard let running else { return }
     if let end = running.endsAt, end <= context.now {
@@ -229,7 +230,7 @@ struct AdvertisingSet: Sendable {
     }
   }
 
-  /// Disables the set and sends LE Advertising Set Terminated, if it is one of the extended commands.
+  /// Disables the set. A set of the extended commands sends LE Advertising Set Terminated.
   private mutating func terminate(
     _ status: HCIErrorCode, link: ConnectionHandle?, _ host: HostInterface, _ context: inout VirtualRadioContext
   ) {
@@ -255,7 +256,7 @@ struct AdvertisingSet: Sendable {
     return .nearer(running.event?.end ?? running.nextEvent, running.endsAt)
   }
 
-  /// Whether an advertising event begins.
+  /// Whether an advertising event must begin.
   func isEventDue(at now: Instant) -> Bool { running.map { $0.event == nil && $0.nextEvent <= now } ?? false }
 
   /// The time from one advertising event to the next, without the random delay.
@@ -264,7 +265,7 @@ struct AdvertisingSet: Sendable {
     return .microseconds(625 * Int64(max(0x20, parameters.primaryAdvertisingIntervalMin)))
   }
 
-  /// Begins an advertising event and plans the next one.
+  /// Begins an advertising event and schedules the next one.
   ///
   /// - Parameters:
   ///   - address: a new address of the advertiser; nil if it has not changed.
@@ -294,7 +295,7 @@ struct AdvertisingSet: Sendable {
 
   /// The answer to a scan request; nil if the filter policy rejects the request.
   ///
-  /// - Parameter scanner: the scanner's identity address if it is resolved, else its address.
+  /// - Parameter scanner: the scanner's identity address if it is resolved, otherwise its address.
   func respond(
     to scanner: DeviceAddress, isInAcceptList: Bool, for advertisement: AdvertisingPDU, _ host: HostInterface,
     _ context: inout VirtualRadioContext

@@ -4,7 +4,7 @@ internal import BLEWire
 
 /// The advertising state of a controller: its advertising sets (Vol 6, Part B, 4.4.2; Vol 4, Part E, 7.8.5 to 7.8.9 and 7.8.52 to 7.8.60).
 struct AdvertisingSets: Sendable {
-  /// The properties of the controller that others notice in an advertisement.
+  /// The properties of the controller that receivers of an advertisement notice.
   struct Sender: Sendable {
     /// The slot of the controller.
     let slot: Int
@@ -14,19 +14,19 @@ struct AdvertisingSets: Sendable {
     let rssi: Int8
   }
 
-  /// A set that is to be enabled with others.
+  /// A set that is to be enabled together with others.
   struct Start: Sendable {
     fileprivate let index: Int
     fileprivate let running: AdvertisingSet.Running
   }
 
-  /// The greatest number of sets.
+  /// The maximum number of sets.
   let capacity: UInt8
   /// The longest advertising data, in octets.
   let maximumDataLength: Int
   private var sets: [AdvertisingSet] = []
 
-  /// - Parameter maximumDataLength: in octets; at least 31 and at most 1,650 are used.
+  /// - Parameter maximumDataLength: the longest data in octets, limited to 31 to 1,650.
   init(capacity: UInt8, maximumDataLength: Int) {
     self.capacity = capacity
     self.maximumDataLength = min(
@@ -37,7 +37,7 @@ struct AdvertisingSets: Sendable {
   var isRunning: Bool { sets.contains { $0.running != nil } }
   /// Whether the advertisement of the legacy commands is enabled.
   var isLegacyRunning: Bool { sets.contains { $0.handle == nil && $0.running != nil } }
-  /// Whether a set that is enabled uses the filter accept list.
+  /// Whether an enabled set uses the filter accept list.
   var isUsingAcceptList: Bool { sets.contains(where: \.isUsingAcceptList) }
 
   private func index(of handle: UInt8?) -> Int? { sets.firstIndex { $0.handle == handle } }
@@ -70,10 +70,10 @@ struct AdvertisingSets: Sendable {
     sets[legacyIndex()].ownAddress(random: random)
   }
 
-  /// Enables the advertisement of the legacy commands (Vol 4, Part E, 7.8.9). Enabling again restarts it.
+  /// Enables the advertisement of the legacy commands (Vol 4, Part E, 7.8.9). Enabling it again restarts it.
   ///
   /// - Parameters:
-  ///   - address: the own address; nil if the controller has none of the type.
+  ///   - address: the own address; nil if the controller has no address of the type.
   ///   - mayConnect: whether the controller can have another link.
   mutating func enableLegacy(
     from address: DeviceAddress?, mayConnect: Bool, now: Instant, _ random: inout RandomSource
@@ -110,7 +110,7 @@ struct AdvertisingSets: Sendable {
     return status
   }
 
-  /// The error for parameters that no set can have; nil for others.
+  /// The error for parameters that no set can have; nil for valid parameters.
   private static func refusal(
     of command: HCI.LESetExtendedAdvertisingParameters, phys: HCI.PHYs
   ) -> HCIErrorCode? {
@@ -166,10 +166,10 @@ struct AdvertisingSets: Sendable {
 
   // MARK: LE Set Extended Advertising Enable (Vol 4, Part E, 7.8.56)
 
-  // All sets of a command are enabled, or none. Each needs an own address, which the controller chooses: it asks for the refusal and
-  // the address of each set in turn, and enables them together.
+  // Either all sets of a command are enabled, or none is. Each needs an own address, which the controller chooses. So
+  // the controller first requests the refusal and the address of each set, and then enables them together.
 
-  /// The error for the list of sets, without regard to each of them; nil if there is none.
+  /// The error for the list of sets, regardless of the individual sets; nil if there is none.
   func refusal(of command: HCI.LESetExtendedAdvertisingEnable) -> HCIErrorCode? {
     if command.sets.isEmpty { return command.enable ? .invalidCommandParameters : nil }
     let handles = Set(command.sets.map(\.advertisingHandle))
@@ -187,7 +187,7 @@ struct AdvertisingSets: Sendable {
     return mayConnect || !sets[index].isConnectable ? nil : .connectionLimitExceeded
   }
 
-  /// The beginning of one of the sets; nil if there is no such set.
+  /// The data for enabling one of the sets; nil if there is no such set.
   func start(
     of wanted: HCI.EnabledAdvertisingSet, from address: DeviceAddress, now: Instant, _ random: inout RandomSource
   ) -> Start? {
@@ -202,7 +202,7 @@ struct AdvertisingSets: Sendable {
 
   mutating func enable(_ starts: [Start]) { for start in starts { sets[start.index].start(start.running) } }
 
-  /// Disables the sets; all of them for an empty list.
+  /// Disables the sets, or all sets if the list is empty.
   mutating func disable(_ unwanted: [HCI.EnabledAdvertisingSet]) {
     for index in sets.indices {
       if unwanted.isEmpty || unwanted.contains(where: { $0.advertisingHandle == sets[index].handle }) {
@@ -220,7 +220,7 @@ struct AdvertisingSets: Sendable {
     return nearest
   }
 
-  /// Ends the sets whose duration is over or whose maximum number of events is reached.
+  /// Ends the sets whose duration has elapsed or whose maximum number of events is reached.
   mutating func tick(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     for index in sets.indices { sets[index].tick(host, &context) }
   }
@@ -239,7 +239,7 @@ struct AdvertisingSets: Sendable {
     index(of: handle).map { sets[$0].ownAddress(random: random) }
   }
 
-  /// The own address that a set needs for its next event, if it uses a private one, which may have expired.
+  /// The own address that a set needs for its next event, if it uses a private address, which may have expired.
   ///
   /// - Parameter random: the random address of the controller.
   func renewedAddress(of handle: UInt8?, random: BD_ADDR?) -> OwnAddressRequest? {
@@ -248,7 +248,7 @@ struct AdvertisingSets: Sendable {
     return request.isResolvable ? request : nil
   }
 
-  /// Begins an advertising event of a set and plans the next one.
+  /// Begins an advertising event of a set and schedules the next one.
   ///
   /// - Parameter address: a new address of the advertiser; nil if it has not changed.
   mutating func beginEvent(
@@ -272,7 +272,7 @@ struct AdvertisingSets: Sendable {
 
   /// The answer of a set to a scan request; nil if the filter policy rejects the request.
   ///
-  /// - Parameter scanner: the scanner's identity address if it is resolved, else its address.
+  /// - Parameter scanner: the scanner's identity address if it is resolved, otherwise its address.
   func respond(
     to scanner: DeviceAddress, isInAcceptList: Bool, for advertisement: AdvertisingPDU, _ host: HostInterface,
     _ context: inout VirtualRadioContext

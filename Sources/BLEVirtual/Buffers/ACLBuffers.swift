@@ -1,8 +1,8 @@
 internal import BLEWire
 
-/// The buffers of a controller for ACL packets of its host (Vol 4, Part E, 4.1). Their memory is reused.
+/// The buffers of a controller for ACL packets from its host (Vol 4, Part E, 4.1). Their memory is reused.
 struct ACLBuffers: Sendable {
-  /// The greatest length of a packet, in octets without the header.
+  /// The maximum length of a packet, in octets without the header.
   let packetLength: Int
   private var buffers: [[UInt8]]
   private var free: [Int]

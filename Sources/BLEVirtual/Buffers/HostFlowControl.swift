@@ -8,7 +8,7 @@ struct HostFlowControl: Sendable {
   /// In octets, without the header.
   private var packetLength = Int.max
   private var totalPackets = 0
-  /// The buffers in use, of all links and of each.
+  /// The numbers of buffers in use: in total, and by each link.
   private var used = 0
   private var usedByLink: [(handle: ConnectionHandle, count: Int)] = []
 
@@ -46,12 +46,12 @@ struct HostFlowControl: Sendable {
 
   // MARK: Data
 
-  /// The greatest length of a packet for the host, in octets without the header.
+  /// The maximum length of a packet for the host, in octets without the header.
   ///
-  /// - Parameter limit: that of the controller.
+  /// - Parameter limit: the maximum length of the controller.
   func packetLength(limit: Int) -> Int { isOn ? min(limit, packetLength) : limit }
 
-  /// Whether the host has free buffers for `count` octets. Data that is larger than all buffers together is accepted
+  /// Whether the host has free buffers for `count` octets. Data that is longer than all buffers together is accepted
   /// when all are free.
   func hasRoom(for count: Int, limit: Int) -> Bool {
     guard isOn else { return true }

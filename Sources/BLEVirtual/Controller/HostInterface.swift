@@ -3,7 +3,8 @@ internal import BLEWire
 
 /// The packets from a controller to its host: events that the event masks allow, answers to commands, and ACL data.
 ///
-/// The parts of the controller report to the host through it. It is an argument of theirs, as is the ``VirtualRadioContext`` with the output.
+/// The parts of the controller report to the host through this interface. They receive it as an argument, like the
+/// ``VirtualRadioContext`` with the output.
 struct HostInterface: Sendable {
   /// The controller.
   let id: ControllerID
@@ -63,7 +64,7 @@ struct HostInterface: Sendable {
     return true
   }
 
-  /// Sends octets as they are: a fault.
+  /// Sends octets unchanged, for a fault.
   func send(octets: some Sequence<UInt8>, _ context: inout VirtualRadioContext) {
     context.output.append(to: id) { $0 += octets }
   }
@@ -90,8 +91,8 @@ struct HostInterface: Sendable {
       }, &context)
   }
 
-  /// Rejects a command with the event that answers it: Command Status or Command Complete. An unknown command is answered by Command
-  /// Complete.
+  /// Rejects a command with the event that answers it, Command Status or Command Complete. An unknown command is
+  /// answered by Command Complete.
   func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout VirtualRadioContext) {
     if Self.answeredByStatus.contains(opcode) {
       sendStatus(opcode, status, &context)
@@ -109,7 +110,8 @@ struct HostInterface: Sendable {
 
   // MARK: ACL data
 
-  /// Sends ACL data in fragments of at most `size` octets. With the buffers of the output warm, nothing is allocated.
+  /// Sends ACL data in fragments of at most `size` octets. Once the buffers of the output are warm, nothing is
+  /// allocated.
   ///
   /// - Returns: the number of fragments, at least one.
   func send(

@@ -21,7 +21,8 @@ struct KeyAgreement: Sendable {
     }
   }
 
-  /// Computes the shared secret with a peer's public key. A key that is not on the curve gives 0x12 (Vol 4, Part E, 7.8.37).
+  /// Computes the shared secret with a peer's public key. A key that is not on the curve returns 0x12 (Vol 4, Part E,
+  /// 7.8.37).
   func generateDHKey(_ command: HCI.LEGenerateDHKey, _ cryptography: any Cryptography) -> HCI.LEGenerateDHKeyComplete {
     var event = HCI.LEGenerateDHKeyComplete()
     event.dhKey = Bytes(repeating: 0xFF, count: 32)

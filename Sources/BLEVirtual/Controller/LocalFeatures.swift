@@ -6,7 +6,7 @@ struct LocalFeatures: Sendable {
   /// The features of the Link Layer. A command whose feature is missing is unknown.
   let linkLayer: HCI.LEFeatures
   private var host: HCI.LEFeatures = []
-  /// Whether the host supports LE, as it last said.
+  /// Whether the host supports LE, as it last reported.
   private(set) var isLESupportedByHost = false
 
   init(_ linkLayer: HCI.LEFeatures) { self.linkLayer = linkLayer }
@@ -27,8 +27,8 @@ struct LocalFeatures: Sendable {
 
   mutating func setLESupportedByHost(_ isSupported: Bool) { isLESupportedByHost = isSupported }
 
-  /// Performs LE Set Host Feature: only for bits that the host controls, and only without a link (Vol 4, Part E,
-  /// 7.8.115).
+  /// Performs LE Set Host Feature. It is allowed only for bits that the host controls, and only without a link (Vol 4,
+  /// Part E, 7.8.115).
   mutating func setHostFeature(_ command: HCI.LESetHostFeature, hasLinks: Bool) -> HCIErrorCode {
     let hostBits: HCI.LEFeatures = [
       .connectedIsochronousStreamHostSupport, .connectionSubratingHostSupport, .advertisingCodingSelectionHostSupport,

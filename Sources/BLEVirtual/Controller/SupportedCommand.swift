@@ -1,7 +1,7 @@
 internal import BLEHCI
 
-/// The two sets of advertising commands. After the first command of one set the other set is disallowed until a reset (Vol 4, Part E,
-/// 3.1.1).
+/// The two sets of advertising commands. After the first command of one set, the other set is disallowed until a reset
+/// (Vol 4, Part E, 3.1.1).
 enum AdvertisingCommandSet: Sendable { case legacy, extended }
 
 /// A command that a virtual controller can have.
@@ -17,7 +17,7 @@ struct SupportedCommand: Sendable {
   let group: Group
   /// The feature without which a controller does not have the command.
   let feature: HCI.LEFeatures
-  /// The set of advertising commands that it belongs to.
+  /// The set of advertising commands that the command belongs to.
   let commandSet: AdvertisingCommandSet?
 
   /// Every command that a controller can have.

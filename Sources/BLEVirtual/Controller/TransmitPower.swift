@@ -8,10 +8,10 @@ struct TransmitPower: Sendable {
 
   init(level: Int8) { self.level = level }
 
-  /// The powers that the controller can have, in dBm. A configured power outside of the usual range is its limit.
+  /// The powers that the controller can have, in dBm. A configured power outside the usual range extends it.
   var range: ClosedRange<Int8> { min(-20, level)...max(20, level) }
 
-  /// The power of an advertising set, for the power that the host prefers: 127 for any.
+  /// The power of an advertising set for the power that the host prefers. 127 means no preference.
   func selected(for preferred: Int8) -> Int8 { preferred == 127 ? level : max(-20, min(20, preferred)) }
 
   var pathCompensationResponse: HCI.LEReadRFPathCompensation.Response {

@@ -5,8 +5,8 @@ internal import BLEWire
 /// One controller: HCI towards its host, Link Layer PDUs towards the other controllers.
 ///
 /// It performs the commands that the specification allows in its state, and rejects all others with the error of the
-/// specification. It is a router: each command, PDU and deadline goes to the part that it concerns, with the facts about other parts
-/// that it depends on as arguments. No part names another one, and the state of each is private to it.
+/// specification. It is a router: each command, PDU and deadline goes to the part that it concerns. The facts about
+/// other parts that it depends on are arguments. No part refers to another one, and the state of each is private to it.
 ///
 /// ```
 ///  host ──commands, ACL data──► VirtualController ◄──Link Layer PDUs, advertisements── VirtualRadio
@@ -66,14 +66,14 @@ struct VirtualController: Sendable {
   /// The RSSI at which others receive it, in dBm.
   var rssi: Int8 { configuration.rssi }
 
-  /// Powers the controller off: it sends nothing more.
+  /// Powers the controller off. It sends nothing more.
   mutating func powerOff(_ context: inout VirtualRadioContext) {
     isAttached = false
     reset(&context)
   }
 
-  /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND. The handles of ended links
-  /// are not used again at once.
+  /// Returns to the state after power-on (Vol 4, Part E, 7.3.2). The links end without LL_TERMINATE_IND. The handles of
+  /// ended links are not reused at once.
   private mutating func reset(_ context: inout VirtualRadioContext) {
     for index in links.indices { links[index].send(.silence, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
@@ -96,7 +96,7 @@ struct VirtualController: Sendable {
 
   // MARK: Time
 
-  /// The time at which ``tick(_:)`` has something to do; nil if nothing is planned.
+  /// The time at which ``tick(_:)`` has something to do; nil if nothing is scheduled.
   var deadline: Instant? {
     @inline(__always) get {
       let nearest = Instant?.nearer(scanner.deadline, faults.deadline)
@@ -104,7 +104,7 @@ struct VirtualController: Sendable {
     }
   }
 
-  /// Does everything that is due, except advertising events, which need the other controllers.
+  /// Does everything that is due, except for advertising events, which need the other controllers.
   mutating func tick(_ context: inout VirtualRadioContext) {
     performTimedFaults(&context)
     scanner.tick(host, &context)
@@ -141,8 +141,8 @@ extension VirtualController {
 
   mutating func complain(_ complaint: Complaint) { complaints.append(complaint) }
 
-  /// Performs a command. One that the controller does not have gets Unknown HCI Command, and one of the other set of advertising
-  /// commands Command Disallowed.
+  /// Performs a command. A command that the controller does not have is rejected with Unknown HCI Command, and one of
+  /// the other set of advertising commands with Command Disallowed.
   private mutating func perform(_ command: HCICommandPacket, _ context: inout VirtualRadioContext) {
     guard let supported = SupportedCommand.all[command.opcode], features.supports(supported) else {
       return host.refuse(command.opcode, .unknownCommand, &context)
@@ -171,7 +171,7 @@ extension VirtualController {
 
   /// Decodes the parameters, performs the command with `perform`, sends the answer, and calls `then` after a success.
   ///
-  /// Too few or too many octets, and values that the decoder rejects, give Invalid HCI Command Parameters.
+  /// Too few or too many octets, and values that the decoder rejects, result in Invalid HCI Command Parameters.
   private mutating func answer<Command: HCICommand>(
     _ packet: HCICommandPacket, as type: Command.Type, _ context: inout VirtualRadioContext,
     _ perform: (inout Self, Command, inout VirtualRadioContext) -> Command.Response,
@@ -204,7 +204,7 @@ extension VirtualController {
       }, then: then)
   }
 
-  /// Answers a command that is in ``SupportedCommand/all`` and has no case in its group. There is none.
+  /// Answers a command that is in ``SupportedCommand/all`` but has no case in its group. No such command exists.
   private func answerUnknown(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     host.refuse(packet.opcode, .unknownCommand, &context)
   }
@@ -340,7 +340,7 @@ extension VirtualController {
         me.flowControl.setBufferSize(command, hasLinks: !me.links.isEmpty)
       }
     case .hostNumberOfCompletedPackets:
-      // Only an error is answered.
+      // This command is answered only after an error.
       guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
         return host.refuse(
           packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
@@ -589,7 +589,7 @@ extension VirtualController {
   @inline(__always)
   func advertisingSetsDue(at now: Instant) -> [UInt8?] { advertising.handlesDue(at: now) }
 
-  /// Begins an advertising event of a set, plans the next one, and returns the advertisement.
+  /// Begins an advertising event of a set, schedules the next one, and returns the advertisement.
   mutating func beginAdvertisingEvent(of handle: UInt8?, _ context: VirtualRadioContext) -> AdvertisingPDU? {
     let request = advertising.renewedAddress(of: handle, random: addresses.random)
     let address = request.flatMap { ownAddress(for: $0, context) }
@@ -597,7 +597,7 @@ extension VirtualController {
       of: handle, from: address, .init(slot: id.slot, txPower: power.level, rssi: rssi), now: context.now, &random)
   }
 
-  /// Ends the advertising sets whose duration is over or whose maximum number of events is reached.
+  /// Ends the advertising sets whose duration has elapsed or whose maximum number of events is reached.
   mutating func tickAdvertising(_ context: inout VirtualRadioContext) { advertising.tick(host, &context) }
 
   /// The advertising event of a set that is in progress, with airtime.
@@ -612,7 +612,8 @@ extension VirtualController {
   @inline(__always)
   func advertisingEventsDue(at now: Instant) -> [AdvertisingEvent] { advertising.eventsDue(at: now) }
 
-  /// Draws one of several requests for the packet that a set has sent; replaces the backoff procedure.
+  /// Chooses one of several requests for the packet that a set has sent, at random. This replaces the backoff
+  /// procedure.
   mutating func chooseRequest(of count: Int) -> Int { count == 1 ? 0 : Int.random(in: 0..<count, using: &random) }
 
   /// The answer of a set to a scan request from `scanner`; nil if the filter policy rejects the request.
@@ -703,14 +704,14 @@ extension VirtualController {
     @inline(__always) get { initiator.request != nil }
   }
 
-  /// Whether the scanner may receive an advertisement: it listens on the PHY of its primary channels, and the controller has the PHY of
-  /// the auxiliary packet.
+  /// Whether the scanner may receive an advertisement: it listens on the PHY of the primary channels, and the
+  /// controller supports the PHY of the auxiliary packet.
   @inline(__always)
   func scans(for advertisement: AdvertisingPDU) -> Bool {
     scanner.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
   }
 
-  /// Whether the initiator may receive an advertisement, as ``scans(for:)``.
+  /// Whether the initiator may receive an advertisement, like ``scans(for:)``.
   @inline(__always)
   func initiates(for advertisement: AdvertisingPDU) -> Bool {
     initiator.receives(on: advertisement.primaryPHY) && canFollow(advertisement)
@@ -722,7 +723,8 @@ extension VirtualController {
     !advertisement.hasAuxiliaryPacket || features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [advertisement.linkPHY]))
   }
 
-  /// Whether the scanner or the initiator receives the current packet of an advertising event on a primary channel, with airtime.
+  /// Whether the scanner or the initiator receives the current packet of an advertising event on a primary channel,
+  /// with airtime.
   @inline(__always)
   func receives(_ event: AdvertisingEvent, on channel: Int) -> Bool {
     scanner.receives(on: event.primaryPHY, channel: channel, from: event.begin, to: event.end)
@@ -758,9 +760,9 @@ extension VirtualController {
     return (own, parameters)
   }
 
-  /// Draws transmitWindowOffset for a link with an interval (Vol 6, Part B, 4.5.3).
+  /// Chooses a random transmitWindowOffset for a link with an interval (Vol 6, Part B, 4.5.3).
   ///
-  /// - Returns: in units of 1.25 ms.
+  /// - Returns: the offset in units of 1.25 ms.
   mutating func transmitWindowOffset(interval: UInt16) -> Int64 { .random(in: 0...Int64(interval), using: &random) }
 }
 
@@ -814,7 +816,7 @@ extension VirtualController {
       }, &context)
   }
 
-  /// Removes the link and frees its buffers. There is no Number Of Completed Packets for them: the host regards them as
+  /// Removes the link and frees its buffers. Number Of Completed Packets is not sent for them: the host regards them as
   /// free after Disconnection Complete (Vol 4, Part E, 4.3).
   private mutating func removeLink(_ index: Int, _ context: inout VirtualRadioContext) {
     context.connections.leave(links[index].id)
@@ -831,7 +833,7 @@ extension VirtualController {
     }
   }
 
-  /// Lets the peers send again the PDUs for which the host had no buffer.
+  /// Lets the peers send the PDUs again for which the host had no buffer.
   private func sendReadyForData(_ context: inout VirtualRadioContext) {
     guard flowControl.isOn else { return }
     for index in links.indices { links[index].sendReadyForData(&context) }
@@ -839,7 +841,7 @@ extension VirtualController {
 
   // MARK: Inputs of a link
 
-  /// An input of a link, with the facts about the controller that it needs.
+  /// An input of a link, with the facts about the controller that the link needs.
   private func turn(of index: Int) -> ProcedureTurn {
     ProcedureTurn(
       .init(
@@ -958,7 +960,7 @@ extension VirtualController {
     }
   }
 
-  /// Performs a command by a request to the peer.
+  /// Performs a command by sending a request to the peer.
   private mutating func requestFromPeer<Command: LinkCommand>(
     _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout VirtualRadioContext
   ) where Command.Response == HCI.AnsweredByStatus {
@@ -1061,7 +1063,7 @@ extension VirtualController {
     }
   }
 
-  /// The commands that concern all links.
+  /// Performs the commands that concern all links.
   private mutating func performLinkDefaultsCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
     switch packet.opcode {
     case .leReadMaximumDataLength:
@@ -1128,7 +1130,7 @@ extension VirtualController {
     return true
   }
 
-  /// Applies the effect of a PDU on this end, which sent it, after the peer has received it.
+  /// Applies the effect that a PDU has on this end, its sender, after the peer has received it.
   mutating func acknowledge(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     update(index, &context) { link, turn, context in link.acknowledge(pdu, &turn, &context) }
@@ -1156,13 +1158,13 @@ extension VirtualController {
     links.index(of: id).flatMap { links[$0].packets.first }
   }
 
-  /// The reason in LL_TERMINATE_IND of the peer, which this end has not acknowledged yet.
+  /// The reason in the peer's LL_TERMINATE_IND, which this end has not acknowledged yet.
   @inline(__always)
   func terminationReason(on id: UInt64) -> HCIErrorCode? {
     links.index(of: id).flatMap { links[$0].terminationReason }
   }
 
-  /// Whether LL_PHY_UPDATE_IND for this end changes nothing.
+  /// Whether an LL_PHY_UPDATE_IND for this end would change nothing.
   @inline(__always)
   func isUnchanged(transmit: HCI.PHY, receive: HCI.PHY, on id: UInt64) -> Bool {
     links.index(of: id).map { links[$0].isUnchanged(transmit: transmit, receive: receive) } ?? true
@@ -1181,7 +1183,7 @@ extension VirtualController {
     }
   }
 
-  /// Records that the peer has received a PDU of this end.
+  /// Records that the peer has received a PDU from this end.
   mutating func sent(_ content: LinkLayerPacket.Content, on id: UInt64) {
     if let index = links.index(of: id) { links[index].sent(content) }
   }
@@ -1194,7 +1196,7 @@ extension VirtualController {
     if let index = links.index(of: id) { links[index].receiveTermination(reason) }
   }
 
-  /// Applies a change at its instant: of the timing, of the PHYs as this end uses them, or of the channel map.
+  /// Applies a change at its instant: new timing, new PHYs from the perspective of this end, or a new channel map.
   mutating func apply(_ change: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     update(index, &context) { link, turn, context in link.apply(change, turn, &context) }
@@ -1204,12 +1206,12 @@ extension VirtualController {
 // MARK: - ACL data
 
 extension VirtualController {
-  /// A packet of the host that may be sent now.
+  /// A packet from the host that may be sent now.
   struct AdmittedPacket {
     let link: UInt64
     /// The slot of the other end's controller.
     let peer: Int
-    /// Whether no packet is before it, and data does not wait.
+    /// Whether the packet can be sent at once: no packet is before it, and data does not wait.
     let isFree: Bool
   }
 
@@ -1217,7 +1219,7 @@ extension VirtualController {
   mutating func admit(
     _ count: Int, isStart: Bool, on handle: ConnectionHandle, _ context: inout VirtualRadioContext
   ) -> AdmittedPacket? {
-    // Without a link: it has just ended, and the host has not received the event yet.
+    // The link has just ended, and the host has not received the event yet.
     guard let index = links.index(of: handle) else { return nil }
     guard count <= buffers.packetLength else {
       complain(.dataTooLong(handle, count: count))
@@ -1235,7 +1237,7 @@ extension VirtualController {
     return AdmittedPacket(link: links[index].id, peer: links[index].peer, isFree: links[index].isFreeForData)
   }
 
-  /// Stores a packet of the host in a buffer until it is sent.
+  /// Stores a packet from the host in a buffer until it is sent.
   mutating func send(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id), let buffer = buffers.store(data) else { return }
     links[index].send(.init(buffer: buffer, isStart: isStart, length: data.count), &context)
@@ -1245,9 +1247,9 @@ extension VirtualController {
   @inline(__always)
   func hostHasRoom(for count: Int) -> Bool { flowControl.hasRoom(for: count, limit: buffers.packetLength) }
 
-  /// Passes data of a peer to the host if it has free buffers.
+  /// Passes data from a peer to the host if it has free buffers.
   ///
-  /// - Returns: false if it has none, or if there is no such link.
+  /// - Returns: false if it has no free buffers, or if there is no such link.
   mutating func receiveIfRoom(
     _ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout VirtualRadioContext
   ) -> Bool {
@@ -1256,13 +1258,13 @@ extension VirtualController {
     return true
   }
 
-  /// Passes data of a peer to the host.
+  /// Passes data from a peer to the host.
   mutating func receive(_ data: Span<UInt8>, isStart: Bool, on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     passToHost(data, isStart: isStart, on: links[index].handle, &context)
   }
 
-  /// Passes data to the host, in fragments of the size of its buffers.
+  /// Passes data to the host, in fragments that fit its buffers.
   private mutating func passToHost(
     _ data: Span<UInt8>, isStart: Bool, on handle: ConnectionHandle, _ context: inout VirtualRadioContext
   ) {
@@ -1271,16 +1273,17 @@ extension VirtualController {
     flowControl.sent(fragments, on: handle)
   }
 
-  /// Puts a packet back that the peer's host has no free buffer for.
+  /// Puts a packet back for which the peer's host has no free buffer.
   ///
-  /// - Returns: false if it has one, or if there is no such link.
+  /// - Returns: false if the peer's host has a free buffer, or if there is no such link.
   mutating func putBack(_ packet: TransmitQueue.Packet, on id: UInt64, peerHasRoom: Bool) -> Bool {
     guard let index = links.index(of: id), links[index].isBlocked || !peerHasRoom else { return false }
     links[index].putBack(packet)
     return true
   }
 
-  /// Moves the octets of a packet out of its buffer, to be read without a copy. ``putBackOctets(_:of:)`` follows.
+  /// Moves the octets of a packet out of its buffer, so that they can be read without a copy. ``putBackOctets(_:of:)``
+  /// follows.
   mutating func takeOctets(of packet: TransmitQueue.Packet) -> [UInt8] { buffers.take(packet.buffer) }
 
   /// Moves the octets of a packet back into its buffer.
@@ -1321,7 +1324,8 @@ extension VirtualController {
 
   var hasPacketFaults: Bool { faults.concernPackets }
 
-  /// The packets that go on now in place of `packet`, in order; nil without a fault of packets: the packet itself.
+  /// The packets that are passed on now instead of `packet`, in order; nil if there is no packet fault, and `packet`
+  /// itself is passed on.
   mutating func pass(_ packet: Bytes, _ direction: PacketFault.Direction, now: Instant) -> [[UInt8]]? {
     faults.pass(packet, direction, now: now)
   }
@@ -1331,6 +1335,6 @@ extension VirtualController {
     faults.release(direction, at: now)
   }
 
-  /// The reason for which the links end now because of a fault; nil if they do not.
+  /// The reason for which a fault ends the links now; nil if none does.
   mutating func takeDisconnection() -> HCIErrorCode? { faults.takeDisconnection() }
 }

@@ -10,27 +10,28 @@ public import BLEWire
 /// small.features.remove(.extendedAdvertising)
 /// ```
 public struct VirtualControllerConfiguration: Sendable {
-  /// The public address; nil for one that follows from the radio's seed.
+  /// The public address; nil for an address that is derived from the radio's seed.
   public var publicAddress: BD_ADDR?
   /// The version as an assigned number: 6 for 4.0 … 13 for 5.4.
   public var version: UInt8 = 13
   /// The manufacturer; 0xFFFF is for tests.
   public var companyIdentifier: UInt16 = 0xFFFF
-  /// The revision of the version, defined by the manufacturer.
+  /// The revision of the implementation, defined by the manufacturer.
   public var subversion: UInt16 = 0
   /// The features of the Link Layer. A command whose feature is missing gets Unknown HCI Command.
   public var features: HCI.LEFeatures = Self.standardFeatures
-  /// The greatest length of an ACL packet in either direction, in octets without the header: 27 to 65535.
+  /// The maximum length of an ACL packet in either direction, in octets without the header: 27 to 65535.
   public var aclDataPacketLength: UInt16 = 251
   /// The number of ACL packets that the controller buffers: 1 to 255.
   public var totalNumACLDataPackets: UInt8 = 8
-  /// Returns 0 in LE Read Buffer Size, so that the host must use Read Buffer Size, as some dual-mode controllers do.
+  /// Whether LE Read Buffer Size returns 0, so that the host must use Read Buffer Size, as with some dual-mode
+  /// controllers.
   public var sharesBuffersWithBREDR = false
   /// Num_HCI_Command_Packets of Command Complete and Command Status.
   public var commandCredits: UInt8 = 1
-  /// The largest number of links at a time.
+  /// The maximum number of simultaneous links.
   public var maximumLinks = 16
-  /// The largest number of advertising sets.
+  /// The maximum number of advertising sets.
   public var numSupportedAdvertisingSets: UInt8 = 8
   /// The longest advertising data in octets, 31 to 1650.
   public var maxAdvertisingDataLength: UInt16 = 1650
@@ -38,7 +39,7 @@ public struct VirtualControllerConfiguration: Sendable {
   public var filterAcceptListSize: UInt8 = 16
   /// The number of entries in the resolving list.
   public var resolvingListSize: UInt8 = 16
-  /// The RSSI at which others receive it, in dBm.
+  /// The RSSI at which others receive the controller, in dBm.
   public var rssi: Int8 = -50
   /// The transmit power in dBm.
   public var txPower: Int8 = 0

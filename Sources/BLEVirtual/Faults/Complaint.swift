@@ -1,18 +1,18 @@
 public import BLEHCI
 internal import BLEWire
 
-/// An HCI violation of a host.
+/// An HCI violation by a host.
 public enum Complaint: Hashable, Sendable {
-  /// The octets are no H4 packet, or a packet that only controllers send.
+  /// The octets are not an H4 packet, or the packet is one that only controllers send.
   case malformedPacket(firstOctet: UInt8?)
-  /// An ACL packet that is longer than the length in LE Read Buffer Size.
+  /// An ACL packet is longer than the length in LE Read Buffer Size.
   case dataTooLong(ConnectionHandle, count: Int)
-  /// An ACL packet without a free buffer: the host's credit count is wrong.
+  /// An ACL packet was sent without a free buffer: the host's credit count is wrong.
   case dataBeyondCredits(ConnectionHandle)
-  /// A continuing fragment without a start.
+  /// A continuing fragment was sent without a start.
   case continuationWithoutStart(ConnectionHandle)
 
-  /// The number of complaints that are kept; later ones are dropped.
+  /// The number of complaints that are kept. Later ones are dropped.
   public static let limit = 100
 }
 

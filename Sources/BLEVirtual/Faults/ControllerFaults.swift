@@ -2,7 +2,8 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// The faults of one controller: which of them occur for a command, an advertisement or a packet, and which are due.
+/// The faults of one controller. It decides which faults occur for a command, an advertisement or a packet, and which
+/// are due.
 struct ControllerFaults: Sendable {
   /// The fault of the answer to a command.
   enum Answer: Sendable {
@@ -17,18 +18,19 @@ struct ControllerFaults: Sendable {
   }
 
   private var faults: [VirtualFault]
-  /// The faults that have a time are done up to this one.
+  /// The time up to which the faults with a time have been performed.
   private var doneUpTo: Instant?
-  /// The faults of packets between the controller and its host; nil without one.
+  /// The faults of packets between the controller and its host; nil if there are none.
   private var packets: PacketFaults?
 
-  /// - Parameter random: the controller's; faults of packets have a copy, so that they do not change what the controller draws.
+  /// - Parameter random: the random source of the controller. Packet faults use a copy, so that they do not change the
+  ///   controller's random numbers.
   init(_ faults: [VirtualFault], random: RandomSource) {
     self.faults = faults
     packets = PacketFaults(faults, random: random)
   }
 
-  /// Replaces the faults. Packets that the earlier ones hold stay held until they are due.
+  /// Replaces the faults. Packets that the earlier faults hold back stay held until they are due.
   mutating func replace(with faults: [VirtualFault], random: RandomSource) {
     self.faults = faults
     doneUpTo = nil
@@ -37,7 +39,7 @@ struct ControllerFaults: Sendable {
 
   // MARK: Faults with a time
 
-  /// The time of the next fault or of the next packet that is held.
+  /// The time of the next fault or of the next held packet.
   var deadline: Instant? {
     var nearest = packets?.deadline
     for fault in faults {
@@ -66,7 +68,7 @@ struct ControllerFaults: Sendable {
 
   // MARK: Commands and advertisements
 
-  /// The fault of the answer to a command; nil without one.
+  /// The fault of the answer to a command; nil if there is none.
   func answer(to opcode: HCIOpcode, _ random: inout RandomSource) -> Answer? {
     var answer: Answer?
     for fault in faults {
@@ -94,7 +96,8 @@ struct ControllerFaults: Sendable {
     return false
   }
 
-  /// The number of octets of an extended advertisement after which the rest is lost; nil if nothing is lost.
+  /// The number of octets of an extended advertisement that are received before the rest is lost; nil if nothing is
+  /// lost.
   var lengthOfChains: Int? {
     faults.compactMap { if case .losesChains(let length) = $0 { max(0, length) } else { nil } }.min()
   }
@@ -103,7 +106,8 @@ struct ControllerFaults: Sendable {
 
   var concernPackets: Bool { packets != nil }
 
-  /// The packets that go on now in place of `packet`, in order; nil without a fault of packets: the packet itself.
+  /// The packets that are passed on now instead of `packet`, in order; nil if there is no packet fault, and `packet`
+  /// itself is passed on.
   mutating func pass(_ packet: Bytes, _ direction: PacketFault.Direction, now: Instant) -> [[UInt8]]? {
     packets?.pass(packet, direction, now: now)
   }
@@ -113,6 +117,6 @@ struct ControllerFaults: Sendable {
     packets?.release(direction, at: now) ?? []
   }
 
-  /// The reason for which the links end now; nil if they do not.
+  /// The reason for which the links end now; nil if they do not end.
   mutating func takeDisconnection() -> HCIErrorCode? { packets?.takeDisconnection() }
 }

@@ -1,11 +1,11 @@
 public import BLEHCI
 internal import BLEWire
 
-/// A fault of the connection between a controller and its host: packets of one direction are lost, delayed, repeated, changed, or
-/// exchanged.
+/// A fault of the connection between a controller and its host: packets in one direction are lost, delayed, repeated,
+/// changed, or exchanged.
 ///
-/// A controller's faults are applied to each packet in the order of their list, and the first one that occurs is the only one for
-/// this packet. The radio's seed determines the packets: each run with the same calls gives the same octets.
+/// A controller's faults are applied to each packet in the order of their list. Only the first one that occurs affects
+/// the packet. The radio's seed determines the affected packets: each run with the same calls gives the same octets.
 ///
 /// ```swift
 /// var configuration = VirtualControllerConfiguration()
@@ -19,13 +19,13 @@ public struct PacketFault: Hashable, Sendable {
   public enum Effect: Hashable, Sendable {
     /// The packet does not arrive.
     case drop
-    /// The packet arrives later by this time, and so do the packets after it: their order stays.
+    /// The packet arrives later by this time, and so do the packets after it, so that their order does not change.
     case delay(Duration)
     /// The packet arrives twice.
     case duplicate
-    /// One bit of one octet after the packet type is inverted. The length of the packet stays.
+    /// One bit of one octet after the packet type is inverted. The length does not change.
     case corrupt
-    /// The packet arrives after the next one of its direction; without one, 100 ms later.
+    /// The packet arrives after the next one in its direction, or 100 ms later if there is none.
     case reorder
   }
 

@@ -4,9 +4,9 @@ internal import BLEWire
 
 /// The packets between one controller and its host, with the faults of the configuration.
 struct PacketFaults: Sendable {
-  /// The packets of one direction that are held back; at the limit the oldest is passed on early.
+  /// The number of packets of one direction that can be held back. At the limit, the oldest is passed on early.
   static let heldLimit = 1000
-  /// The time after which an exchanged packet is passed on without a successor.
+  /// The time after which an exchanged packet is passed on if no packet has followed it.
   static let exchangeTime = Duration.milliseconds(100)
 
   /// One direction.
@@ -27,14 +27,14 @@ struct PacketFaults: Sendable {
   private var toController: Lane
   private var toHost: Lane
   private var random: RandomSource
-  /// The packets of both directions since the faults were set.
+  /// The number of packets in both directions since the faults were set.
   private var count = 0
-  /// The numbers of packets after which links end, the lowest first.
+  /// The numbers of packets after which links end, lowest first.
   private var disconnections: [(packets: Int, reason: HCIErrorCode)]
 
-  /// The faults of packets in a configuration; nil if it has none, so that packets are passed on without a copy.
+  /// The packet faults of a configuration; nil if it has none, so that packets are passed on without a copy.
   ///
-  /// - Parameter earlier: the faults before; the packets that they hold stay held until they are due.
+  /// - Parameter earlier: the previous faults. The packets that they hold back stay held until they are due.
   init?(_ faults: [VirtualFault], random: RandomSource, holding earlier: Self? = nil) {
     var lanes: [PacketFault.Direction: [PacketFault]] = [:]
     disconnections = []
@@ -55,7 +55,7 @@ struct PacketFaults: Sendable {
   /// The time at which ``release(_:at:)`` has a packet.
   var deadline: Instant? { .nearer(toController.deadline, toHost.deadline) }
 
-  /// The packets that go on now in place of `packet`, in order.
+  /// The packets that are passed on now instead of `packet`, in order.
   mutating func pass(_ packet: Bytes, _ direction: PacketFault.Direction, now: Instant) -> [[UInt8]] {
     count += 1
     return direction == .toHost
@@ -67,7 +67,7 @@ struct PacketFaults: Sendable {
     direction == .toHost ? Self.release(&toHost, at: now) : Self.release(&toController, at: now)
   }
 
-  /// The reason for which the links end now; nil if they do not.
+  /// The reason for which the links end now; nil if they do not end.
   mutating func takeDisconnection() -> HCIErrorCode? {
     guard let first = disconnections.first, first.packets <= count else { return nil }
     disconnections.removeFirst()

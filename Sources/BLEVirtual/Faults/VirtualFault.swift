@@ -22,18 +22,18 @@ public enum VirtualFault: Hashable, Sendable {
   case neverAnswers(Commands)
   /// The commands are performed once and answered twice.
   case answersTwice(Commands)
-  /// The commands are not performed and rejected with this status.
+  /// The commands are rejected with this status and not performed.
   case refuses(Commands, HCIErrorCode)
-  /// The commands are not performed; the answer is 1 to 16 random octets that are no H4 packet.
+  /// The commands are not performed. The answer is 1 to 16 random octets that are not an H4 packet.
   case answersGarbage(Commands)
-  /// The commands are not performed; the answer is these octets, unchanged.
+  /// The commands are not performed. The answer is these octets, unchanged.
   case answers(Commands, with: [UInt8])
   /// This percentage of advertisements and scan responses is not received.
   case losesReports(percent: Int)
   /// Only this number of octets of longer extended advertisements and scan responses is received: the rest of the chain
   /// of PDUs is lost, and the data status of the last report is truncated (Vol 4, Part E, 7.7.65.13).
   case losesChains(behind: Int)
-  /// At this time every link stops, and ends by supervision timeout on both sides.
+  /// At this time every link stops. It ends by supervision timeout on both sides.
   case dropsLinks(at: Instant)
   /// At this time these octets are sent to the host.
   case sends([UInt8], at: Instant)
@@ -42,7 +42,8 @@ public enum VirtualFault: Hashable, Sendable {
   /// After this number of HCI packets in both directions, counted from the time at which the fault was set, every link ends with
   /// this reason on both sides.
   case disconnects(afterPackets: Int, HCIErrorCode)
-  /// At this time the controller restarts: all its state is that after a reset, and its links end for their peers by supervision
-  /// timeout. With a code it then sends Hardware Error (Vol 4, Part E, 7.7.16); without one its host gets no event.
+  /// At this time the controller restarts: its state is that after a reset, and for its peers its links end by
+  /// supervision timeout. With a code it then sends Hardware Error (Vol 4, Part E, 7.7.16). Without a code its host
+  /// gets no event.
   case restarts(at: Instant, hardwareError: UInt8?)
 }

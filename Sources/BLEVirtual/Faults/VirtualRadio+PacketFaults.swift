@@ -4,7 +4,7 @@ internal import BLEWire
 
 /// Packets that pass through the faults of their controllers.
 extension VirtualRadio {
-  /// Receives a packet of the host of the controller in `slot`, with the faults of all controllers.
+  /// Receives a packet from the host of the controller in `slot`, with the faults of all controllers.
   mutating func receiveWithFaults(_ packet: Span<UInt8>, slot: Int) {
     invalidateDeadline()
     let octets = [UInt8](copying: packet)
@@ -28,7 +28,7 @@ extension VirtualRadio {
     applyFaults(toOutputFrom: first)
   }
 
-  /// Applies the faults to the packets for hosts from an index on, and then ends the links that have to end.
+  /// Applies the faults to the packets for hosts from an index on, and then ends the links that the faults end.
   mutating func applyFaults(toOutputFrom first: Int) {
     var first = first
     repeat {
@@ -50,7 +50,7 @@ extension VirtualRadio {
     } while endLinks()
   }
 
-  /// Ends the links of each controller whose number of packets is reached.
+  /// Ends the links of each controller that has reached its number of packets.
   ///
   /// - Returns: whether it ended a link: the events are in the output.
   private mutating func endLinks() -> Bool {

@@ -3,12 +3,12 @@ internal import BLEWire
 
 /// The initiating state of a controller (Vol 6, Part B, 4.4.4; Vol 4, Part E, 7.8.12, 7.8.13 and 7.8.66).
 struct LinkLayerInitiator: Sendable {
-  /// A connection request of the host.
+  /// A connection request from the host.
   struct Request: Sendable {
     let filterPolicy: HCI.InitiatorFilterPolicy
     let peerAddress: DeviceAddress
     let ownAddressType: HCI.OwnAddressType
-    /// Whether it receives extended advertisements too.
+    /// Whether the initiator also receives extended advertisements.
     let isExtended: Bool
     /// The parameters for each initiating PHY.
     fileprivate let initiations: [HCI.PHY: HCI.InitiatingParameters]
@@ -62,7 +62,7 @@ struct LinkLayerInitiator: Sendable {
 
   var isUsingAcceptList: Bool { request?.filterPolicy == .acceptList }
 
-  /// Whether it receives on a PHY, at some time.
+  /// Whether it receives on a PHY at any time.
   func receives(on phy: HCI.PHY) -> Bool { request?.schedule.includes(phy) ?? false }
 
   /// Whether it receives a packet, with airtime.
@@ -72,7 +72,7 @@ struct LinkLayerInitiator: Sendable {
 
   // MARK: The request
 
-  /// The error for a request; nil if it may begin, as far as it concerns the initiator.
+  /// The error for a request; nil if the initiator allows the request to begin.
   func refusal(of wanted: Request) -> HCIErrorCode? {
     guard request == nil else { return .commandDisallowed }
     let range: ClosedRange<UInt16> = 0x0004...(wanted.isExtended ? 0xFFFF : 0x4000)
@@ -89,10 +89,10 @@ struct LinkLayerInitiator: Sendable {
 
   mutating func begin(_ request: Request) { self.request = request }
 
-  /// Ends the request: a link has begun.
+  /// Ends the request after a link has begun.
   mutating func end() { request = nil }
 
-  /// Ends the request and reports that there is no link (Vol 4, Part E, 7.8.13).
+  /// Ends the request without a link, and reports that (Vol 4, Part E, 7.8.13).
   mutating func cancel(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     guard let request else { return }
     self.request = nil
@@ -105,7 +105,8 @@ struct LinkLayerInitiator: Sendable {
 
   // MARK: Advertisements
 
-  /// The request and the parameters of a link, if an advertisement is one that the request allows, whoever sent it.
+  /// The request and the parameters of a link, if the request allows this kind of advertisement, regardless of its
+  /// sender.
   func match(for advertisement: AdvertisingPDU) -> (request: Request, parameters: HCI.ConnectionParameters)? {
     guard let request, advertisement.properties.contains(.connectable),
       request.isExtended || advertisement.isLegacyPDU, let initiation = request.initiations[advertisement.linkPHY]

@@ -11,8 +11,8 @@ struct ConnectionReport: Sendable {
   var peerResolvableAddress: BD_ADDR?
   var timing = LinkLayerTiming(interval: 0, latency: 0, timeout: 0)
 
-  /// Sends the event that the host has unmasked. The enhanced event has precedence; the other one has no address types for identities
-  /// that the controller has resolved (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
+  /// Sends the event that the host has unmasked. The enhanced event has precedence. The other one has no address types
+  /// for identities that the controller has resolved (Vol 4, Part E, 7.7.65.1 and 7.7.65.10).
   func send(to host: HostInterface, _ context: inout VirtualRadioContext) {
     if host.allows(.enhancedConnectionComplete) {
       host.send(

@@ -44,7 +44,7 @@ struct ConnectionUpdate: Sendable {
     return nil
   }
 
-  /// Starts an update: the central sends the new timing, the peripheral requests it.
+  /// Starts an update. The central sends the new timing; the peripheral requests it.
   mutating func begin(_ parameters: HCI.ConnectionParameters, _ turn: inout ProcedureTurn) {
     if turn.role == .central {
       turn.send(.connectionUpdate(parameters.timing))
@@ -54,7 +54,8 @@ struct ConnectionUpdate: Sendable {
     }
   }
 
-  /// Receives a request of the peripheral. The host answers it if it has unmasked the event; otherwise it is rejected.
+  /// Receives a request from the peripheral. If the host has unmasked the event, it answers the request; otherwise the
+  /// request is rejected.
   mutating func receiveRequest(
     _ wanted: HCI.ConnectionParameters, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
   ) {
@@ -72,7 +73,7 @@ struct ConnectionUpdate: Sendable {
       }, &context)
   }
 
-  /// Whether the host has to answer a request of the peripheral.
+  /// Whether the host must answer a request from the peripheral.
   func awaitsHost(as role: HCI.Role) -> Bool { role == .central && isAwaitingReply }
 
   /// Answers the request of the peripheral: LE Remote Connection Parameter Request Reply.
@@ -94,7 +95,7 @@ struct ConnectionUpdate: Sendable {
     report(.success, turn, &context)
   }
 
-  /// Receives a rejection of the request of this end.
+  /// Receives the rejection of a request from this end.
   mutating func receiveRejection(_ reason: HCIErrorCode, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     isAwaitingReply = false
     report(reason, turn, &context)

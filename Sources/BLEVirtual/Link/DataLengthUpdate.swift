@@ -9,12 +9,12 @@ struct DataLength: Hashable, Sendable {
 
   /// The limits of a new link.
   static let initial = Self(octets: 27, time: 328)
-  /// The greatest limits on LE 1M and LE 2M.
+  /// The maximum limits on LE 1M and LE 2M.
   static let greatest = Self(octets: 251, time: 2120)
-  /// The greatest limits on LE Coded at S=8.
+  /// The maximum limits on LE Coded at S=8.
   static let greatestCoded = Self(octets: 251, time: 17_040)
 
-  /// The greatest limits of a controller. With airtime they include the time of LE Coded.
+  /// The maximum limits of a controller. With airtime they include the time of LE Coded.
   static func greatest(of features: HCI.LEFeatures, _ pacing: VirtualRadio.Pacing) -> Self {
     pacing == .airtime && features.contains(.leCodedPHY) ? .greatestCoded : .greatest
   }
@@ -35,7 +35,7 @@ struct DataLength: Hashable, Sendable {
 
 /// The data length of a link and the procedure that changes it (Vol 6, Part B, 5.1.9).
 struct DataLengthUpdate: Sendable {
-  /// The limits of this end for its own PDUs, as the peer has or gets them.
+  /// The limits of this end for its own PDUs, as sent to the peer.
   private var local = DataLength.initial
   /// The limits in use.
   private(set) var transmit = DataLength.initial

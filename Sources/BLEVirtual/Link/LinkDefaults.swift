@@ -4,7 +4,7 @@ internal import BLEHCI
 struct LinkDefaults: Sendable {
   /// The data length of new links.
   private(set) var dataLength = DataLength.initial
-  /// The PHYs that a request of a peer may choose.
+  /// The PHYs that the controller accepts when a peer requests PHYs.
   private(set) var preferredPHYs: (transmit: HCI.PHYs, receive: HCI.PHYs) = (
     [.le1M, .le2M, .leCoded], [.le1M, .le2M, .leCoded]
   )

@@ -14,7 +14,7 @@ struct LinkEncryption: Sendable {
     case none
     /// The central has sent LL_ENC_REQ.
     case requested(longTermKey: UInt128, sessionKeyDiversifier: UInt128)
-    /// The peripheral waits for the key of its host.
+    /// The peripheral waits for the key from its host.
     case awaitingKey(sessionKeyDiversifier: UInt128)
     /// The peripheral has sent LL_START_ENC_REQ and waits for LL_START_ENC_RSP; with airtime the central does too.
     case starting
@@ -24,16 +24,16 @@ struct LinkEncryption: Sendable {
 
   private var procedure = Procedure.none
   private var isOn = false
-  /// LL_ENC_REQ for a new key, which is sent after both ends have paused encryption.
+  /// LL_ENC_REQ for a new key. It is sent after both ends have paused encryption.
   private var requestAfterPause: LinkLayerPDU?
 
-  /// Whether a procedure is in progress: data waits (Vol 6, Part B, 5.1.3.1).
+  /// Whether a procedure is in progress. Data then waits (Vol 6, Part B, 5.1.3.1).
   var isInProgress: Bool { if case .none = procedure { false } else { true } }
 
-  /// Whether the peripheral waits for the key of its host.
+  /// Whether the peripheral waits for the key from its host.
   var awaitsKey: Bool { if case .awaitingKey = procedure { true } else { false } }
 
-  /// Whether PDUs of this end have a message integrity check now (Vol 6, Part B, 5.1.3).
+  /// Whether PDUs from this end currently have a message integrity check (Vol 6, Part B, 5.1.3).
   func protectsPDUs(of role: HCI.Role) -> Bool {
     switch procedure {
     case .none: isOn
@@ -48,7 +48,8 @@ struct LinkEncryption: Sendable {
   /// Whether LE Enable Encryption is allowed: only for the central, one procedure at a time.
   func mayBegin(as role: HCI.Role) -> Bool { role == .central && !isInProgress }
 
-  /// Performs LE Enable Encryption: sends LL_ENC_REQ. With airtime an encrypted link pauses first (Vol 6, Part B, 5.1.3.2).
+  /// Performs LE Enable Encryption: sends LL_ENC_REQ. With airtime, an encrypted link pauses encryption first (Vol 6,
+  /// Part B, 5.1.3.2).
   mutating func begin(
     _ command: HCI.LEEnableEncryption, diversifier: UInt128, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing
   ) {
@@ -72,7 +73,8 @@ struct LinkEncryption: Sendable {
     turn.send(request)
   }
 
-  /// Receives LL_START_ENC_REQ and compares the session keys. They are equal if both hosts gave the same long term key.
+  /// Receives LL_START_ENC_REQ and compares the session keys. They are equal if both hosts provided the same long term
+  /// key.
   ///
   /// Otherwise the message integrity check of the first encrypted packet fails, and both ends end the link at once.
   mutating func start(_ sessionKey: UInt128, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {

@@ -12,17 +12,17 @@ enum LinkLayerPDU: Sendable {
   case connectionUpdate(LinkLayerTiming)
   /// LL_CONNECTION_PARAM_REQ.
   case connectionParameterRequest(HCI.ConnectionParameters)
-  /// LL_REJECT_EXT_IND to a LL_CONNECTION_PARAM_REQ.
+  /// LL_REJECT_EXT_IND in response to LL_CONNECTION_PARAM_REQ.
   case connectionParameterReject(HCIErrorCode)
-  /// LL_ENC_REQ. It has the whole session key diversifier; a real one has half of it.
+  /// LL_ENC_REQ. It contains the whole session key diversifier; on a real radio it contains half of it.
   case encryptionRequest(randomNumber: UInt64, encryptedDiversifier: UInt16, sessionKeyDiversifier: UInt128)
-  /// LL_REJECT_EXT_IND to a LL_ENC_REQ.
+  /// LL_REJECT_EXT_IND in response to LL_ENC_REQ.
   case encryptionReject(HCIErrorCode)
-  /// LL_ENC_RSP. It is empty, because ``encryptionRequest`` has both halves of the diversifier.
+  /// LL_ENC_RSP. It is empty, because ``encryptionRequest`` contains both halves of the diversifier.
   case encryptionResponse
   /// LL_PAUSE_ENC_REQ.
   case pauseEncryptionRequest
-  /// LL_PAUSE_ENC_RSP of either end.
+  /// LL_PAUSE_ENC_RSP from either end.
   case pauseEncryptionResponse
   /// LL_START_ENC_REQ. The session key stands for the packets that are encrypted with it.
   case startEncryption(sessionKey: UInt128)
@@ -34,11 +34,11 @@ enum LinkLayerPDU: Sendable {
   case featureRequest
   /// LL_FEATURE_RSP.
   case featureResponse(HCI.LEFeatures)
-  /// LL_UNKNOWN_RSP to a feature request.
+  /// LL_UNKNOWN_RSP in response to a feature request.
   case featureReject(HCIErrorCode)
-  /// LL_VERSION_IND of the end that starts the exchange.
+  /// LL_VERSION_IND from the end that starts the exchange.
   case versionRequest
-  /// LL_VERSION_IND of the other end.
+  /// LL_VERSION_IND from the other end.
   case versionResponse(version: UInt8, companyIdentifier: UInt16, subversion: UInt16)
   /// LL_LENGTH_REQ with the sender's limits.
   case lengthRequest(DataLength)
@@ -46,7 +46,7 @@ enum LinkLayerPDU: Sendable {
   case lengthResponse(DataLength)
   /// LL_PHY_REQ with the PHYs that the sender prefers to transmit on and to receive.
   case phyRequest(transmit: HCI.PHYs, receive: HCI.PHYs)
-  /// LL_PHY_RSP to a LL_PHY_REQ of the central: the PHYs that the central shall transmit on and receive.
+  /// LL_PHY_RSP in response to the central's LL_PHY_REQ: the PHYs that the central shall transmit on and receive.
   case phyResponse(transmit: HCI.PHY, receive: HCI.PHY)
   /// LL_PHY_UPDATE_IND: the PHYs that the receiver of this PDU shall transmit on and receive.
   case phyUpdate(transmit: HCI.PHY, receive: HCI.PHY)
@@ -60,7 +60,7 @@ enum LinkLayerPDU: Sendable {
   /// No PDU: the sender accepts data again. On a real radio it acknowledges the PDU that is sent again.
   case readyForData
 
-  /// Whether the value is no PDU, so that it does not wait for a connection event.
+  /// Whether the value is not a PDU, and so does not wait for a connection event.
   var isNoPDU: Bool {
     switch self {
     case .silence, .integrityFailure: true

@@ -2,7 +2,8 @@ internal import BLEHCI
 internal import BLEWire
 
 extension HCI.PHYs {
-  /// The PHYs of a direction that the host allows; nil if it names none, or one that the controller does not have.
+  /// The PHYs of a direction that the host allows; nil if it names none, or names one that the controller does not
+  /// have.
   ///
   /// - Parameters:
   ///   - isFree: whether the host has no preference.
@@ -74,10 +75,10 @@ struct PHYUpdate: Sendable {
       isPeripheral ? .phyResponse(transmit: peers, receive: own) : .phyUpdate(transmit: peers, receive: own))
   }
 
-  /// Whether LL_PHY_UPDATE_IND for this end changes nothing.
+  /// Whether an LL_PHY_UPDATE_IND for this end would change nothing.
   func isUnchanged(transmit: HCI.PHY, receive: HCI.PHY) -> Bool { self.transmit == transmit && self.receive == receive }
 
-  /// Applies PHYs. Reports a change to the host, and the result of its own request even without a change.
+  /// Applies PHYs. Reports a change to the host, and the result of the host's own request even if nothing changes.
   mutating func apply(
     transmit: HCI.PHY, receive: HCI.PHY, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext
   ) {

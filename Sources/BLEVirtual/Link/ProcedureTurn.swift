@@ -1,24 +1,24 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// What a procedure of a link asks of its link.
+/// An effect that a procedure requests from its link.
 enum ProcedureEffect: Sendable {
   /// Send a control PDU.
   case send(LinkLayerPDU)
-  /// Send the data that waited for the procedure.
+  /// Send the data that has waited for the procedure.
   case releaseData
   /// End the link on this side, and report the reason to the host.
   case end(HCIErrorCode)
 }
 
-/// One input of a link: the facts about its controller that its procedures need, and the effects that they append.
+/// One input of a link: the facts about its controller that the procedures need, and the effects that they append.
 struct ProcedureTurn: Sendable {
   /// The facts about a controller that all its links need.
   struct Controller: Sendable {
     let host: HostInterface
     /// The features of the Link Layer.
     let features: HCI.LEFeatures
-    /// These, and those that the host adds.
+    /// The features of the Link Layer, and those that the host adds.
     let announcedFeatures: HCI.LEFeatures
     /// LL_VERSION_IND.
     let version: LinkLayerPDU

@@ -1,7 +1,7 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// The control PDUs and the ACL packets that one end of a link has to send, in order.
+/// The control PDUs and the ACL packets that one end of a link must send, in order.
 struct TransmitQueue: Sendable {
   /// An ACL packet in a buffer of the controller.
   struct Packet: Sendable {
@@ -11,8 +11,8 @@ struct TransmitQueue: Sendable {
     let length: Int
   }
 
-  /// The number of control PDUs that wait for a connection event. More are dropped: a host that starts more procedures
-  /// gets no answer to them.
+  /// The number of control PDUs that can wait for a connection event. More are dropped: a host that starts more
+  /// procedures gets no answer to them.
   static let controlLimit = 64
 
   /// Control PDUs that wait for the next connection event.
@@ -21,18 +21,18 @@ struct TransmitQueue: Sendable {
   private(set) var packets: [Packet] = []
   /// Whether data waits because the peer's host has no free buffer.
   private(set) var isBlocked = false
-  /// The number of packets at the front of ``packets`` that the peer's host had no buffer for.
+  /// The number of packets at the front of ``packets`` for which the peer's host had no buffer.
   private var returned = 0
   /// Whether the host has sent the start of a frame.
   private var hasStartedFrame = false
-  /// With airtime: the PDU that the peer has received and has not acknowledged yet.
+  /// With airtime: the PDU that the peer has received and not acknowledged yet.
   private(set) var unacknowledged: LinkLayerPacket.Content?
   /// With airtime: the number of octets of the first packet that the peer has received.
   private(set) var sentOctets = 0
 
   // MARK: Control PDUs
 
-  /// Stores a control PDU until the next connection event. LL_TERMINATE_IND is never dropped, and stored once.
+  /// Stores a control PDU until the next connection event. LL_TERMINATE_IND is never dropped, and is stored only once.
   mutating func append(_ pdu: LinkLayerPDU) {
     if case .terminate = pdu {
       if !controls.contains(where: { if case .terminate = $0 { true } else { false } }) { controls.append(pdu) }
@@ -58,7 +58,7 @@ struct TransmitQueue: Sendable {
     if count == packets.count { packets.removeAll(keepingCapacity: true) } else { packets.removeFirst(count) }
   }
 
-  /// Stops data until ``unblock()``: the peer's host has no free buffer.
+  /// Stops data until ``unblock()``, because the peer's host has no free buffer.
   mutating func block() { isBlocked = true }
 
   mutating func unblock() {
@@ -66,7 +66,7 @@ struct TransmitQueue: Sendable {
     returned = 0
   }
 
-  /// Returns a packet that the peer's host had no buffer for to the front, behind those returned before.
+  /// Puts a packet for which the peer's host had no buffer back at the front, behind those that were put back before.
   mutating func putBack(_ packet: Packet) {
     block()
     packets.insert(packet, at: min(returned, packets.count))

@@ -2,34 +2,34 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// A new link, as one of its ends gets it.
+/// A new link, from the perspective of one end.
 struct NewVirtualLink: Sendable {
-  /// Equal on both ends.
+  /// The identifier, equal on both ends.
   let id: UInt64
   let role: HCI.Role
-  /// The address that this end has used.
+  /// The address that this end used.
   let ownAddress: DeviceAddress
-  /// The address that the other end has used.
+  /// The address that the other end used.
   let peerAddress: DeviceAddress
   /// The slot of the other end's controller.
   let peer: Int
   /// The RSSI of the other end, in dBm.
   let rssi: Int8
   let timing: LinkLayerTiming
-  /// The PHY on which it begins.
+  /// The PHY on which the link begins.
   let phy: HCI.PHY
   /// Advertising_Handle of the peripheral's set; nil for the advertisement of the legacy commands.
   let advertisingHandle: UInt8?
 }
 
-/// One end of a link: its procedures, and what it has to send.
+/// One end of a link: its procedures, and the PDUs that it must send.
 ///
-/// It routes commands of the host and PDUs of the peer to the procedure that they belong to. A procedure appends effects to the
-/// ``ProcedureTurn``; ``perform(effectsOf:_:)`` performs them.
+/// It routes commands from the host and PDUs from the peer to the procedure that they belong to. A procedure appends
+/// effects to the ``ProcedureTurn``, and ``perform(effectsOf:_:)`` performs them.
 struct VirtualLink: Sendable {
   static let allChannels: UInt64 = 0x1F_FFFF_FFFF
 
-  /// Equal on both ends.
+  /// The identifier, equal on both ends.
   let id: UInt64
   let handle: ConnectionHandle
   let role: HCI.Role
@@ -41,7 +41,7 @@ struct VirtualLink: Sendable {
   let peerAddress: DeviceAddress
   /// The RSSI of the other end, in dBm.
   let rssi: Int8
-  /// The beginning of the link; without airtime connection events follow at the interval.
+  /// The beginning of the link. Without airtime, connection events follow at the interval.
   private let anchor: Instant
 
   private var update: ConnectionUpdate
@@ -55,7 +55,7 @@ struct VirtualLink: Sendable {
   private var queue = TransmitQueue()
   /// The next connection event, if something waits for it; not used with airtime.
   private var nextEvent: Instant?
-  /// The reason in LL_TERMINATE_IND of the peer, with airtime. The link ends when this end has acknowledged it.
+  /// The reason in the peer's LL_TERMINATE_IND, with airtime. The link ends when this end has acknowledged the PDU.
   private(set) var terminationReason: HCIErrorCode?
   /// The time at which a link that is out of range ends; nil for a link that is in range.
   private var supervisionEnd: Instant?
@@ -93,7 +93,7 @@ struct VirtualLink: Sendable {
     update.begin(parameters, &turn)
   }
 
-  /// Whether the host has to answer a connection parameter request of the peripheral.
+  /// Whether the host must answer a connection parameter request from the peripheral.
   var awaitsParameterReply: Bool { update.awaitsHost(as: role) }
 
   mutating func acceptParameters(_ parameters: HCI.ConnectionParameters, _ turn: inout ProcedureTurn) {
@@ -123,7 +123,7 @@ struct VirtualLink: Sendable {
     encryption.begin(command, diversifier: diversifier, &turn, pacing)
   }
 
-  /// Whether the host has to answer a request for the long term key.
+  /// Whether the host must answer a request for the long term key.
   var awaitsKey: Bool { encryption.awaitsKey }
 
   mutating func reply(with longTermKey: UInt128, _ turn: inout ProcedureTurn, _ cryptography: any Cryptography) {
@@ -188,7 +188,7 @@ struct VirtualLink: Sendable {
     }
   }
 
-  /// Applies the effect of a PDU on this end, which sent it, after the peer has received it.
+  /// Applies the effect that a PDU has on this end, its sender, after the peer has received it.
   mutating func acknowledge(_ pdu: LinkLayerPDU, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) {
     switch pdu {
     case .terminate(let reason): turn.end(reason == .pinOrKeyMissing ? reason : .terminatedByLocalHost)
@@ -205,7 +205,7 @@ struct VirtualLink: Sendable {
 
   /// Performs the effects of a turn, except the end of the link.
   ///
-  /// - Returns: the reason for which the link ends; nil if it stays.
+  /// - Returns: the reason for which the link ends; nil if it does not end.
   mutating func perform(effectsOf turn: ProcedureTurn, _ context: inout VirtualRadioContext) -> HCIErrorCode? {
     for effect in turn.effects {
       switch effect {
@@ -230,7 +230,7 @@ struct VirtualLink: Sendable {
     }
   }
 
-  /// Tells the peer that the host has free buffers again.
+  /// Informs the peer that the host has free buffers again.
   func sendReadyForData(_ context: inout VirtualRadioContext) { transmit(.control(.readyForData), &context) }
 
   /// Whether the host may send a fragment: a continuation follows a start.
@@ -267,17 +267,18 @@ struct VirtualLink: Sendable {
     context.transmissions.append(.init(sender: slot, receiver: peer, link: id, payload: payload))
   }
 
-  /// Whether a packet that the radio has taken stays: the peer's host has no free buffer, or had none for one before it.
+  /// Whether a packet that the radio has taken stays in its buffer, because the peer's host has no free buffer, or had
+  /// none for an earlier packet.
   var isBlocked: Bool { queue.isBlocked }
 
   mutating func putBack(_ packet: TransmitQueue.Packet) { queue.putBack(packet) }
 
-  /// The packets that have not been sent, or not wholly.
+  /// The packets that have not been sent completely.
   var packets: [TransmitQueue.Packet] { queue.packets }
 
   // MARK: Connection events
 
-  /// Plans the next connection event, because a PDU waits for it.
+  /// Schedules the next connection event, because a PDU waits for it.
   private mutating func requestEvent(_ context: inout VirtualRadioContext) {
     if context.pacing == .airtime {
       context.connections.requestEvent(on: id, for: role, now: context.now)
@@ -293,7 +294,8 @@ struct VirtualLink: Sendable {
     return anchor + interval * ((now - anchor).wholeMultiples(of: interval) + 1)
   }
 
-  /// Runs the connection event that is due, if there is one: all control PDUs, and data packets up to the limit. Not used with airtime.
+  /// Runs the connection event that is due, if there is one: it sends all control PDUs, and data packets up to the
+  /// limit. It is not used with airtime.
   mutating func runEvent(_ context: inout VirtualRadioContext) {
     guard !isCut, let event = nextEvent, event <= context.now else { return }
     for pdu in queue.controls { transmit(.control(pdu), &context) }
@@ -307,7 +309,7 @@ struct VirtualLink: Sendable {
 
   /// The PDU that this end sends next: control PDUs first, then data; nil if it has none.
   ///
-  /// The PDU before it is acknowledged, because both ends send in turns and no packet is lost.
+  /// The previous PDU has been acknowledged, because the ends take turns and no packet is lost.
   var nextPacket: LinkLayerPacket? {
     guard !isCut, terminationReason == nil else { return nil }
     let isEncrypted = encryption.protectsPDUs(of: role)
@@ -327,8 +329,8 @@ struct VirtualLink: Sendable {
       hasMoreData: !isLast || queue.packets.count > 1)
   }
 
-  /// The greatest payload of a data PDU in octets: limited by the data length (Vol 6, Part B, 4.5.10), and by half of a
-  /// connection interval, so that both ends can send in each event.
+  /// The maximum payload of a data PDU in octets. It is limited by the data length (Vol 6, Part B, 4.5.10), and by half
+  /// of a connection interval, so that both ends can send in each event.
   private var greatestDataPayload: Int {
     let least = DataLength.initial.octets
     var limit = Duration.microseconds(Int64(dataLength.transmit.time))
@@ -344,11 +346,11 @@ struct VirtualLink: Sendable {
     LinkLayerPacket(content: .empty, airtime: phy.radioPHY.airtime(payload: 0), hasMoreData: hasMoreData)
   }
 
-  /// Whether this end needs a connection event: it has a PDU to send, waits for an acknowledgement, or has to
-  /// acknowledge LL_TERMINATE_IND.
+  /// Whether this end needs a connection event: it has a PDU to send, waits for an acknowledgement, or must acknowledge
+  /// LL_TERMINATE_IND.
   var needsEvent: Bool { queue.unacknowledged != nil || terminationReason != nil || nextPacket != nil }
 
-  /// Records that the peer has received a PDU of this end. The peer acknowledges it with its next packet.
+  /// Records that the peer has received a PDU from this end. The peer acknowledges it with its next packet.
   mutating func sent(_ content: LinkLayerPacket.Content) { queue.sent(content) }
 
   /// Stops data until the peer's host has a free buffer.
@@ -356,7 +358,7 @@ struct VirtualLink: Sendable {
 
   /// Completes the PDU that the peer has acknowledged. LL_TERMINATE_IND ends the link.
   ///
-  /// - Returns: the ACL packet whose last PDU it is; its buffer is free.
+  /// - Returns: the ACL packet whose last PDU was acknowledged; its buffer is free.
   mutating func receiveAcknowledgement(
     _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
   ) -> TransmitQueue.Packet? {
@@ -372,12 +374,12 @@ struct VirtualLink: Sendable {
   /// Stores the reason in LL_TERMINATE_IND until this end has acknowledged it.
   mutating func receiveTermination(_ reason: HCIErrorCode) { terminationReason = reason }
 
-  /// Whether LL_PHY_UPDATE_IND for this end changes nothing.
+  /// Whether an LL_PHY_UPDATE_IND for this end would change nothing.
   func isUnchanged(transmit: HCI.PHY, receive: HCI.PHY) -> Bool {
     phy.isUnchanged(transmit: transmit, receive: receive)
   }
 
-  /// Applies a change at its instant: of the timing, of the PHYs as this end uses them, or of the channel map.
+  /// Applies a change at its instant: new timing, new PHYs from the perspective of this end, or a new channel map.
   mutating func apply(_ change: LinkLayerPDU, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     switch change {
     case .connectionUpdate(let timing): apply(timing, turn, &context)
@@ -392,9 +394,9 @@ struct VirtualLink: Sendable {
   /// The time at which ``expiry(at:)`` or ``runEvent(_:)`` has something to do.
   var deadline: Instant? { supervisionEnd ?? nextEvent }
 
-  /// Stops the link. It ends when the supervision timeout is over.
+  /// Stops the link. It ends when the supervision timeout has elapsed.
   ///
-  /// With airtime the timeout counts from the latest event. A link without a first event ends 6 intervals after its
+  /// With airtime, the timeout counts from the latest event. A link that has had no event ends 6 intervals after its
   /// beginning (Vol 6, Part B, 4.5.2).
   mutating func cut(_ context: inout VirtualRadioContext) {
     guard !isCut else { return }
@@ -411,6 +413,6 @@ struct VirtualLink: Sendable {
     supervisionEnd = max(context.now, end)
   }
 
-  /// The reason for which a link that is out of range ends now; nil if it does not.
+  /// The reason for which a link that is out of range ends now; nil if it does not end.
   func expiry(at now: Instant) -> HCIErrorCode? { supervisionEnd.flatMap { $0 <= now ? supervisionReason : nil } }
 }

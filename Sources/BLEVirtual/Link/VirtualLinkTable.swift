@@ -3,7 +3,7 @@ internal import BLEWire
 
 /// The links of a controller, the oldest first.
 struct VirtualLinkTable: Sendable {
-  /// The greatest number of links.
+  /// The maximum number of links.
   private let capacity: Int
   private var links: [VirtualLink] = []
   private var lastHandle: UInt16 = 0x003F
@@ -25,12 +25,13 @@ struct VirtualLinkTable: Sendable {
   /// - Parameter id: the identifier that both ends of the link have.
   func index(of id: UInt64) -> Int? { links.firstIndex { $0.id == id } }
 
-  /// Whether there is a link with a peer, in any role or in one.
+  /// Whether there is a link with a peer, in a given role or in any.
   func contains(_ peer: DeviceAddress, as role: HCI.Role? = nil) -> Bool {
     links.contains { $0.peerAddress.identity == peer.identity && role ?? $0.role == $0.role }
   }
 
-  /// A handle that no link has. Recently used handles come last, so that the use of an old handle is an error.
+  /// A handle that no link has. Recently used handles come last, so that the use of an old handle is detected as an
+  /// error.
   mutating func newHandle() -> ConnectionHandle? {
     for _ in 0...UInt16(0x0EFF) {
       lastHandle = lastHandle >= ConnectionHandle.greatest.rawValue ? 0x0001 : lastHandle + 1

@@ -39,8 +39,8 @@ struct ConnectionEvent: Sendable {
   private(set) var centralHasMoreData: Bool
   /// Whether the current exchange has carried a PDU that was not empty and was accepted.
   var isExchangeUseful = false
-  /// Whether the receiver of the current packet had a PDU to send before the packet ended. T_IFS is too short to answer
-  /// a PDU: the Link Layer's answer and the host's are sent with the next packet or later.
+  /// Whether the receiver of the current packet had a PDU to send before the packet ended. T_IFS is too short to
+  /// prepare the answer to a PDU: the answers of the Link Layer and of the host are sent with the next packet or later.
   var isAnswerPrepared = false
 
   /// Begins the event with the central's packet at the anchor point.

@@ -23,7 +23,7 @@ struct ConnectionSchedule: Sendable {
   private(set) var counter = -1
   /// The anchor point of that event.
   private(set) var anchor: Instant
-  /// The planned changes, in the order of their PDUs.
+  /// The scheduled changes, in the order of their PDUs.
   private(set) var changes: [Change] = []
 
   /// - Parameter firstAnchor: the anchor point of the first connection event.
@@ -58,7 +58,7 @@ struct ConnectionSchedule: Sendable {
     counter = event
   }
 
-  /// Plans a change that was sent in the current event.
+  /// Schedules a change that was sent in the current event.
   mutating func plan(_ pdu: LinkLayerPDU, from sender: HCI.Role) {
     let distance = Self.eventsBeforeInstant * (Int(timing.latency) + 1)
     changes.append(Change(pdu: pdu, sender: sender, instant: counter + distance))

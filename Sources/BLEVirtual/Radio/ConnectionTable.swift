@@ -14,7 +14,7 @@ struct Connection: Sendable {
   var nextEvent: Int?
   /// Whether both ends have received a packet (Vol 6, Part B, 4.5).
   var isEstablished = false
-  /// Whether an end is gone or out of range, so that no more events take place.
+  /// Whether an end no longer has the link or is out of range, so that no more events take place.
   var isOver = false
   /// The number of controllers that still have the link.
   fileprivate var ends = 2
@@ -68,7 +68,7 @@ struct ConnectionTable: Sendable {
     connections.first { $0.deadline.map { $0 <= now } ?? false }
   }
 
-  /// Plans the first event after `now` in which `role` can send.
+  /// Schedules the first event after `now` in which `role` can send.
   mutating func requestEvent(on id: UInt64, for role: HCI.Role, now: Instant) {
     guard let index = index(of: id), connections[index].event == nil else { return }
     let event = connections[index].schedule.nextEvent(after: now, for: role)

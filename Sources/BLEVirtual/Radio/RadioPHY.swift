@@ -1,19 +1,19 @@
 internal import BLEHCI
 
-/// A PHY with its coding; computes the airtime of packets (Vol 6, Part B, 2.1 and 2.2).
+/// A PHY with its coding. It computes the airtime of packets (Vol 6, Part B, 2.1 and 2.2).
 enum RadioPHY: Hashable, Sendable {
   case le1M
   case le2M
-  /// LE Coded with two symbols a bit, 500 kbit/s.
+  /// LE Coded with two symbols per bit, 500 kbit/s.
   case codedS2
-  /// LE Coded with eight symbols a bit, 125 kbit/s.
+  /// LE Coded with eight symbols per bit, 125 kbit/s.
   case codedS8
 
   /// T_IFS: the time from the end of a packet to the beginning of the answer (Vol 6, Part B, 4.1.1).
   static let interFrameSpace = Duration.microseconds(150)
   /// T_MAFS: the minimum time between a packet and the auxiliary packet that it points to (Vol 6, Part B, 4.1.2).
   static let minimumAuxiliaryFrameSpace = Duration.microseconds(300)
-  /// - Parameter prefersS2: whether LE Coded is S=2 and not S=8.
+  /// - Parameter prefersS2: whether LE Coded uses S=2 instead of S=8.
   init(_ phy: HCI.PHY, prefersS2: Bool = false) {
     switch phy {
     case .le2M: self = .le2M
@@ -72,7 +72,7 @@ extension Duration {
   func wholeMultiples(of unit: Duration) -> Int {
     guard self >= .zero, unit > .zero else { return 0 }
     let count = Int(self / unit)
-    // The quotient of two durations is rounded.
+    // The quotient of two durations is rounded, possibly up.
     if unit * count > self { return count - 1 }
     return unit * (count + 1) <= self ? count + 1 : count
   }

@@ -63,7 +63,7 @@ extension VirtualRadio {
     return true
   }
 
-  /// A connection whose first anchor point lies in the transmit window: transmitWindowDelay and a random
+  /// A connection whose first anchor point is in the transmit window: transmitWindowDelay and a random
   /// transmitWindowOffset of at most one interval after the end of the connect request (Vol 6, Part B, 4.5.3).
   private mutating func plannedConnection(
     _ id: UInt64, _ central: Int, to advertisement: AdvertisingPDU, _ timing: LinkLayerTiming
@@ -98,7 +98,7 @@ extension VirtualRadio {
     for event in controllers[slot].advertisingEventsDue(at: context.now) { finishPackets(event) }
   }
 
-  /// Ends a stage of the event: its packets have been received.
+  /// Ends a stage of the event, after its packets have been received.
   private mutating func finishPackets(_ event: AdvertisingEvent) {
     let advertisement = event.advertisement
     switch event.stage {
@@ -132,8 +132,8 @@ extension VirtualRadio {
     advance(advertisement)
   }
 
-  /// Delivers the advertisement to scanners and initiators, and starts the request of one of them. If several have one,
-  /// it is drawn at random; this replaces the backoff procedure (Vol 6, Part B, 4.4.3.2).
+  /// Delivers the advertisement to scanners and initiators, and starts the request of one of them. If several have a
+  /// request, one is chosen at random. This replaces the backoff procedure (Vol 6, Part B, 4.4.3.2).
   ///
   /// - Returns: whether there is a request.
   private mutating func answer(_ advertisement: AdvertisingPDU, by listeners: [ControllerID]) -> Bool {

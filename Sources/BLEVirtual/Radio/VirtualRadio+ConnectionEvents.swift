@@ -26,7 +26,7 @@ extension VirtualRadio {
       && controllers[connection.peripheral].isInRange(on: connection.id)
   }
 
-  /// Begins an event at its anchor point: changes with this instant take effect, and the central sends.
+  /// Begins an event at its anchor point. Changes with this instant take effect, and the central sends.
   private mutating func beginEvent(_ connection: Connection) {
     guard let due = connection.dueEvent else { return context.connections.stop(connection.id) }
     var connection = connection
@@ -46,7 +46,7 @@ extension VirtualRadio {
     context.connections[connection.id] = connection
   }
 
-  /// Ends a packet: it acknowledges the PDU of its receiver, and its own PDU takes effect.
+  /// Ends a packet. The packet acknowledges the PDU of its receiver, and the packet's own PDU takes effect.
   private mutating func finishPacket(_ event: ConnectionEvent, _ connection: Connection) {
     let id = connection.id
     let sender = connection.slot(of: event.sender)
@@ -67,7 +67,7 @@ extension VirtualRadio {
       controllers[sender].sent(event.packet.content, on: id)
       receive(pdu, from: event.sender, connection)
     case .data(let offset, let count, _):
-      // A receiver whose host has no free buffer does not acknowledge. The PDU is sent again when there is one.
+      // A receiver whose host has no free buffer does not acknowledge. The PDU is sent again when the host has one.
       guard controllers[receiver].hostHasRoom(for: count) else { return controllers[sender].blockData(on: id) }
       guard let packet = controllers[sender].firstDataPacket(on: id) else { return }
       controllers[sender].sent(event.packet.content, on: id)
@@ -76,7 +76,7 @@ extension VirtualRadio {
     context.connections[id]?.event?.isExchangeUseful = true
   }
 
-  /// Passes octets of a packet of the sender to the receiver's host.
+  /// Passes octets of a packet from the sender to the receiver's host.
   private mutating func pass(
     _ packet: TransmitQueue.Packet, _ range: Range<Int>, from sender: Int, to receiver: Int, on link: UInt64
   ) {
@@ -88,8 +88,8 @@ extension VirtualRadio {
     controllers[sender].putBackOctets(octets, of: packet)
   }
 
-  /// Receives a control PDU. It takes effect at once, except LL_TERMINATE_IND, which waits for its acknowledgement, and
-  /// PDUs with an instant.
+  /// Receives a control PDU. It takes effect at once, except for LL_TERMINATE_IND, which waits for its acknowledgement,
+  /// and PDUs with an instant.
   private mutating func receive(_ pdu: LinkLayerPDU, from sender: HCI.Role, _ connection: Connection) {
     let receiver = connection.slot(of: sender == .central ? .peripheral : .central)
     switch pdu {
@@ -108,7 +108,7 @@ extension VirtualRadio {
   /// Applies a change on both ends.
   private mutating func apply(_ change: LinkLayerPDU, from sender: HCI.Role, _ connection: Connection) {
     var (atCentral, atPeripheral) = (change, change)
-    // LL_PHY_UPDATE_IND has the PHYs as its receiver uses them.
+    // LL_PHY_UPDATE_IND contains the PHYs from the perspective of its receiver.
     if case .phyUpdate(let transmit, let receive) = change {
       let swapped = LinkLayerPDU.phyUpdate(transmit: receive, receive: transmit)
       if sender == .central { atCentral = swapped } else { atPeripheral = swapped }
@@ -117,8 +117,8 @@ extension VirtualRadio {
     controllers[connection.peripheral].apply(atPeripheral, on: connection.id, &context)
   }
 
-  /// Sends the next packet: the answer of the other end, or the first one of another exchange. Otherwise closes the
-  /// event.
+  /// Sends the next packet: the answer of the other end, or the first packet of another exchange. If there is none,
+  /// closes the event.
   private mutating func continueEvent(_ id: UInt64) {
     guard var connection = context.connections[id], var event = connection.event else { return }
     let (central, peripheral) = (connection.central, connection.peripheral)

@@ -1,8 +1,8 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Control PDUs and ACL data from one controller to another (Vol 4, Part E, 5.4.2). Data is read in place and written once; with warm
-/// buffers nothing is allocated.
+/// Control PDUs and ACL data from one controller to another (Vol 4, Part E, 5.4.2). Data is read in place and written
+/// once. Once the buffers are warm, nothing is allocated.
 extension VirtualRadio {
   /// Receives an ACL packet (without the type octet) from the host of the controller in `slot`.
   mutating func receiveData(_ packet: Span<UInt8>, slot: Int) {
@@ -43,8 +43,8 @@ extension VirtualRadio {
     controllers[transmission.sender].acknowledge(pdu, on: transmission.link, &context)
   }
 
-  /// Delivers a packet of the sender to the receiver and frees its buffer. If the receiver's host has no free buffer, it stays,
-  /// and so do the packets behind it.
+  /// Delivers a packet from the sender to the receiver and frees its buffer. If the receiver's host has no free buffer,
+  /// the packet and the packets after it stay.
   private mutating func deliver(_ packet: TransmitQueue.Packet, _ transmission: Transmission) {
     let (sender, receiver, link) = (transmission.sender, transmission.receiver, transmission.link)
     if controllers[receiver].hasLink(link) {

@@ -4,8 +4,8 @@ public import BLEWire
 /// A simulated radio: any number of virtual controllers that exchange HCI packets with their hosts and Link Layer PDUs
 /// with each other.
 ///
-/// It does no I/O and reads no clock. Each call passes the time. ``receive(_:from:now:into:)-(Bytes,_,_,_)`` takes a
-/// packet of a host, the output lists the packets for hosts with their destinations, and ``deadline`` is the time of
+/// It does no I/O and reads no clock: each call passes the time. ``receive(_:from:now:into:)-(Bytes,_,_,_)`` takes a
+/// packet from a host, the output lists the packets for hosts with their destinations, and ``deadline`` is the time of
 /// the next event: an advertising event, a supervision timeout, the end of a scan. An hour of advertising takes a few
 /// milliseconds.
 ///
@@ -27,10 +27,10 @@ public struct VirtualRadio: Sendable {
   public enum Pacing: Hashable, Sendable {
     /// At once, in the call that receives them from the host.
     case immediate
-    /// At the link's connection events, with a limit of ACL packets for each direction of an event.
+    /// At the link's connection events, with a limit of ACL packets for each direction in an event.
     case connectionEvents(packetsPerEvent: Int)
-    /// With the timing of a real radio (Vol 6, Part B): PDUs take the airtime of their PHY and move at connection
-    /// events only, changes take effect at their instant, a scanner receives in its scan windows, on one advertising
+    /// With the timing of a real radio (Vol 6, Part B). PDUs take the airtime of their PHY and move only at connection
+    /// events, changes take effect at their instant, and a scanner receives in its scan windows, on one advertising
     /// channel at a time.
     case airtime
   }
@@ -39,7 +39,7 @@ public struct VirtualRadio: Sendable {
   var context: VirtualRadioContext
   private var random: RandomSource
   private var generation: UInt32 = 0
-  /// The nearest deadline, if it is computed. ACL data that moves at once does not change it.
+  /// The nearest deadline, if it has been computed. ACL data that moves at once does not change it.
   private var cachedDeadline: Instant??
 
   /// - Parameters:
@@ -77,8 +77,8 @@ public struct VirtualRadio: Sendable {
   /// The controllers that are powered on, in the order of their slots.
   public var attached: [ControllerID] { controllers.filter(\.isAttached).map(\.id) }
 
-  /// Receives one whole H4 packet (the type octet first) from the host of a controller. Everything that was due before
-  /// `now` is done first.
+  /// Receives one complete H4 packet (the type octet first) from the host of a controller. Everything that was due
+  /// before `now` is done first.
   ///
   /// A packet for a controller that is powered off is dropped.
   public mutating func receive(
@@ -92,7 +92,7 @@ public struct VirtualRadio: Sendable {
     if context.hasPacketFaults { receiveWithFaults(packet, slot: slot) } else { perform(packet, slot: slot) }
   }
 
-  /// Performs one packet of the host of the controller in `slot`.
+  /// Handles one packet from the host of the controller in `slot`.
   mutating func perform(_ packet: Span<UInt8>, slot: Int) {
     if packet.count > 0, packet[0] == 0x02 {
       receiveData(packet.extracting(1...), slot: slot)
@@ -103,7 +103,7 @@ public struct VirtualRadio: Sendable {
     }
   }
 
-  /// Receives one whole H4 packet from an array or a slice.
+  /// Receives one complete H4 packet from an array or a slice.
   public mutating func receive(
     _ packet: Bytes, from id: ControllerID, now: Instant, into output: inout VirtualRadioOutput
   ) {
@@ -134,7 +134,7 @@ public struct VirtualRadio: Sendable {
     }
   }
 
-  /// The time at which ``tick(now:into:)`` has something to do; nil if nothing is planned.
+  /// The time at which ``tick(now:into:)`` has something to do; nil if nothing is scheduled.
   public var deadline: Instant? {
     mutating get {
       if let known = cachedDeadline { return known }
@@ -174,7 +174,7 @@ public struct VirtualRadio: Sendable {
     slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }
   }
 
-  /// Discards the computed deadline after a change of what is planned.
+  /// Discards the computed deadline after a change of the schedule.
   mutating func invalidateDeadline() { cachedDeadline = nil }
 
   func slot(of id: ControllerID) -> Int? {

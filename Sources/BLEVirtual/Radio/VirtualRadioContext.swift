@@ -7,7 +7,7 @@ struct VirtualRadioContext: Sendable {
   let pacing: VirtualRadio.Pacing
   let cryptography: any Cryptography
   var now = Instant.start
-  /// Whether a controller has faults of packets.
+  /// Whether a controller has packet faults.
   var hasPacketFaults = false
   var output = VirtualRadioOutput()
   /// The links and their connection events, with ``VirtualRadio/Pacing/airtime``.
@@ -21,7 +21,7 @@ struct VirtualRadioContext: Sendable {
     self.cryptography = cryptography
   }
 
-  /// An identifier that no other link of the radio has or had.
+  /// An identifier that no other link of the radio has or has had.
   mutating func newLinkID() -> UInt64 {
     lastLink &+= 1
     return lastLink

@@ -1,9 +1,10 @@
 public import BLEWire
 
-/// The packets that the controllers of a radio send to their hosts: whole H4 packets (type octet first), each with its
-/// destination.
+/// The packets that the controllers of a radio send to their hosts: complete H4 packets (type octet first), each with
+/// its destination.
 ///
-/// Pass the same value to every call and empty it in between. Its memory is kept, so a warm radio allocates nothing.
+/// Pass the same value to every call, and empty it in between. Its memory is kept, so that a warm radio allocates
+/// nothing.
 public struct VirtualRadioOutput: Sendable {
   private var packets = PacketBuffer()
   private var destinations: [ControllerID] = []
@@ -13,7 +14,7 @@ public struct VirtualRadioOutput: Sendable {
 
   /// The number of packets.
   public var count: Int { destinations.count }
-  /// Whether there is no packet.
+  /// Whether there are no packets.
   public var isEmpty: Bool { destinations.isEmpty }
 
   /// The controller whose host receives packet `index`.

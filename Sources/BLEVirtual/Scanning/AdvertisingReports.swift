@@ -34,9 +34,10 @@ extension AdvertisingPDU {
     }
   }
 
-  /// Sends the report of an extended scan, or several if the data is longer than one can hold.
+  /// Sends the report of an extended scan, or several reports if the data is too long for one.
   ///
-  /// - Parameter lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is whole.
+  /// - Parameter lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is
+  ///   complete.
   func reportExtended(
     from address: DeviceAddress?, lengthOfChains: Int?, _ host: HostInterface, _ context: inout VirtualRadioContext
   ) {

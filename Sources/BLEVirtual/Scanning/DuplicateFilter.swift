@@ -3,7 +3,7 @@ internal import BLEWire
 
 /// The duplicate filter of a scanner (Vol 6, Part B, 4.3.3).
 struct DuplicateFilter: Sendable {
-  /// A received PDU; two that are equal are duplicates.
+  /// A received PDU. Two equal ones are duplicates.
   struct ReceivedPDU: Hashable, Sendable {
     var address: DeviceAddress?
     var isScanResponse: Bool
@@ -22,7 +22,7 @@ struct DuplicateFilter: Sendable {
 
   /// Adds `pdu`.
   ///
-  /// - Returns: false if duplicates are filtered and the PDU is one.
+  /// - Returns: false if duplicates are filtered and the PDU is a duplicate.
   mutating func isNew(_ pdu: ReceivedPDU) -> Bool {
     guard isEnabled else { return true }
     if pdus.count >= Self.size { clear() }

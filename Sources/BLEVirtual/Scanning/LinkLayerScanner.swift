@@ -3,7 +3,8 @@ internal import BLEWire
 
 /// The sender of an advertisement, as the lists of the receiving controller have it.
 struct AdvertiserIdentity: Sendable {
-  /// The identity address if the sender's address is resolved, else the sender's address; nil for an anonymous advertisement.
+  /// The identity address if the sender's address is resolved, otherwise the sender's address; nil for an anonymous
+  /// advertisement.
   var address: DeviceAddress?
   /// Whether network privacy mode rejects the sender.
   var isRejected: Bool
@@ -30,15 +31,15 @@ struct LinkLayerScanner: Sendable {
   private var duration = Duration.zero
   private var period = Duration.zero
 
-  /// Whether it receives now: it is on, and not between two periods.
+  /// Whether the scanner is receiving: it is on, and not between two periods.
   var isListening: Bool { isOn && beginsAt == nil }
 
   var isUsingAcceptList: Bool { isOn && filterPolicy.rawValue & 1 == 1 }
 
-  /// Whether it receives now on a PHY, at some time.
+  /// Whether the scanner currently receives on a PHY at any time.
   func receives(on phy: HCI.PHY) -> Bool { isListening && schedule.includes(phy) }
 
-  /// Whether it receives a packet, with airtime.
+  /// Whether the scanner receives a packet, with airtime.
   func receives(on phy: HCI.PHY, channel: Int, from begin: Instant, to end: Instant) -> Bool {
     isListening && schedule.receives(on: phy, channel: channel, from: begin, to: end)
   }
@@ -136,7 +137,7 @@ struct LinkLayerScanner: Sendable {
 
   var deadline: Instant? { isOn ? .nearer(endsAt, beginsAt) : nil }
 
-  /// Ends a scan or its part in one period, and begins the next period.
+  /// Ends a scan, or its part in one period, and begins the next period.
   mutating func tick(_ host: HostInterface, _ context: inout VirtualRadioContext) {
     guard isOn else { return }
     if let end = endsAt, end <= context.now {
@@ -157,7 +158,7 @@ struct LinkLayerScanner: Sendable {
 
   // MARK: Advertisements
 
-  /// Whether it receives an advertisement or a scan response with this kind of PDU.
+  /// Whether the scanner receives an advertisement or a scan response with this kind of PDU.
   func receives(_ advertisement: AdvertisingPDU) -> Bool {
     isListening && (advertisement.isLegacyPDU || isExtended)
   }
@@ -166,7 +167,8 @@ struct LinkLayerScanner: Sendable {
   ///
   /// - Parameters:
   ///   - sender: the sender, as the lists of the controller have it.
-  ///   - lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is whole.
+  ///   - lengthOfChains: the number of octets after which an extended advertisement is truncated; nil if it is
+  ///     complete.
   /// - Returns: whether a scan request follows.
   mutating func receive(
     _ advertisement: AdvertisingPDU, from sender: AdvertiserIdentity, lengthOfChains: Int?, _ host: HostInterface,

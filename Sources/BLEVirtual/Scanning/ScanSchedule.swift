@@ -14,7 +14,7 @@ struct ScanSchedule: Sendable {
     var interval: Duration
     var window: Duration
 
-    /// - Parameters: in units of 0.625 ms.
+    /// - Parameters: the interval and the window in units of 0.625 ms.
     init(interval: UInt16, window: UInt16) {
       self.interval = .microseconds(625 * Int64(interval))
       self.window = .microseconds(625 * Int64(window))
@@ -24,7 +24,7 @@ struct ScanSchedule: Sendable {
   /// The primary advertising channels.
   static let channels = [37, 38, 39]
 
-  /// The windows on each PHY; the default of the commands is 10 ms of 10 ms on LE 1M.
+  /// The windows on each PHY. The default of the commands is 10 ms of 10 ms on LE 1M.
   private var windows: [HCI.PHY: Windows] = [.le1M: Windows(interval: 0x0010, window: 0x0010)]
   var start = Instant.start
 
@@ -35,7 +35,7 @@ struct ScanSchedule: Sendable {
   /// Whether there are windows on a PHY.
   func includes(_ phy: HCI.PHY) -> Bool { windows[phy] != nil }
 
-  /// Whether a packet on `channel` is received: one window on that channel contains it.
+  /// Whether a packet on `channel` is received: a window on that channel contains it.
   func receives(on phy: HCI.PHY, channel: Int, from begin: Instant, to end: Instant) -> Bool {
     guard let windows = windows[phy], begin >= start else { return false }
     let number = (begin - start).wholeMultiples(of: windows.interval)
