@@ -23,7 +23,7 @@ package struct ByteStream: ~Copyable, Sendable {
     if medium == .tcp { setOption(TCP_NODELAY) }
   }
 
-  /// Reads what has arrived into `buffer`, as much as fits.
+  /// Reads the available octets into `buffer`, as many as fit.
   package func read(into buffer: inout [UInt8]) throws(SystemError) -> Received {
     let (number, medium) = (descriptor.rawValue, medium)
     let count = unsafe buffer.withUnsafeMutableBytes {
@@ -36,21 +36,22 @@ package struct ByteStream: ~Copyable, Sendable {
     let failure = errno
     switch failure {
     case EAGAIN, EINTR: return .nothing
-    // The last program at the other end of a pseudo-terminal closed it.
+    // The last program at the other end of a pseudo-terminal has closed it.
     case EIO where medium == .terminal: return .end
     default: throw SystemError(.receive, failure)
     }
   }
 
-  /// Acknowledges at once what was read, where the other end may wait for that before it sends the rest of a packet.
+  /// Acknowledges at once the octets that were read, because the other end may wait for that before it sends the rest
+  /// of a packet.
   ///
-  /// RootCanal writes the packet indicator and the rest separately. The rest waits until the first segment is acknowledged, and
-  /// the kernel delays acknowledgements by 40 ms. The option holds for one use only.
+  /// RootCanal writes the packet indicator and the rest separately. The rest waits until the first segment is
+  /// acknowledged, and the kernel delays acknowledgements by 40 ms. The option applies to one use only.
   package func acknowledge() { if medium == .tcp { setOption(TCP_QUICKACK) } }
 
-  /// Writes as many of `octets` as the system takes now.
+  /// Writes as many of `octets` as the system accepts now.
   ///
-  /// - Returns: the number of octets that were written; 0 where the stream is full.
+  /// - Returns: the number of octets that were written; 0 if the stream is full.
   package func write(_ octets: Span<UInt8>) throws(SystemError) -> Int {
     let (number, medium) = (descriptor.rawValue, medium)
     let count = unsafe octets.withUnsafeBytes {
@@ -71,7 +72,7 @@ package struct ByteStream: ~Copyable, Sendable {
 }
 
 extension ByteStream {
-  /// Creates a connected pair of streams inside the process: one is returned, `body` gets the other.
+  /// Creates a connected pair of streams inside the process. It returns one, and passes the other to `body`.
   package static func joined(
     to body: (consuming ByteStream) throws(SystemError) -> Void
   ) throws(SystemError) -> ByteStream {
@@ -86,17 +87,17 @@ extension ByteStream {
   }
 }
 
-/// A socket that keeps the borders of messages (SOCK_SEQPACKET, SOCK_RAW). Reads and writes never block.
+/// A socket that preserves message boundaries (SOCK_SEQPACKET, SOCK_RAW). Reads and writes never block.
 ///
-/// Several owners can hold it; the last one closes it.
+/// It can have several owners. The last one closes it.
 package final class MessageSocket: Sendable {
   package let descriptor: FileDescriptor
 
   package init(_ descriptor: consuming FileDescriptor) { self.descriptor = descriptor }
 
-  /// Reads one message to the start of `buffer`; octets that do not fit are lost.
+  /// Reads one message to the start of `buffer`. Octets that do not fit are lost.
   ///
-  /// - Returns: its length in octets; nil where none waits, 0 at the end.
+  /// - Returns: the length of the message in octets; nil if no message waits, 0 at the end.
   package func receive(into buffer: inout [UInt8]) throws(SystemError) -> Int? {
     let number = descriptor.rawValue
     let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(number, $0.baseAddress, $0.count, 0) }
@@ -108,7 +109,7 @@ package final class MessageSocket: Sendable {
 
   /// Sends one message.
   ///
-  /// - Returns: false where the kernel cannot take it now.
+  /// - Returns: false if the kernel cannot accept the message now.
   package func send(_ message: Span<UInt8>) throws(SystemError) -> Bool {
     let number = descriptor.rawValue
     while true {

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The environment variables of the process.
 package enum Environment {
-  /// The value of a variable; nil where it is not set, or empty.
+  /// The value of a variable; nil if it is not set, or empty.
   package static func value(_ name: String) -> String? {
     guard let value = getenv(name) else { return nil }
     let text = unsafe String(cString: value)
@@ -22,7 +22,7 @@ package enum Processes {
     return count > 0 ? String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
   }
 
-  /// Whether a process of this name runs.
+  /// Whether a process with this name runs.
   package static func isRunning(_ name: String) -> Bool {
     Files.names(in: "/proc").contains { process in
       process.utf8.allSatisfy { (48...57).contains($0) } && command(of: process) == name

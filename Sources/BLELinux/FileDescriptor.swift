@@ -2,7 +2,7 @@ internal import CLinux
 
 /// An open file descriptor, closed with its owner.
 ///
-/// Every descriptor that is opened here is closed on `exec` and does not block.
+/// Every descriptor that is opened here is closed on `exec` and is non-blocking.
 package struct FileDescriptor: ~Copyable, Sendable {
   package let rawValue: Int32
 

@@ -9,18 +9,18 @@ struct FileStatus {
   let kind: Kind
   /// The user ID of the owner.
   let owner: UInt32
-  /// The permission bits of owner, group and others, without set-user-ID, set-group-ID and sticky.
+  /// The permission bits of the owner, the group and others, without set-user-ID, set-group-ID and sticky.
   let permissions: UInt32
-  /// The sticky bit: in such a folder only the owner of a file renames or removes it.
+  /// The sticky bit. In a folder with this bit, only the owner of a file can rename or remove the file.
   let isSticky: Bool
   /// The number of names (hard links).
   let names: UInt
 
-  /// Set permission bits that let group or others read, write or run a file.
+  /// Permission bits that let the group or others read, write or run a file.
   static let groupAndOthers: UInt32 = 0o077
-  /// Set permission bits that let group or others change a folder.
+  /// Permission bits that let the group or others change a folder.
   static let writeOfGroupAndOthers: UInt32 = 0o022
-  /// Read and write for the owner alone.
+  /// Permission to read and write for the owner alone.
   static let ownerOnly: UInt32 = 0o600
 
   init(of descriptor: borrowing FileDescriptor, through system: SystemCalls) throws(FileRefusal) {
@@ -42,21 +42,21 @@ struct FileStatus {
   }
 }
 
-/// Why a file or its folder is not used for data that only this user may read or write.
+/// The reason why a file or its folder is not used for data that only this user may read or write.
 package enum FileRefusal: Error, Equatable, Sendable {
   /// A system call failed.
   case failed(SystemError)
   case isSymbolicLink
   case isNotRegular
-  /// The file belongs to another user, whose ID this is.
+  /// The file belongs to another user, with this user ID.
   case isOwned(by: UInt32)
-  /// Group or others have access; these are the permission bits.
+  /// The group or others have access, by these permission bits.
   case isOpen(permissions: UInt32)
   /// The file has more than one name (hard links).
   case hasSeveralNames
-  /// The folder belongs to another user than this one and root.
+  /// The folder belongs neither to this user nor to root.
   case folderIsOwned(by: UInt32)
-  /// Group or others may write the folder; these are its permission bits.
+  /// The group or others may write to the folder, by these permission bits.
   case folderIsOpen(permissions: UInt32, isSticky: Bool)
   /// The file is longer than ``PrivateFolder/lengthLimit``.
   case isTooLong
@@ -65,7 +65,7 @@ package enum FileRefusal: Error, Equatable, Sendable {
 }
 
 extension FileRefusal: CustomStringConvertible {
-  /// The reason, in words that follow "because".
+  /// The reason, in words that can follow "because".
   package var description: String {
     switch self {
     case .failed(let error): "\(error)"
@@ -88,7 +88,7 @@ extension FileRefusal: CustomStringConvertible {
 }
 
 extension SystemCalls {
-  /// Makes a call on a file, as ``callAsFunction(_:_:)`` does.
+  /// Calls a function on a file, as ``callAsFunction(_:_:)`` does.
   @discardableResult
   func file(_ call: SystemCall, _ body: () -> Int32) throws(FileRefusal) -> Int32 {
     do throws(SystemError) {

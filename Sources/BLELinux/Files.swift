@@ -1,17 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// Files that hold no secrets: those that people name for the programs of the package, and those of the kernel.
+/// Files without secrets: those that users name for the programs of the package, and those of the kernel.
 ///
-/// ``PrivateFolder`` and ``OutputFile`` are for those that no other user may read or exchange.
+/// ``PrivateFolder`` and ``OutputFile`` are for files that no other user may read or exchange.
 package enum Files {
-  /// The octets of a file from its beginning to its end. A pipe is waited for.
+  /// Returns the octets of a file from its beginning to its end. It waits for the end of a pipe.
   ///
-  /// - Parameter limit: the file has no more octets than that; a longer one is the error `EFBIG`.
+  /// - Parameter limit: the maximum number of octets of the file. A longer file results in the error `EFBIG`.
   package static func octets(
     of path: String, atMost limit: Int = .max, through system: SystemCalls = .kernel
   ) throws(SystemError) -> [UInt8] {
-    // Not by `FileDescriptor.open`, whose descriptors do not wait.
+    // This is not done by `FileDescriptor.open`, because its descriptors are non-blocking.
     let file = FileDescriptor(adopting: try system(.open) { ble_open(path, O_RDONLY | O_CLOEXEC, 0) })
     let number = file.rawValue
     var octets: [UInt8] = []
@@ -26,7 +26,7 @@ package enum Files {
     }
   }
 
-  /// Makes or replaces a file, which everyone may read where the mask of the process does not say otherwise.
+  /// Makes or replaces a file that everyone may read, unless the file mode mask of the process forbids it.
   package static func write(
     _ octets: some Sequence<UInt8>, to path: String, through system: SystemCalls = .kernel
   ) throws(SystemError) {
@@ -42,7 +42,7 @@ package enum Files {
     }
   }
 
-  /// The names in a folder, without `.` and `..`, in order; none where it cannot be read.
+  /// The names in a folder, without `.` and `..`, in order; none if the folder cannot be read.
   package static func names(in folder: String) -> [String] {
     guard let stream = unsafe opendir(folder) else { return [] }
     defer { _ = unsafe closedir(stream) }
@@ -56,7 +56,7 @@ package enum Files {
     return names.sorted()
   }
 
-  /// Makes a folder and those that are missing above it.
+  /// Makes a folder, and missing folders above it.
   package static func makeFolder(
     _ path: String, permissions: UInt32 = 0o777, through system: SystemCalls = .kernel
   ) throws(SystemError) {
@@ -68,13 +68,13 @@ package enum Files {
       do throws(SystemError) {
         try system(.makeFolder) { mkdir(part, permissions) }
       } catch {
-        // Another program made it meanwhile.
+        // Another program has made it meanwhile.
         guard error.number == EEXIST else { throw error }
       }
     }
   }
 
-  /// The time since 1970 at which the content of a file changed last; nil where there is none.
+  /// The time since 1970 at which the content of a file last changed; nil if there is no such file.
   package static func modificationTime(of path: String) -> Duration? {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { return nil }

@@ -4,7 +4,7 @@ internal import Glibc
 /// A socket that other programs connect to. A socket file is removed at the end.
 package struct Listener: ~Copyable, Sendable {
   package let descriptor: FileDescriptor
-  /// The TCP port; nil for a Unix socket. Where port 0 was requested, the port that the system chose.
+  /// The TCP port; nil for a Unix socket. If port 0 was requested, it is the port that the system chose.
   package let port: UInt16?
   private let medium: ByteStream.Medium
   private let socketFile: OwnedPath?
@@ -33,7 +33,7 @@ package struct Listener: ~Copyable, Sendable {
     } catch { throw TransportError(opening: endpoint, error) }
   }
 
-  /// Listens on the socket file `path`. A file that no program listens on any more is replaced.
+  /// Listens on the socket file `path`. A file that no program listens on any longer is replaced.
   package init(unixPath path: String, through system: SystemCalls = .kernel) throws(TransportError) {
     do throws(SystemError) {
       let address = try SocketAddress(unixPath: path)
@@ -56,7 +56,7 @@ package struct Listener: ~Copyable, Sendable {
 
   /// Accepts the next connection.
   ///
-  /// - Returns: nil where none waits.
+  /// - Returns: nil if none waits.
   package func accept(through system: SystemCalls = .kernel) throws(SystemError) -> ByteStream? {
     let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     do throws(SystemError) {

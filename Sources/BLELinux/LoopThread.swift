@@ -13,7 +13,7 @@ package enum LoopThread {
 
     var (blocked, before) = (sigset_t(), sigset_t())
     unsafe sigfillset(&blocked)
-    // Faults of the thread itself are not blocked, so that a crash is reported as a crash.
+    // Signals for faults of the thread itself are not blocked, so that a crash is reported as a crash.
     for fault in [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] { unsafe sigdelset(&blocked, fault) }
     unsafe pthread_sigmask(SIG_BLOCK, &blocked, &before)
     defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
@@ -44,7 +44,7 @@ package final class OneShot<Value: ~Copyable & Sendable>: Sendable {
 
   package init(_ value: consuming Value) { slot = Mutex(value) }
 
-  /// The value at the first call; nil afterwards.
+  /// Returns the value at the first call; nil afterwards.
   package func take() -> Value? {
     slot.withLock { (slot: inout Value?) -> Value? in slot.take() }
   }

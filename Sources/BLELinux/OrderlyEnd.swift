@@ -2,35 +2,37 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// The end of the process in good order: it calls `exit` or returns from `main`, or SIGINT, SIGTERM or SIGHUP ends it.
+/// The orderly end of the process: it calls `exit` or returns from `main`, or SIGINT, SIGTERM or SIGHUP ends it.
 ///
-/// Some files are removed then (``PrivateFolder/removeAtEnd(_:)``). A process that is killed, crashes or calls `_exit`
-/// leaves them, so that such a file says how its process ended. `exit` also waits for writes that have begun
-/// (``holdExit()``).
+/// At an orderly end, some files are removed (``PrivateFolder/removeAtEnd(_:)``). A process that is killed, crashes or
+/// calls `_exit` leaves them, so that such a file shows how its process ended. `exit` also waits for writes that have
+/// begun (``holdExit()``).
 ///
-/// A signal counts where its action is the default one when the first such file is named: it gets a handler, which
-/// removes the files and raises the signal again with the default action, so that the status of the process is the same
-/// as without it. A program that sets a handler of its own replaces it, and usually calls `exit`. Process 1 of a PID
+/// A signal is handled if its action is the default one when the first such file is named. The handler removes the
+/// files and raises the signal again with the default action, so that the status of the process is the same as without
+/// a handler. A program that sets a handler of its own replaces it, and usually calls `exit`. Process 1 of a PID
 /// namespace gets no handler, because these signals do not end it (pid_namespaces(7)).
 ///
-/// The handler makes async-signal-safe calls only (signal-safety(7)), and takes no lock. `exit` does the same, because
+/// The handler makes only async-signal-safe calls (signal-safety(7)), and takes no lock. `exit` does the same, because
 /// programs call it in handlers of their own, where the interrupted thread may hold any lock.
 package enum OrderlyEnd {
-  /// Whether it has begun. Files that it has removed are not written any more.
+  /// Whether the end has begun. The files that it has removed are no longer written.
   package static var hasBegun: Bool { begun.load(ordering: .sequentiallyConsistent) }
 
   private static let begun = Atomic(false)
-  /// The address of the first entry in the list; 0 is none.
+  /// The address of the first entry in the list; 0 means none.
   private static let first = Atomic<UInt>(0)
   /// The addresses of the entries that are not in use. Its lock also protects the list against other writers.
   private static let unused = Mutex<[UInt]>([])
-  /// The process that the files belong to. A child without a program of its own (`fork`) has a copy of everything here.
+  /// The process that the files belong to. A child process after `fork` and before `exec` has a copy of everything
+  /// here.
   private static let process = Atomic<Int32>(0)
   private static let writes = Atomic<Int>(0)
-  /// How long `exit` waits for writes, in milliseconds.
+  /// The longest time for which `exit` waits for writes, in milliseconds.
   private static let patience = 2_000
 
-  /// A file in the list. It stays there, and is used for other files: a handler may read it at any time.
+  /// A file in the list. An entry stays in the list and is reused for other files, because a handler may read it at any
+  /// time.
   fileprivate struct Entry: ~Copyable {
     var folder: FileDescriptor?
     var name: UnsafeMutablePointer<CChar>?
@@ -47,7 +49,7 @@ package enum OrderlyEnd {
       guard let name = unsafe name, let unfinishedName = unsafe unfinishedName else { return }
       switch folder {
       case .some(let folder):
-        // In this order a write that is not finished cannot be renamed after the file is gone.
+        // In this order, an unfinished write cannot be renamed after the file has been removed.
         _ = unsafe unlinkat(folder.rawValue, unfinishedName, 0)
         _ = unsafe unlinkat(folder.rawValue, name, 0)
       case nil: break
@@ -76,7 +78,8 @@ package enum OrderlyEnd {
   fileprivate static func remove(_ address: UInt) {
     guard let entry = unsafe Entry.at(address) else { return }
     unsafe entry.pointee.isActive.store(false, ordering: .sequentiallyConsistent)
-    // Of this store and that of `begun` the later one is seen by both threads: what a handler may use is not released.
+    // Both threads see the later of this store and that of `begun`, so that memory that a handler may use is not
+    // released.
     guard !hasBegun else { return }
     unsafe entry.pointee.folder = nil
     unsafe free(entry.pointee.name)
@@ -84,7 +87,7 @@ package enum OrderlyEnd {
     unused.withLock { $0.append(address) }
   }
 
-  /// Makes `exit` wait for a write, two seconds at most; ``releaseExit()`` follows when it is done.
+  /// Makes `exit` wait for a write, for at most two seconds. Call ``releaseExit()`` when the write is done.
   package static func holdExit() {
     _ = exitHandler
     writes.wrappingAdd(1, ordering: .sequentiallyConsistent)
@@ -94,7 +97,7 @@ package enum OrderlyEnd {
 
   private static let exitHandler: Void = {
     process.store(getpid(), ordering: .releasing)
-    // A variable is initialized with its first use, which is not to be in a handler.
+    // A variable is initialized at its first use, which must not be in a handler.
     _ = (hasBegun, first.load(ordering: .acquiring), writes.load(ordering: .acquiring))
     atexit {
       OrderlyEnd.begin()
@@ -113,7 +116,7 @@ package enum OrderlyEnd {
       action = sigaction()
       unsafe action.__sigaction_handler.sa_handler = { number in
         OrderlyEnd.begin()
-        // The signal is blocked until the handler returns, and ends the process then.
+        // The signal is blocked until the handler returns. It then ends the process.
         signal(number, SIG_DFL)
         raise(number)
       }
@@ -140,7 +143,7 @@ package enum OrderlyEnd {
   }
 }
 
-/// A file that is removed when the process ends in good order, as long as this object exists.
+/// A file that is removed at the orderly end of the process, while this object exists.
 package final class FileAtEnd: Sendable {
   private let entry: UInt
 
@@ -153,6 +156,6 @@ package final class FileAtEnd: Sendable {
 }
 
 extension PrivateFolder {
-  /// Has a file of this name removed when the process ends in good order (``OrderlyEnd``). It may be written later.
+  /// Removes a file of this name at the orderly end of the process (``OrderlyEnd``). The file may be written later.
   package func removeAtEnd(_ name: String) throws(FileRefusal) -> FileAtEnd { FileAtEnd(name, in: try duplicate()) }
 }

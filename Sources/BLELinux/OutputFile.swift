@@ -19,7 +19,7 @@ package struct OutputFile: ~Copyable, Sendable {
 
   private static func open(_ path: String, through system: SystemCalls) throws(FileRefusal) -> FileDescriptor {
     let isOwnDescriptor = namesDescriptor(path)
-    // Emptied only once it is clear whose it is.
+    // The file is emptied only after its owner has been checked.
     let flags = O_WRONLY | (isOwnDescriptor ? O_APPEND : O_CREAT | O_NOFOLLOW)
     let file: FileDescriptor
     do throws(SystemError) {

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Waits for many descriptors at once, until a deadline (epoll). A wait does not allocate memory.
 package struct Poller: ~Copyable, Sendable {
-  /// What to wait for on a descriptor. Its end and its errors are always reported.
+  /// The events to watch for on a descriptor. Its end and its errors are always reported.
   package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -18,20 +18,20 @@ package struct Poller: ~Copyable, Sendable {
     package let token: UInt64
     package let canRead: Bool
     package let canWrite: Bool
-    /// The other end closed it, or the descriptor failed; a read or write gives the reason.
+    /// Whether the other end closed the descriptor, or the descriptor failed. A read or write gives the reason.
     package let hasEnded: Bool
   }
 
-  /// Readable while a wait would report something, so that one poller can watch another.
+  /// A descriptor that is readable while a wait would report something, so that one poller can watch another.
   package let descriptor: FileDescriptor
   private var events: [epoll_event]
   private var count = 0
   private var waitsInNanoseconds: Bool
 
   /// - Parameters:
-  ///   - capacity: the greatest number of descriptors that one wait reports; the next wait reports the others.
-  ///   - waitsInNanoseconds: whether deadlines are kept to less than a millisecond. Kernels before 5.11 cannot do that; the
-  ///     poller finds out by itself.
+  ///   - capacity: the maximum number of descriptors that one wait reports. The next wait reports the others.
+  ///   - waitsInNanoseconds: whether deadlines are kept to less than a millisecond. Kernels before 5.11 cannot do that;
+  ///     the poller detects this by itself.
   package init(capacity: Int = 32, waitsInNanoseconds: Bool = true) throws(SystemError) {
     self.waitsInNanoseconds = waitsInNanoseconds
     descriptor = FileDescriptor(
@@ -39,7 +39,7 @@ package struct Poller: ~Copyable, Sendable {
     events = Array(repeating: epoll_event(), count: max(1, capacity))
   }
 
-  /// Watches `descriptor`, or changes what it is watched for. It is reported with `token`.
+  /// Watches `descriptor`, or changes the events that it is watched for. It is reported with `token`.
   package func watch(_ descriptor: borrowing FileDescriptor, token: UInt64, for interest: Interest) throws(SystemError)
   {
     do throws(SystemError) {
@@ -50,7 +50,7 @@ package struct Poller: ~Copyable, Sendable {
     }
   }
 
-  /// Ends the watch, as closing the descriptor does.
+  /// Ends the watch. Closing the descriptor also ends it.
   package func unwatch(_ descriptor: borrowing FileDescriptor) {
     try? control(EPOLL_CTL_DEL, descriptor, 0, [])
   }
@@ -68,7 +68,7 @@ package struct Poller: ~Copyable, Sendable {
 
   /// Waits until a descriptor is ready, or until the deadline; nil for no deadline.
   ///
-  /// - Returns: the number of ready descriptors, which the subscript gives; 0 at the deadline or after a signal.
+  /// - Returns: the number of ready descriptors, which the subscript returns; 0 at the deadline or after a signal.
   @discardableResult
   package mutating func wait(until deadline: Instant?, on clock: MonotonicClock) throws(SystemError) -> Int {
     let patience = deadline.map { max(.zero, $0 - clock.now()) }
@@ -144,7 +144,7 @@ package final class Waker: Sendable {
   }
 }
 
-/// Closed at first and opened once; threads wait until it is open.
+/// A latch that is closed at first and opened once. Threads wait until it is open.
 package final class Latch: Sendable {
   private let waker: Waker
 

@@ -2,20 +2,20 @@ package import BLEWire
 internal import CLinux
 internal import Glibc
 
-/// A folder that holds secrets of this user, with the operations that no other user of the machine can interfere with.
+/// A folder with secrets of this user. No other user of the machine can interfere with its operations.
 ///
-/// The folder is opened once. Its owner is this user or root, and neither group nor others may write it, sticky bit or
-/// not; that is checked on the descriptor. Every file is named relative to that descriptor, so a path that is exchanged
-/// later changes nothing. Folders above it are not checked: a user who may rename one of them can hide the folder, but
-/// cannot put a file of their own into it.
+/// The folder is opened once. It must belong to this user or to root, and neither the group nor others may write to it,
+/// with or without the sticky bit. This is checked on the descriptor. Every file is named relative to that descriptor,
+/// so exchanging a path later has no effect. Folders above it are not checked: a user who may rename one of them can
+/// hide the folder, but cannot put a file of their own into it.
 ///
 /// ```swift
 /// if let folder = try PrivateFolder.open("/var/lib/clock") { let octets = try folder.read("bonds.json") }
 /// ```
 package struct PrivateFolder: ~Copyable {
-  /// The longest file that is read, in octets: several times the bonds that a host keeps.
+  /// The longest file that is read, in octets: several times the size of the bonds that a host keeps.
   package static let lengthLimit = 16 << 20
-  /// Files set aside beside each other; one more is left where it is.
+  /// The number of files that can be set aside beside each other. One more stays where it is.
   package static let setAsideLimit = 1000
 
   private let descriptor: FileDescriptor
@@ -27,12 +27,12 @@ package struct PrivateFolder: ~Copyable {
     self.descriptor = descriptor
   }
 
-  /// Opens the folder; an empty path is the working folder.
+  /// Opens the folder. An empty path means the working folder.
   ///
   /// - Parameters:
   ///   - isMade: whether a missing folder, and those above it, are made: for this user alone (0700).
-  ///   - user: the user ID that files have to belong to; nil is the effective user of the process.
-  /// - Returns: nil where there is no such folder.
+  ///   - user: the user ID that files must belong to; nil means the effective user of the process.
+  /// - Returns: nil if there is no such folder.
   package static func open(
     _ path: String, isMade: Bool = false, user: UInt32? = nil, through system: SystemCalls = .kernel
   ) throws(FileRefusal) -> PrivateFolder? {
@@ -59,7 +59,7 @@ package struct PrivateFolder: ~Copyable {
 
   /// The octets of a file that belongs to this user and has no permissions for others.
   ///
-  /// - Returns: nil where there is no file of that name.
+  /// - Returns: nil if there is no file of that name.
   package func read(_ name: String) throws(FileRefusal) -> [UInt8]? {
     guard let file = try openForReading(name) else { return nil }
     let number = file.rawValue
@@ -75,9 +75,9 @@ package struct PrivateFolder: ~Copyable {
     }
   }
 
-  /// Whether a file may be read; nothing is read or made.
+  /// Checks whether a file may be read. Nothing is read or made.
   ///
-  /// - Throws: what ``read(_:)`` would throw before it reads.
+  /// - Throws: the error that ``read(_:)`` would throw before it reads.
   package func check(_ name: String) throws(FileRefusal) { _ = try openForReading(name) }
 
   private func openForReading(_ name: String) throws(FileRefusal) -> FileDescriptor? {
@@ -90,18 +90,18 @@ package struct PrivateFolder: ~Copyable {
   /// The steps of ``replace(_:with:_:)``, in order.
   package enum Step: CaseIterable, Sendable { case opened, halfWritten, written, flushed, renamed }
 
-  /// Replaces the file of that name, which stays whole until then, by one with these octets.
+  /// Replaces the file of that name with one that contains these octets. The old file stays complete until then.
   ///
   /// The new file is written beside it, flushed to the disk and renamed. Only this user may read or write it (0600).
   ///
-  /// - Parameter progress: is called after each step; what it throws ends the work there.
-  /// - Throws: ``FileRefusal``, or what `progress` throws.
+  /// - Parameter progress: is called after each step. If it throws, the work ends there.
+  /// - Throws: ``FileRefusal``, or the error that `progress` throws.
   package func replace(_ name: String, with octets: [UInt8], _ progress: (Step) throws -> Void = { _ in }) throws {
     let (new, folder) = (Self.unfinishedName(of: name), descriptor.rawValue)
     _ = unlinkat(folder, new, 0)
     guard let file = try open(new, O_WRONLY | O_CREAT | O_EXCL) else { throw FileRefusal.isNotRegular }
     do {
-      // The mask of the process may have taken from what was asked for.
+      // The file mode mask of the process may have removed requested permissions.
       try setOwnerOnly(file)
       try progress(.opened)
       let half = octets.count / 2
@@ -115,11 +115,11 @@ package struct PrivateFolder: ~Copyable {
       try system.file(.rename) { renameat(folder, new, folder, name) }
       try progress(.renamed)
     } catch {
-      // After a rename there is nothing of that name any more.
+      // After a rename, no file of that name exists.
       _ = unlinkat(folder, new, 0)
       throw error
     }
-    // The folder's own entry; a file system that cannot flush it is no failure.
+    // Flushes the folder's own entry. It is not a failure if a file system cannot do that.
     _ = fsync(folder)
   }
 
@@ -137,9 +137,9 @@ package struct PrivateFolder: ~Copyable {
     }
   }
 
-  /// Moves a file to the first free name beside it: `NAME.corrupt-1` and so on. Hold the lock meanwhile.
+  /// Moves a file to the first free name beside it: `NAME.corrupt-1` and so on. The caller must hold the lock.
   ///
-  /// - Returns: the new name; nil where it cannot be moved.
+  /// - Returns: the new name; nil if the file cannot be moved.
   package func setAside(_ name: String) -> String? {
     let folder = descriptor.rawValue
     for number in 1...Self.setAsideLimit {
@@ -150,12 +150,12 @@ package struct PrivateFolder: ~Copyable {
     return nil
   }
 
-  /// Locks the file `NAME.lock`, which stays there afterwards, against every other program that does so.
+  /// Locks the file `NAME.lock` against every other program that also locks it. The file stays there afterwards.
   ///
-  /// A file system without locks is used without.
+  /// On a file system without locks, the file is not locked.
   ///
   /// - Parameters:
-  ///   - patience: how long another program may hold the lock.
+  ///   - patience: the longest wait for another program to release the lock.
   ///   - clock: measures `patience`, and waits between two attempts.
   package func lock(
     _ name: String, waiting patience: Duration, on clock: FileLock.Clock = .system
@@ -183,12 +183,12 @@ package struct PrivateFolder: ~Copyable {
     return FileDescriptor(adopting: try system.file(.openIn) { ble_openat(folder, ".", flags, 0) })
   }
 
-  /// Opens a file of the folder; nil where there is none.
+  /// Opens a file of the folder; nil if there is no such file.
   private func open(_ name: String, _ flags: Int32) throws(FileRefusal) -> FileDescriptor? {
     guard !name.isEmpty else { throw .isNotRegular }
     let folder = descriptor.rawValue
     do throws(SystemError) {
-      // Not blocking: a pipe would wait for its other end.
+      // Non-blocking, because opening a pipe would otherwise wait for its other end.
       let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
       return FileDescriptor(adopting: try system(.openIn) { ble_openat(folder, name, flags, FileStatus.ownerOnly) })
     } catch {
@@ -216,7 +216,7 @@ package struct PrivateFolder: ~Copyable {
 
 /// A lock that other programs respect, until it is released or goes out of scope.
 package struct FileLock: ~Copyable {
-  /// The clock that a wait for a lock uses; tests have one that they move.
+  /// The clock that a wait for a lock uses. Tests have a clock that they move.
   package struct Clock: Sendable {
     package let now: @Sendable () -> Instant
     package let wait: @Sendable (Duration) -> Void
@@ -225,7 +225,7 @@ package struct FileLock: ~Copyable {
       (self.now, self.wait) = (now, wait)
     }
 
-    /// The monotonic clock; the thread sleeps.
+    /// The monotonic clock, with a wait that sleeps.
     package static let system = {
       let clock = MonotonicClock()
       return Clock(now: { clock.now() }, wait: { usleep(UInt32(clamping: Int64($0 / .microseconds(1)))) })
@@ -239,8 +239,8 @@ package struct FileLock: ~Copyable {
 
   fileprivate init(_ file: consuming FileDescriptor) { self.file = file }
 
-  /// Unlocks the file before its descriptor is closed. The end of the descriptor is not enough: a child process has a copy of it between
-  /// `fork` and `exec`, and would hold the lock until then (flock(2)).
+  /// Unlocks the file before its descriptor is closed. Closing the descriptor is not enough: a child process has a copy
+  /// of it between `fork` and `exec`, and would hold the lock until then (flock(2)).
   deinit { _ = flock(file.rawValue, LOCK_UN) }
 
   package consuming func release() {}

@@ -22,7 +22,7 @@ enum SerialLine {
     } catch { throw TransportError(opening: endpoint, error) }
   }
 
-  /// Sets the raw mode, in which every octet passes unchanged; with a speed, also the speed and the flow control.
+  /// Sets the raw mode, in which every octet passes unchanged. With a speed, also sets the speed and the flow control.
   static func makeRaw(
     _ line: borrowing FileDescriptor, speed: speed_t? = nil, flowControl: SerialSettings.FlowControl = .none,
     through system: SystemCalls
@@ -43,7 +43,7 @@ enum SerialLine {
     }
     try system(.terminalAttributes) { unsafe tcsetattr(number, TCSANOW, &attributes) }
     guard let speed else { return }
-    // tcsetattr succeeds when at least one of the changes succeeded.
+    // tcsetattr succeeds if at least one of the changes succeeded.
     var inForce = termios()
     try system(.terminalAttributes) { unsafe tcgetattr(number, &inForce) }
     let decisive = tcflag_t(CSIZE | CSTOPB | PARENB) | tcflag_t(CRTSCTS)
@@ -52,7 +52,7 @@ enum SerialLine {
     }
   }
 
-  /// The constants of `termios`, by their bits a second.
+  /// The constants of `termios`, by their bits per second.
   private static let speeds: [UInt32: speed_t] = Dictionary(
     uniqueKeysWithValues: [
       (9_600, B9600), (19_200, B19200), (38_400, B38400), (57_600, B57600), (115_200, B115200), (230_400, B230400),
@@ -64,14 +64,14 @@ enum SerialLine {
 
 /// A pseudo-terminal: this process has one end, and a symbolic link leads to the other.
 package struct PseudoTerminal: ~Copyable, Sendable {
-  // Written in full, it has no initial value: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws
-  // after a property has its initial value.
+  // The type is written in full, so that the property has no initial value: Swift 6.2.3 rejects its own code for an
+  // initializer of a noncopyable type that throws after a property has its initial value.
   private var near: Optional<FileDescriptor>
   private let link: OwnedPath
   /// The device of the other end.
   package let device: String
 
-  /// Creates the terminal, in raw mode, and the link. A symbolic link at that path is replaced.
+  /// Creates the terminal, in raw mode, and the link. An existing symbolic link at that path is replaced.
   package init(linkedAt path: String, through system: SystemCalls = .kernel) throws(TransportError) {
     do throws(SystemError) {
       let near = FileDescriptor(
@@ -87,7 +87,7 @@ package struct PseudoTerminal: ~Copyable, Sendable {
       guard failure == 0 else { throw SystemError(.openPseudoTerminal, failure) }
       let device = name.withUnsafeBufferPointer { unsafe $0.baseAddress.map { unsafe String(cString: $0) } ?? "" }
       do {
-        // After it was opened and closed once, the other end counts as hung up until a program opens it.
+        // After the other end has been opened and closed once, it counts as hung up until a program opens it.
         let far = try FileDescriptor.open(device, flags: O_RDWR | O_NOCTTY, through: system)
         try SerialLine.makeRaw(far, through: system)
       }
@@ -102,7 +102,7 @@ package struct PseudoTerminal: ~Copyable, Sendable {
     } catch { throw TransportError(opening: .pseudoTerminal(path: path), error) }
   }
 
-  /// The stream, once, after another program has opened its end.
+  /// Returns the stream, once, after another program has opened its end.
   package mutating func accept() -> ByteStream? {
     guard let near = near.take() else { return nil }
     var wanted = pollfd(fd: near.rawValue, events: Int16(POLLOUT), revents: 0)

@@ -32,14 +32,14 @@ struct SocketAddress: Sendable {
 
   /// The IP addresses of `host`, in the order that the system prefers; nil for every address of this machine.
   ///
-  /// The system's resolver looks a name up, which can take seconds; a numeric address needs no look-up.
+  /// The system's resolver looks up a name, which can take seconds. A numeric address needs no look-up.
   static func resolve(
     host: String?, port: UInt16, through system: SystemCalls
   ) throws(Unresolved) -> [SocketAddress] {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = host == nil ? AI_PASSIVE : 0
-    // Every address means IPv4 only: it is what other programs connect to most likely.
+    // Every address means IPv4 only, to which other programs most likely connect.
     hints.ai_family = host == nil ? AF_INET : AF_UNSPEC
     var list: UnsafeMutablePointer<addrinfo>?
     var answer: Int32 = 0
@@ -68,7 +68,7 @@ struct SocketAddress: Sendable {
   struct Unresolved: Error { let text: String }
 }
 
-/// An attempt to connect: tries one address after the other, without blocking.
+/// An attempt to connect. It tries one address after the other, without blocking.
 struct Connector: ~Copyable, Sendable {
   private let addresses: [SocketAddress]
   private let medium: ByteStream.Medium
@@ -82,7 +82,7 @@ struct Connector: ~Copyable, Sendable {
     self.system = system
   }
 
-  /// Watches the attempt: its socket can be written once it has succeeded or failed.
+  /// Watches the attempt: its socket is writable once the attempt has succeeded or failed.
   func watch(on poller: borrowing Poller, token: UInt64) throws(SystemError) {
     switch attempt {
     case .some(let pending): try poller.watch(pending, token: token, for: .writing)
@@ -120,14 +120,14 @@ struct Connector: ~Copyable, Sendable {
     throw failure
   }
 
-  /// - Returns: whether the socket is connected already.
+  /// - Returns: whether the socket is already connected.
   private func begin(_ socket: borrowing FileDescriptor, _ address: SocketAddress) throws(SystemError) -> Bool {
     let number = socket.rawValue
     do throws(SystemError) {
       try system(.connect) { unsafe address.withPointer { unsafe connect(number, $0, $1) } ?? -1 }
       return true
     } catch {
-      // EAGAIN of a Unix socket means that its queue is full; that needs a new attempt.
+      // EAGAIN of a Unix socket means that its queue is full, which requires a new attempt.
       guard error.number == EINPROGRESS else { throw error }
       return false
     }

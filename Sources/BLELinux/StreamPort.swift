@@ -11,7 +11,7 @@ internal import CLinux
 ///    └── a client's or serial device's stream is handed out; servers and terminals keep their state
 /// ```
 package struct StreamPort: ~Copyable, Sendable {
-  /// Time between two looks at a pseudo-terminal: the kernel does not report when another program opens it.
+  /// The time between two checks of a pseudo-terminal: the kernel does not report when another program opens it.
   package static let terminalInterval = Duration.milliseconds(100)
 
   package let endpoint: StreamEndpoint
@@ -39,9 +39,9 @@ package struct StreamPort: ~Copyable, Sendable {
     }
   }
 
-  /// Begins to open: a client starts to connect, a server listens, a device is opened.
+  /// Begins to open the stream: a client starts to connect, a server listens, a device is opened.
   ///
-  /// A server that listens already goes on listening.
+  /// A server that is already listening continues to listen.
   package mutating func open() throws(TransportError) {
     switch endpoint {
     case .tcpClient(let host, let port):
@@ -65,7 +65,7 @@ package struct StreamPort: ~Copyable, Sendable {
       guard !isListening else { return }
       state = .listening(try Listener(unixPath: path, through: system))
     case .pseudoTerminal(let path):
-      // The old terminal goes first, and its link with it.
+      // The old terminal is closed first, and its link is removed.
       state = .idle
       state = .offering(try PseudoTerminal(linkedAt: path, through: system))
     case .serial(let path, let settings):
@@ -73,7 +73,7 @@ package struct StreamPort: ~Copyable, Sendable {
     }
   }
 
-  /// Closes what ``open()`` opened; a socket file or the link to a terminal is removed.
+  /// Closes what ``open()`` opened, and removes a socket file or the link to a terminal.
   package mutating func close() { state = .idle }
 
   private var isListening: Bool {
@@ -109,7 +109,7 @@ package struct StreamPort: ~Copyable, Sendable {
 
   /// Watches for the moment when ``accept()`` can make progress.
   ///
-  /// - Returns: the time until ``accept()`` is to be called again where no descriptor reports that moment.
+  /// - Returns: the time until ``accept()`` must be called again, if no descriptor reports that moment.
   package func watch(on poller: borrowing Poller, token: UInt64) throws(SystemError) -> Duration? {
     switch state {
     case .connecting(let connector): try connector.watch(on: poller, token: token)
@@ -149,13 +149,13 @@ package enum StreamEndpoint: Hashable, Sendable {
   }
 }
 
-/// The settings of a serial line; it always has 8 data bits, no parity and 1 stop bit (Vol 4, Part A, 3).
+/// The settings of a serial line. It always has 8 data bits, no parity and 1 stop bit (Vol 4, Part A, 3).
 package struct SerialSettings: Hashable, Sendable {
   package enum FlowControl: String, Sendable { case rtscts, none }
 
-  /// In bits a second.
+  /// In bits per second.
   package var baudRate: UInt32
-  /// RTS/CTS, unless the line lacks the wires: without it a controller loses octets.
+  /// RTS/CTS, unless the line lacks the wires. Without flow control a controller loses octets.
   package var flowControl: FlowControl
 
   package init(baudRate: UInt32 = 1_000_000, flowControl: FlowControl = .rtscts) {

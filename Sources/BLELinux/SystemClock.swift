@@ -2,12 +2,12 @@ package import BLEWire
 internal import CLinux
 internal import Glibc
 
-/// The monotonic clock of the system, as the time line of the stack.
+/// The monotonic clock of the system, as the timeline of the stack.
 package struct MonotonicClock: Sendable {
-  /// In nanoseconds: 64 bits last for 292 years, and take fewer instructions than the 128 bits of a duration.
+  /// In nanoseconds. 64 bits last for 292 years, and take fewer instructions than the 128 bits of a duration.
   private let origin: Int64
 
-  /// A time line that begins now.
+  /// A timeline that begins now.
   package init() { origin = Self.nanoseconds(CLOCK_MONOTONIC) }
 
   package func now() -> Instant {
@@ -31,7 +31,7 @@ package enum WallClock {
 
 /// A deadline that a ``Poller`` can watch (timerfd).
 package struct DeadlineTimer: ~Copyable, Sendable {
-  /// Readable once the deadline has passed, until ``drain()``.
+  /// A descriptor that is readable once the deadline has passed, until ``drain()``.
   package let descriptor: FileDescriptor
   private var deadline: Instant?
 
@@ -40,7 +40,7 @@ package struct DeadlineTimer: ~Copyable, Sendable {
       adopting: try system(.timer) { timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) })
   }
 
-  /// Sets the deadline; nil for none. A deadline that has passed counts as one in a millisecond.
+  /// Sets the deadline; nil for none. A deadline in the past becomes one in a millisecond.
   package mutating func set(_ new: Instant?, now: Instant) {
     guard new != deadline else { return }
     deadline = new
@@ -53,7 +53,7 @@ package struct DeadlineTimer: ~Copyable, Sendable {
 
   /// Makes the descriptor unreadable.
   ///
-  /// - Returns: whether the deadline had passed; it is not set any more then.
+  /// - Returns: whether the deadline had passed. No deadline is set afterwards in that case.
   package mutating func drain() -> Bool {
     var expirations: UInt64 = 0
     guard unsafe read(descriptor.rawValue, &expirations, MemoryLayout<UInt64>.size) > 0 else { return false }

@@ -4,7 +4,7 @@ internal import Glibc
 /// A system call that failed, and its error number.
 package struct SystemError: Error, Equatable, Sendable {
   package let call: SystemCall
-  /// As in `errno.h`.
+  /// The error number, as in `errno.h`.
   package let number: Int32
 
   package init(_ call: SystemCall, _ number: Int32) {
@@ -36,7 +36,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case poll = "epoll", wake = "eventfd", timer = "timerfd", thread = "pthread_create"
 }
 
-/// The function that every fallible system call goes through, so that a test can make any of them fail.
+/// The function through which every fallible system call goes, so that a test can make any of them fail.
 ///
 /// ```swift
 /// let full = SystemCalls { $0 == .open ? ENOSPC : nil }
@@ -47,10 +47,11 @@ package struct SystemCalls: Sendable {
   /// The real system.
   package static let kernel = Self(forcedFailure: nil)
 
-  /// The real system, except for calls that `forcedFailure` gives an error number for: they fail without being made.
+  /// The real system, except for calls for which `forcedFailure` returns an error number. Those fail without being
+  /// made.
   package init(forcedFailure: (@Sendable (SystemCall) -> Int32?)?) { self.forcedFailure = forcedFailure }
 
-  /// Makes a call that returns -1 for a failure; repeats it where a signal interrupted it.
+  /// Makes a call that returns -1 for a failure, and repeats it if a signal interrupted it.
   @discardableResult
   package func callAsFunction(_ call: SystemCall, _ body: () -> Int32) throws(SystemError) -> Int32 {
     if let forcedFailure, let number = forcedFailure(call) { throw SystemError(call, number) }

@@ -7,26 +7,26 @@ package struct TransportError: Error, Equatable, Sendable {
     case malformed
     /// There is no controller, adapter or other program.
     case unavailable
-    /// Another program uses it.
+    /// Another program uses the device.
     case busy
     /// The user has no permission.
     case noPermission
-    /// This system or this version does not support it.
+    /// This system or this version does not support the transport.
     case unsupported
     /// The other end closed the connection.
     case closed
     /// The adapter is switched off.
     case poweredOff
-    /// The octets were not HCI packets, or could not be moved.
+    /// The octets were not HCI packets, or could not be sent or received.
     case inputOutput
   }
 
   package let kind: Kind
   /// The transport string, or the path.
   package let place: String
-  /// What failed, and why where ``cause`` does not say it; without a full stop.
+  /// What failed, and why, if ``cause`` does not say it; without a full stop.
   package let what: String
-  /// What to do, as sentences; empty where there is nothing to do.
+  /// What to do, as sentences; empty if there is nothing to do.
   package let remedy: String
   /// The system call that failed.
   package let cause: SystemError?
@@ -39,7 +39,7 @@ package struct TransportError: Error, Equatable, Sendable {
     self.cause = cause
   }
 
-  /// The exit status of a program that cannot go on, as in `sysexits.h`.
+  /// The exit status of a program that cannot continue, as in `sysexits.h`.
   package var exitCode: Int32 {
     switch kind {
     case .malformed: 64
