@@ -3,12 +3,12 @@ public import BLEWire
 public import Foundation
 
 extension Advertisement {
-  /// Reads what `startAdvertising` of CoreBluetooth takes.
+  /// Reads the dictionary of CoreBluetooth's `startAdvertising`.
   ///
   /// - Throws: `invalidParameters`, naming the key that is not supported or whose value has the wrong type.
   init(dictionary: [String: Any]) throws(CBError) {
     self.init()
-    // In a fixed order, so that the same mistake gives the same words.
+    // Sorted, so that the same mistake always gives the same message.
     for (key, value) in dictionary.sorted(by: { $0.key < $1.key }) {
       switch key {
       case CBAdvertisementDataLocalNameKey:

@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // The keys of the dictionaries that describe an advertisement; they mirror `CBAdvertisementData…`.
-// An advertisement of one's own takes the first two only; `Advertisement` has room for the rest.
+// `startAdvertising(_:)` accepts only the first two; `Advertisement` has the others.
 
 /// `String`: the device's name.
 public let CBAdvertisementDataLocalNameKey = "kCBAdvDataLocalName"
@@ -16,8 +16,8 @@ public let CBAdvertisementDataOverflowServiceUUIDsKey = "kCBAdvDataHashedService
 public let CBAdvertisementDataTxPowerLevelKey = "kCBAdvDataTxPowerLevel"
 /// `NSNumber`: a Boolean.
 public let CBAdvertisementDataIsConnectable = "kCBAdvDataIsConnectable"
-/// `NSNumber`: true where the data ends before its end, because the controller lost the rest of an extended advertisement;
-/// absent otherwise. CoreBluetooth has no such key.
+/// `NSNumber`: true if the data is incomplete because the controller lost the rest of an extended advertisement; absent
+/// otherwise. CoreBluetooth has no such key.
 public let CBAdvertisementDataIsTruncatedKey = "BLEAdvDataIsTruncated"
 /// `[CBUUID]`: services the device looks for.
 public let CBAdvertisementDataSolicitedServiceUUIDsKey = "kCBAdvDataSolicitedServiceUUIDs"

@@ -21,7 +21,7 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     super.init(type: type)
   }
 
-  /// The service it belongs to; nil when that is gone or it was never put into one.
+  /// The service that contains it; nil if the service no longer exists or it was never added to one.
   open internal(set) var service: CBService! {
     get { contents.withLock { $0.service } }
     set { contents.withLock { $0.service = newValue } }
@@ -63,13 +63,13 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     }
   }
 
-  /// Whether the peripheral sends its changes.
+  /// Whether the peripheral sends notifications or indications of the value.
   open internal(set) var isNotifying: Bool {
     get { contents.withLock { $0.isNotifying } }
     set { contents.withLock { $0.isNotifying = newValue } }
   }
 
-  /// Whether it is broadcast; CoreBluetooth has given it up.
+  /// Whether the value is broadcast. CoreBluetooth has deprecated this property.
   open internal(set) var isBroadcasted: Bool {
     get { contents.withLock { $0.isBroadcasted } }
     set { contents.withLock { $0.isBroadcasted = newValue } }

@@ -1,9 +1,9 @@
-/// What may be done with a characteristic (Vol 3, Part G, 3.3.1.1); mirrors `CBCharacteristicProperties`.
+/// The operations that a characteristic supports (Vol 3, Part G, 3.3.1.1); mirrors `CBCharacteristicProperties`.
 public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
   public let rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
 
-  /// For a characteristic of one's own only where its value is stored; nothing is broadcast by it alone.
+  /// A local characteristic can have it only if the stack stores the value. The property alone broadcasts nothing.
   public static let broadcast = Self(rawValue: 0x01)
   /// The value can be read.
   public static let read = Self(rawValue: 0x02)
@@ -17,20 +17,20 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
   public static let indicate = Self(rawValue: 0x20)
   /// The value can be written with signed Write Commands.
   public static let authenticatedSignedWrites = Self(rawValue: 0x40)
-  /// For a characteristic of one's own only where its value is stored; the stack makes the descriptor 0x2900 then.
+  /// A local characteristic can have it only if the stack stores the value; the stack then adds the descriptor 0x2900.
   public static let extendedProperties = Self(rawValue: 0x80)
-  /// Notifies centrals on an encrypted link only. Where the permissions demand more for a read (an authenticated key,
-  /// authorization), subscribing and each notification demand the same (Vol 3, Part C, 10.3.1).
+  /// Notifies centrals only on an encrypted link. If the permissions require more for a read (an authenticated key,
+  /// authorization), subscribing and each notification require it as well (Vol 3, Part C, 10.3.1).
   ///
-  /// ``notify`` alone demands nothing, even where reads are protected: any central can subscribe, and
+  /// ``notify`` alone requires nothing, even where reads are protected: any central can subscribe, and
   /// ``CBPeripheralManager/add(_:)`` logs a warning. On the link the property is ``notify``.
   public static let notifyEncryptionRequired = Self(rawValue: 0x100)
-  /// Indicates to centrals on an encrypted link only. Where the permissions demand more for a read, subscribing and each
-  /// indication demand the same, as for ``notifyEncryptionRequired``. On the link the property is ``indicate``.
+  /// Indicates to centrals only on an encrypted link. If the permissions require more for a read, subscribing and each
+  /// indication require it as well, as for ``notifyEncryptionRequired``. On the link the property is ``indicate``.
   public static let indicateEncryptionRequired = Self(rawValue: 0x200)
 }
 
-/// Who may read and write an attribute; mirrors `CBAttributePermissions`, whose four members come first.
+/// The permissions to read and write an attribute; mirrors `CBAttributePermissions`, whose four members come first.
 public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
   public let rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -48,9 +48,10 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
   public static let readAuthenticationRequired = Self(rawValue: 0x1_0000)
   /// Writeable, over a link encrypted with an authenticated key. CoreBluetooth has no such bit.
   public static let writeAuthenticationRequired = Self(rawValue: 0x2_0000)
-  /// Readable by centrals that ``CBPeripheralManager/setAuthorized(_:for:)`` let in, over a link as the other bits demand; an
-  /// encrypted one where they demand nothing, for who is at the other end of a plain link is not known. Others are answered
-  /// Insufficient Authorization (0x08; Vol 3, Part C, 10.5). CoreBluetooth has no such bit.
+  /// Readable by centrals that ``CBPeripheralManager/setAuthorized(_:for:)`` has authorized, over a link as the other
+  /// bits require it. Without other bits the link has to be encrypted, because an unencrypted link does not prove which
+  /// device is at the other end. Other centrals receive Insufficient Authorization (0x08; Vol 3, Part C, 10.5).
+  /// CoreBluetooth has no such bit.
   public static let readAuthorizationRequired = Self(rawValue: 0x4_0000)
   /// Writeable by authorized centrals, as above. CoreBluetooth has no such bit.
   public static let writeAuthorizationRequired = Self(rawValue: 0x8_0000)

@@ -17,14 +17,14 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
     super.init(type: type)
   }
 
-  /// The characteristic it belongs to; nil when that is gone or it was never put into one.
+  /// The characteristic that contains it; nil if the characteristic no longer exists or it was never added to one.
   open internal(set) var characteristic: CBCharacteristic! {
     get { contents.withLock { $0.characteristic } }
     set { contents.withLock { $0.characteristic = newValue } }
   }
 
-  /// The value, as the type of the descriptor has it: a `String` for 0x2901, an `NSNumber` for 0x2900, 0x2902 and 0x2903,
-  /// else `Data`.
+  /// The value in the type of the descriptor: a `String` for 0x2901, an `NSNumber` for 0x2900, 0x2902 and 0x2903,
+  /// otherwise `Data`.
   open var value: Any? { contents.withLock { $0.value }.object }
 
   final var held: DescriptorValue {
@@ -35,11 +35,11 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 
 /// A descriptor to publish; mirrors `CBMutableDescriptor`.
 ///
-/// As in CoreBluetooth only two types are the application's to make: 0x2901 (Characteristic User Description, a `String`)
-/// and 0x2904 (Characteristic Presentation Format, `Data` of 7 octets). 0x2900 and 0x2902 the stack makes itself, from the
-/// characteristic's properties. Any other type goes through ``init(type:storedValue:length:permissions:)``.
+/// As in CoreBluetooth, an application can create only two types: 0x2901 (Characteristic User Description, a `String`)
+/// and 0x2904 (Characteristic Presentation Format, `Data` of 7 octets). The stack creates 0x2900 and 0x2902 itself,
+/// from the characteristic's properties. Create any other type with ``init(type:storedValue:length:permissions:)``.
 ///
-/// Immutable but for what the lock of ``CBDescriptor`` protects.
+/// Immutable except for the state that the lock of ``CBDescriptor`` protects.
 open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
   let permissions: CBAttributePermissions
   let storedLengths: ClosedRange<Int>?
@@ -54,11 +54,11 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
     super.init(type: UUID, value: DescriptorValue(value))
   }
 
-  /// A descriptor of any type that the stack does not make itself, with permissions of its own. CoreBluetooth has no
-  /// such thing. The stack keeps the value; where `permissions` let a central write,
-  /// ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)`` tells.
+  /// Creates a descriptor of any type that the stack does not create itself, with its own permissions. CoreBluetooth
+  /// has no such initializer. The stack stores the value; if `permissions` let a central write it,
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)`` reports each write.
   ///
-  /// - Parameter length: the lengths that a write may leave, in octets, at most 512.
+  /// - Parameter length: the lengths that the value may have after a write, in octets; at most 512.
   public init(
     type UUID: CBUUID, storedValue: Data, length: ClosedRange<Int> = 0...512,
     permissions: CBAttributePermissions = .readable
@@ -70,13 +70,13 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
   }
 }
 
-/// What a descriptor holds; `Any?` itself cannot cross threads.
+/// The value of a descriptor, because `Any?` cannot be sent between threads.
 enum DescriptorValue: Sendable {
   case none
   case text(String)
   case data(Data)
   case number(Int)
-  /// Something no descriptor can hold; the name of its type, for the error.
+  /// A value of a type that no descriptor has; the name of the type, for the error.
   case unsupported(String)
 
   init(_ value: Any?) {
@@ -102,7 +102,7 @@ enum DescriptorValue: Sendable {
     }
   }
 
-  /// The octets as they travel: UTF-8 for text, two octets for a number.
+  /// The octets as they are sent: UTF-8 for text, two octets for a number.
   var octets: [UInt8]? {
     switch self {
     case .none, .unsupported: nil

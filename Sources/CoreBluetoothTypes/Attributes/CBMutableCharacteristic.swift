@@ -9,10 +9,10 @@ import Synchronization
 /// |---|---|---|
 /// | `value: data` | the stack answers with that constant | never: it must be read-only |
 /// | `value: nil` | ``CBPeripheralManagerDelegate/peripheralManager(_:didReceiveRead:)`` | ``CBPeripheralManagerDelegate/peripheralManager(_:didReceiveWrite:)`` |
-/// | `storedValue: data` (not in CoreBluetooth) | the stack answers with what is stored | the stack stores, and reports it to the delegate |
+/// | `storedValue: data` (not in CoreBluetooth) | the stack answers with the stored value | the stack stores the value and reports it to the delegate |
 ///
-/// Once published it is frozen, but for ``value``, which is the application's to use: the stack looks at it only at
-/// ``CBPeripheralManager/add(_:)``.
+/// A published characteristic is frozen, except for ``value``, which the application is free to use: the stack reads it
+/// only in ``CBPeripheralManager/add(_:)``.
 ///
 /// ```swift
 /// let measurement = CBMutableCharacteristic(
@@ -38,12 +38,14 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     super.init(type: UUID, properties: properties, value: value)
   }
 
-  /// A characteristic whose value the stack keeps: it answers reads, takes writes that the permissions and `length`
-  /// allow, and tells ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``; where the delegate does not have
-  /// that method, ``value`` does not follow the writes. The application changes
-  /// it with ``CBPeripheralManager/setStoredValue(_:for:)-(_,CBMutableCharacteristic)``. CoreBluetooth has no such thing.
+  /// Creates a characteristic whose value the stack stores: the stack answers reads, accepts writes that the
+  /// permissions and `length` allow, and reports them to
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:central:didStoreValueOf:)``. If the delegate does not have that
+  /// method, ``value`` does not follow the writes. The application changes the value with
+  /// ``CBPeripheralManager/setStoredValue(_:for:)-(_,CBMutableCharacteristic)``. CoreBluetooth has no such initializer.
   ///
-  /// - Parameter length: the lengths that a write may leave, in octets; at most 512 (Vol 3, Part F, 3.2.9).
+  /// - Parameter length: the lengths that the value may have after a write, in octets; at most 512 (Vol 3, Part F,
+  ///   3.2.9).
   public init(
     type UUID: CBUUID, properties: CBCharacteristicProperties, storedValue: Data,
     length: ClosedRange<Int> = 0...512,

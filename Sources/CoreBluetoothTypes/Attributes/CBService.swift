@@ -17,7 +17,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
     super.init(type: type)
   }
 
-  /// False for a secondary service, which is reached only where another one includes it.
+  /// False for a secondary service, which is found only through a service that includes it.
   open var isPrimary: Bool { primary }
 
   /// The included services that were discovered; nil before ``CBPeripheral/discoverIncludedServices(_:for:)`` has finished.
@@ -61,7 +61,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
 /// A service to publish with ``CBPeripheralManager/add(_:)``; mirrors `CBMutableService`.
 ///
-/// Once published it is frozen: changes made to the object afterwards are not seen by centrals.
+/// A published service is frozen: centrals do not see later changes to the object.
 ///
 /// The lock is that of ``CBService``.
 open class CBMutableService: CBService, @unchecked Sendable {

@@ -12,10 +12,10 @@ public import Foundation
 /// let measurement: CBUUID = "2A37"
 /// ```
 ///
-/// `BluetoothUUID` is the same as a value: the type of the wire and of BLEKit. ``init(_:)`` and `BluetoothUUID.init(_:)`
-/// convert. Unlike Apple's class, this one can be written as a string literal.
+/// `BluetoothUUID` is the value type, which the protocol layers and BLEKit use. ``init(_:)`` and
+/// `BluetoothUUID.init(_:)` convert between the two. Unlike Apple's class, this one can be written as a string literal.
 ///
-/// The class is immutable, so that it needs no lock.
+/// The class is immutable, so it needs no lock.
 open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked Sendable {
   let value: BluetoothUUID
 

@@ -21,7 +21,7 @@ public let CBUUIDCharacteristicObservationScheduleString = "2910"
 /// The characteristic whose value is the PSM of an L2CAP channel, two octets, least significant first.
 public let CBUUIDL2CAPPSMCharacteristicString = "ABDD3056-28FA-441D-A470-55A75A52553A"
 
-// Apple's obsolete names: its headers keep them, and Swift programs of before use them.
+// Obsolete names, which Apple's headers keep and older Swift programs use.
 
 /// The service Generic Access.
 @available(*, deprecated, message: "Write \"1800\".")

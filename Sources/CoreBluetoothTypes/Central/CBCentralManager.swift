@@ -30,9 +30,10 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The delegates, its own and those of its peripherals, are called on the queue given, the main queue where none is: a
-/// program then runs `dispatchMain()` or a run loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only;
-/// others are dropped with a line in the log. A manager that is released ends its scan and its links.
+/// The delegates of the manager and of its peripherals are called on the given queue. Without one they are called on
+/// the main queue, and the program runs `dispatchMain()` or a run loop. Commands are accepted only in the state
+/// ``CBManagerState/poweredOn``; in other states they are dropped with a line in the log. A manager that is released
+/// ends its scan and its links.
 ///
 /// The locks are `machine` and those of ``CBManager``.
 open class CBCentralManager: CBManager, @unchecked Sendable {
@@ -42,7 +43,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// The lock is `delegateLock`.
   private weak var heldDelegate: (any CBCentralManagerDelegate)?
 
-  /// A manager without a delegate; its calls will come on the main queue.
+  /// Creates a manager without a delegate. Its delegate calls come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
 
   /// Creates a manager of the default adapter.
@@ -56,9 +57,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
-  ///   - queue: where the delegates are called; nil is the main queue. On a concurrent queue, too, the calls come one at a time.
-  ///   - options: ``CBCentralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's ``CBManagerOptionTransportKey`` and its
-  ///     neighbours.
+  ///   - queue: the queue of the delegate calls; nil is the main queue. Even on a concurrent queue, the calls come one
+  ///     at a time.
+  ///   - options: CoreBluetooth's ``CBCentralManagerOptionRestoreIdentifierKey``, and ``CBManagerOptionTransportKey``
+  ///     and the other keys of its group.
   public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
     machine = Mutex(CentralRole())
     heldDelegate = delegate
@@ -68,7 +70,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     begin()
   }
 
-  /// A manager of one of several adapters. CoreBluetooth knows one only.
+  /// Creates a manager of one of several adapters. CoreBluetooth has only one.
   ///
   /// - Parameter restoreIdentifier: see ``CBCentralManagerOptionRestoreIdentifierKey``.
   public convenience init(
@@ -111,7 +113,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     machine.withLock { $0.end() }
   }
 
-  /// What the next run restores; nil while the adapter's state and not the application decides what there is.
+  /// The state for the next run to restore; nil while the adapter's state, not the application, decides what is active.
   private var restorable: RestoredConnections? { state == .poweredOn ? machine.withLock { $0.restorable } : nil }
 
   /// The delegate. The manager does not retain it.
@@ -130,7 +132,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// Whether a scan runs.
   open var isScanning: Bool { state == .poweredOn && machine.withLock { $0.scan != nil } }
 
-  /// What Apple's hardware may have; mirrors `CBCentralManager.Feature`.
+  /// A feature of Apple's hardware; mirrors `CBCentralManager.Feature`.
   public struct Feature: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -151,14 +153,16 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     return adapters.allSatisfy(\.scansByExtendedCommands)
   }
 
-  /// Looks for devices until ``stopScan()``; ``CBCentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)``
-  /// tells each of them once, and once more when its scan response adds something. A scan that runs is replaced.
+  /// Scans for devices until ``stopScan()``;
+  /// ``CBCentralManagerDelegate/centralManager(_:didDiscover:advertisementData:rssi:)`` reports each of them once, and
+  /// once more when its scan response adds something. It replaces a running scan.
   ///
   /// - Parameters:
   ///   - serviceUUIDs: report devices that have one of these, in their list or, perhaps, in Apple's overflow area; nil
   ///     reports all.
-  ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``, ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``; beside
-  ///     CoreBluetooth's ``CBCentralManagerScanOptionPassiveKey`` and its neighbours.
+  ///   - options: CoreBluetooth's ``CBCentralManagerScanOptionAllowDuplicatesKey`` and
+  ///     ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``, and ``CBCentralManagerScanOptionPassiveKey`` and the
+  ///     other keys of its group.
   open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
     guard accepts("scanForPeripherals") else { return }
     reportIgnored(
@@ -187,9 +191,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     run { $0.stopScan(into: &$1) }
   }
 
-  /// The devices of these identifiers: those that a manager of this adapter has reported, those that the program has
-  /// connected to, in this run or an earlier one (`AdapterOptions.deviceStorage`), and the bonded ones. A bonded device
-  /// is found under whatever private address it uses when it is connected to.
+  /// The devices with these identifiers: those that a manager of this adapter has reported, those that the program has
+  /// connected to, in this run or an earlier one (`AdapterOptions.deviceStorage`), and the bonded ones. A connection to
+  /// a bonded device finds it under any private address.
   open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
     guard accepts("retrievePeripherals") else { return [] }
     let bonded = bonds.filter { identifiers.contains($0.id) }
@@ -201,12 +205,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  /// Devices that this process is connected to, by any of its managers, and that have one of the services, as far as a manager
-  /// knows: they advertise it, or it was discovered, on an earlier link too where the device is bonded. On an adapter that the kernel
-  /// runs, devices that other programs of the machine are connected to are among them.
+  /// Devices that any manager of this process is connected to and that are known to have one of the services: they
+  /// advertise it, or it was discovered (for a bonded device, on an earlier link as well). On an adapter that the
+  /// kernel runs, the list includes devices that other programs are connected to.
   ///
-  /// They need a ``connect(_:options:)`` of this manager's too. A device that another program is connected to is connected when that
-  /// link has ended.
+  /// This manager has to ``connect(_:options:)`` to them as well. A device that another program is connected to becomes
+  /// connected when that link has ended.
   open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
     guard accepts("retrieveConnectedPeripherals") else { return [] }
     let known = client.connectedDevices(with: serviceUUIDs.map(\.value))
@@ -216,7 +220,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   /// The device with an address, found or not. CoreBluetooth does not report addresses.
   ///
   /// - Parameter address: such as `C0:11:22:33:44:55`, most significant octet first.
-  /// - Returns: nil when `address` is none.
+  /// - Returns: nil if `address` is not an address.
   public final func retrievePeripheral(withAddress address: String, isRandom: Bool) -> CBPeripheral? {
     guard accepts("retrievePeripheral"), let address = DeviceAddress(address, kind: isRandom ? .random : .public)
     else { return nil }
@@ -226,12 +230,13 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  /// Connects; ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` or
-  /// ``CBCentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` answers, however long it takes. Keep
-  /// `peripheral`: a connection whose peripheral is released is cancelled.
+  /// Connects, without a timeout; ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` or
+  /// ``CBCentralManagerDelegate/centralManager(_:didFailToConnect:error:)`` reports the result. Keep `peripheral`: a
+  /// connection whose peripheral is released is cancelled.
   ///
-  /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``; beside
-  ///   CoreBluetooth's ``CBConnectPeripheralOptionParametersKey`` and ``CBConnectPeripheralOptionPHYsKey``.
+  /// - Parameter options: CoreBluetooth's ``CBConnectPeripheralOptionStartDelayKey`` and
+  ///   ``CBConnectPeripheralOptionEnableAutoReconnect``, and ``CBConnectPeripheralOptionParametersKey`` and
+  ///   ``CBConnectPeripheralOptionPHYsKey``.
   open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
     guard accepts("connect") else { return }
     reportIgnored(
@@ -254,11 +259,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     run { $0.cancel(peripheral, into: &$1) }
   }
 
-  /// Registers for links of certain devices, of all managers of this process, and on an adapter that the kernel runs of other programs
-  /// too; nil ends the registration.
+  /// Registers for the links of certain devices with any manager of this process and, on an adapter that the kernel
+  /// runs, with other programs; nil ends the registration.
   ///
-  /// - Parameter options: devices by their services, four UUIDs at most, as far as a manager knows them: a device advertises a service,
-  ///   or it was discovered; devices by their identifiers. A call that cannot be used is logged, and changes nothing.
+  /// - Parameter options: the devices, by services that they advertise or that were discovered (at most four UUIDs),
+  ///   and by identifiers. Invalid options are logged and change nothing.
   open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
     guard accepts("registerForConnectionEvents") else { return }
     let watched = options.map { CentralRole.WatchedEvents($0) { misuse("registerForConnectionEvents: \($0)") } }
@@ -269,8 +274,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     run { state, _ in state.watchedEvents = watched }
   }
 
-  /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
-  /// it changed, delegate calls on the queue.
+  /// Runs the machine and performs its effects: commands under the lock, so that they are sent in the order of the
+  /// changes, and delegate calls on the queue.
   @discardableResult
   final func run<Result: Sendable>(
     _ body: (inout CentralRole, inout CentralEffects) -> Result
@@ -287,7 +292,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       machine.withLock { state in
         var effects = CentralEffects()
         let result = body(&state, &effects)
-        // Under the lock, so that commands leave in the order of the changes.
+        // Under the lock, so that commands are sent in the order of the changes.
         for command in effects.commands { batch.append(command) }
         activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
         append(effects.calls) { .central($0) }
@@ -311,19 +316,20 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``CBManager/pairingDelegate`` hears
-  /// what comes of it. CoreBluetooth pairs when an attribute demands it, and cannot be asked.
+  /// Encrypts the link to a peripheral with the keys of an earlier pairing, or pairs. The ``CBManager/pairingDelegate``
+  /// receives the result. CoreBluetooth pairs only when an attribute requires it, and has no such call.
   ///
-  /// The call is the application's consent to an unauthenticated pairing: `PairingOptions.asksConsent` asks no more.
+  /// The call is the application's consent to an unauthenticated pairing: `PairingOptions.asksConsent` does not ask
+  /// again.
   public final func pair(with peripheral: CBPeripheral) { pair(with: peripheral) { .requestSecurity($0) } }
 
-  /// Encrypts the link to a peripheral with the keys of an earlier pairing that has the level, or pairs. A pairing that cannot have the
-  /// level fails (Vol 3, Part H, 2.3.5.1): the ``CBManager/pairingDelegate`` receives the error.
+  /// Encrypts the link to a peripheral with the keys of an earlier pairing that has the level, or pairs. A pairing that
+  /// cannot reach the level fails (Vol 3, Part H, 2.3.5.1): the ``CBManager/pairingDelegate`` receives the error.
   ///
   /// - Parameters:
   ///   - level: encrypted, authenticated or Secure Connections; `none` does nothing.
   ///   - asksConsent: whether the delegate is asked before a pairing without authentication (Just Works), although the program has
-  ///     requested the pairing: a user learns then that the devices could not be authenticated.
+  ///     requested the pairing. The user then learns that the devices could not be authenticated.
   public final func pair(with peripheral: CBPeripheral, level: PeerSecurity.Level, asksConsent: Bool = false) {
     guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
     pair(with: peripheral) { .secure($0, demand) }
@@ -377,7 +383,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     append(ends) { .central($0) }
   }
 
-  /// A peripheral of this manager is gone. It may have gone anywhere, inside of the lock too.
+  /// A peripheral of this manager was released, on any thread, possibly with the lock held.
   final func released(_ identifier: UUID) {
     client.queue.async { [weak self] in self?.run { $0.released(identifier, into: &$1) } }
   }

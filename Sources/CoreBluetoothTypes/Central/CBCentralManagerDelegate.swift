@@ -4,7 +4,7 @@ public import Foundation
 
 /// The delegate of a ``CBCentralManager``; mirrors `CBCentralManagerDelegate`.
 ///
-/// Every call comes on the manager's queue, one at a time. Only ``centralManagerDidUpdateState(_:)`` must be there; the
+/// Every call comes on the manager's queue, one at a time. Only ``centralManagerDidUpdateState(_:)`` is required; the
 /// others have defaults that do nothing.
 ///
 /// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
@@ -14,10 +14,10 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func centralManagerDidUpdateState(_ central: CBCentralManager)
 
-  /// The first call of a manager with a ``CBCentralManagerOptionRestoreIdentifierKey``, where there is something to
-  /// restore: of an earlier process that was killed or has crashed, or of an earlier manager of this process. After an
-  /// end in good order (`exit`, SIGINT, SIGTERM, SIGHUP) nothing is restored. Retain the peripherals: a connection
-  /// whose peripheral is released is cancelled.
+  /// The first call of a manager with a ``CBCentralManagerOptionRestoreIdentifierKey``, if there is something to
+  /// restore: from an earlier process that was killed or crashed, or from an earlier manager of this process. After an
+  /// orderly end (`exit`, SIGINT, SIGTERM, SIGHUP) nothing is restored. Retain the peripherals: a connection whose
+  /// peripheral is released is cancelled.
   ///
   /// On Apple's systems links outlive the process; here they end with it, and their peripherals are
   /// ``CBPeripheralState/connecting``.
@@ -35,8 +35,8 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
     _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
     rssi: NSNumber)
 
-  /// As ``centralManager(_:didDiscover:advertisementData:rssi:)``, which is not called where this one is there, with everything that
-  /// the device advertises and that the controller reported. CoreBluetooth has no such call.
+  /// Called instead of ``centralManager(_:didDiscover:advertisementData:rssi:)`` if the delegate has this method.
+  /// `device` has everything that the device advertises and the controller reported. CoreBluetooth has no such call.
   func centralManager(_ central: CBCentralManager, didDiscover peripheral: CBPeripheral, device: DiscoveredDevice)
 
   /// The link to a peripheral is established.
@@ -45,21 +45,21 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The connection failed; the error contains the reason.
   func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?)
 
-  /// The link ended, or the connection was cancelled. The error is nil where this program did that. Nothing of this
-  /// peripheral comes after it, and everything that was found on it is void.
+  /// The link ended, or the connection was cancelled. The error is nil if this program did that. No more results of
+  /// this peripheral follow, and everything that was discovered on it is invalid.
   func centralManager(
     _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?)
 
-  /// As ``centralManager(_:didDisconnectPeripheral:error:)``, which is not called where this one is there.
+  /// Called instead of ``centralManager(_:didDisconnectPeripheral:error:)`` if the delegate has this method.
   ///
   /// - Parameters:
   ///   - timestamp: when it happened.
-  ///   - isReconnecting: the connection is made again by itself (``CBConnectPeripheralOptionEnableAutoReconnect``).
+  ///   - isReconnecting: the manager reconnects automatically (``CBConnectPeripheralOptionEnableAutoReconnect``).
   func centralManager(
     _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, timestamp: CFAbsoluteTime,
     isReconnecting: Bool, error: (any Error)?)
 
-  /// A link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about came up or ended.
+  /// A link that ``CBCentralManager/registerForConnectionEvents(options:)`` registered for was established or ended.
   func centralManager(
     _ central: CBCentralManager, connectionEventDidOccur event: CBConnectionEvent, for peripheral: CBPeripheral)
 

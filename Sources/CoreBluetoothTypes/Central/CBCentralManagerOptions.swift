@@ -7,13 +7,13 @@ import Foundation
 
 // The keys of the option dictionaries of a central manager; they mirror `CBCentralManager…` and `CBConnectPeripheral…`.
 
-/// `NSNumber`, a Boolean: report each advertisement, not each device once. False where it is missing.
+/// `NSNumber`, a Boolean: report each advertisement, instead of each device once. The default is false.
 public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
 /// `[CBUUID]`: devices that look for one of these services match too.
 public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
 
-/// `NSNumber`, a Boolean: no scan requests are sent, and scan responses are not received. False where it is missing. Not in
-/// CoreBluetooth, as the other four of this group.
+/// `NSNumber`, a Boolean: no scan requests are sent, and scan responses are not received. The default is false.
+/// CoreBluetooth has none of the five keys of this group.
 public let CBCentralManagerScanOptionPassiveKey = "BLEScanOptionPassive"
 /// `NSNumber`, seconds: the time between the beginnings of two windows, 0.0025 to 10.24. The default is 0.06.
 public let CBCentralManagerScanOptionIntervalKey = "BLEScanOptionInterval"
@@ -21,14 +21,14 @@ public let CBCentralManagerScanOptionIntervalKey = "BLEScanOptionInterval"
 public let CBCentralManagerScanOptionWindowKey = "BLEScanOptionWindow"
 /// `[LEPHY]` or `Set<LEPHY>`: the PHYs of the primary channels, LE 1M, LE Coded or both. The default is LE 1M.
 public let CBCentralManagerScanOptionPHYsKey = "BLEScanOptionPHYs"
-/// `NSNumber`, a Boolean: a device with a scan response is reported with it at once, or without it when none has come for 2 s. False
-/// where it is missing.
+/// `NSNumber`, a Boolean: a device with a scan response is reported together with it, or without it if none arrives for
+/// 2 s. The default is false.
 public let CBCentralManagerScanOptionWaitsForScanResponseKey = "BLEScanOptionWaitsForScanResponse"
 
-/// `ConnectionParameterRequest`: the timing of the new link. Not in CoreBluetooth, as the next two.
+/// `ConnectionParameterRequest`: the timing of the new link. CoreBluetooth has neither this key nor the next two.
 public let CBConnectPeripheralOptionParametersKey = "BLEConnectOptionParameters"
-/// `[LEPHY]` or `Set<LEPHY>`: the PHYs on which the device is looked for and the link may begin. The default is those on which the
-/// device was last seen.
+/// `[LEPHY]` or `Set<LEPHY>`: the PHYs on which the manager looks for the device and may establish the link. The
+/// default is the PHYs on which the device was last seen.
 public let CBConnectPeripheralOptionPHYsKey = "BLEConnectOptionPHYs"
 /// `ConnectionPriority`: the priority of the new link, instead of that of the adapter.
 public let CBConnectPeripheralOptionPriorityKey = "BLEConnectOptionPriority"
@@ -45,18 +45,18 @@ public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAcce
 
 /// Accepted, and without effect: Linux shows no alert.
 public let CBConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
-/// Without meaning on Linux; accepted all the same.
+/// Accepted, and without effect on Linux.
 public let CBConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"
-/// Without meaning on Linux; accepted all the same.
+/// Accepted, and without effect on Linux.
 public let CBConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionNotifyOnNotification"
 /// `NSNumber`, whole seconds: how long to wait before the connection is begun.
 public let CBConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
-/// Without meaning on Linux; accepted all the same.
+/// Accepted, and without effect on Linux.
 public let CBConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
 /// `NSNumber`, a Boolean. Linux has no Apple Notification Center Service: a connection that requires it fails with
 /// ``CBError/operationNotSupported``.
 public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
-/// `NSNumber`, a Boolean: connect again by itself when the link is lost.
+/// `NSNumber`, a Boolean: reconnect automatically when the link is lost.
 public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
 
 /// `[CBPeripheral]`: the peripherals that the manager was connected to, or connecting; their connections are pending. Absent where there
@@ -67,7 +67,7 @@ public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanS
 /// `[String: Any]`: the options of the scan. Absent where there was no scan.
 public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"
 
-/// What happened to a link that ``CBCentralManager/registerForConnectionEvents(options:)`` asked about; mirrors
+/// An event of a link that ``CBCentralManager/registerForConnectionEvents(options:)`` registered for; mirrors
 /// `CBConnectionEvent`.
 public enum CBConnectionEvent: Int, Sendable {
   /// The link ended.
@@ -76,7 +76,7 @@ public enum CBConnectionEvent: Int, Sendable {
   case peerConnected = 1
 }
 
-/// Which links ``CBCentralManager/registerForConnectionEvents(options:)`` asks about; mirrors
+/// A key of the options of ``CBCentralManager/registerForConnectionEvents(options:)``; mirrors
 /// `CBConnectionEventMatchingOption`.
 public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
   public let rawValue: String
@@ -88,7 +88,7 @@ public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Senda
   public static let peripheralUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionPeripheralUUIDs")
 }
 
-/// The dictionary of ``CBCentralManager/connect(_:options:)``, read.
+/// The parsed options of ``CBCentralManager/connect(_:options:)``.
 struct ConnectOptions: Equatable, Sendable {
   var startDelay = 0
   var reconnectsByItself = false
@@ -100,7 +100,8 @@ struct ConnectOptions: Equatable, Sendable {
 
   init() {}
 
-  /// - Throws: `invalidParameters` for a delay that is no whole number of seconds, for a timing that is not allowed, and for PHYs
+  /// - Throws: `invalidParameters` for a delay that is not a whole number of seconds, for a timing that is not allowed,
+  ///   and for PHYs
   ///   without a primary channel; `operationNotSupported` where ANCS is required.
   init(_ dictionary: [String: Any]?) throws(CBError) {
     if isTrue(dictionary?[CBConnectPeripheralOptionRequiresANCS]) {
@@ -159,7 +160,8 @@ extension Set<LEPHY> {
 }
 
 extension ScanParameters {
-  /// The dictionary of ``CBCentralManager/scanForPeripherals(withServices:options:)``, read; what cannot be used has its default.
+  /// Parses the options of ``CBCentralManager/scanForPeripherals(withServices:options:)``; the default replaces an
+  /// invalid value.
   ///
   /// - Parameter misuse: receives a line for each such value.
   init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
@@ -196,11 +198,11 @@ extension ScanParameters {
   }
 }
 
-/// Whether a value of an option dictionary is a true Boolean, however it was written.
+/// Whether a value of an option dictionary is true, as a `Bool` or as an `NSNumber`.
 func isTrue(_ value: Any?) -> Bool { value as? Bool ?? (value as? NSNumber)?.boolValue ?? false }
 
 extension CentralRole.WatchedEvents {
-  /// The dictionary of ``CBCentralManager/registerForConnectionEvents(options:)``, read.
+  /// Parses the options of ``CBCentralManager/registerForConnectionEvents(options:)``.
   ///
   /// - Parameter misuse: receives a line for each option that cannot be used.
   init(_ dictionary: [CBConnectionEventMatchingOption: Any], misuse: (String) -> Void) {

@@ -17,11 +17,11 @@ public enum CBPeripheralState: Int, Sendable {
   case disconnecting = 3
 }
 
-/// A device that was found, and while it is connected its services; mirrors `CBPeripheral`.
+/// A discovered device and, while it is connected, its services; mirrors `CBPeripheral`.
 ///
-/// Questions are answered one after the other, in the order in which they were asked, by the ``delegate``, on the queue of
-/// the manager it came from. Questions that cannot be asked (of a device that is not connected, about an object that was
-/// not discovered on this connection) are dropped with a line in the log.
+/// The ``delegate`` receives the results of operations one after the other, in the order of the calls, on the queue of
+/// the manager that the peripheral came from. Operations that cannot be performed (on a device that is not connected,
+/// or on an object that was not discovered on this connection) are dropped with a line in the log.
 ///
 /// Locks: `contents` protects its content, `delegateLock` the reference to the delegate.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
@@ -63,7 +63,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// The state of the connection.
   open var state: CBPeripheralState { contents.withLock { $0.state } }
 
-  /// What ``discoverServices(_:)`` found; nil until then.
+  /// The services that ``discoverServices(_:)`` has found; nil before.
   ///
   /// The services of a link that has ended stay here until the next link is established: in
   /// ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` they are nil. Between the links they, their
@@ -71,29 +71,30 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// the next link discovers new objects.
   open var services: [CBService]? { contents.withLock { $0.services } }
 
-  /// What ``readRSSI()`` read last, in dBm. CoreBluetooth has given it up.
+  /// The result of the last ``readRSSI()``, in dBm. CoreBluetooth has deprecated this property.
   open var rssi: NSNumber? { contents.withLock { $0.rssi }.map { NSNumber(value: $0) } }
 
   /// False: Linux has no Apple Notification Center Service.
   open var ancsAuthorized: Bool { false }
 
-  /// Whether a write without response finds room; once it is false,
-  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` reports when there is some.
+  /// Whether there is room for a write without response. After it was false,
+  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` reports when there is room again.
   open var canSendWriteWithoutResponse: Bool {
     manager.object?.run { state, _ in state.canSend(self) } ?? false
   }
 
-  /// The most octets that one ``writeValue(_:for:type:)`` takes: without a response what one packet holds, with one as many
-  /// packets as needed; in both cases not more than the 512 that a value may have (Vol 3, Part F, 3.2.9).
+  /// The maximum length of one ``writeValue(_:for:type:)``, in octets. Without a response the value has to fit into one
+  /// packet; with one, the stack sends as many packets as needed. The limit is never above the 512 octets that a value
+  /// may have (Vol 3, Part F, 3.2.9).
   open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
     guard type == .withoutResponse else { return ATT.maximumValueLength }
     return manager.object?.run { state, _ in state.longestCommand(of: self) } ?? ATT.defaultMTU - 3
   }
 
-  /// Asks for the strength of the signal.
+  /// Reads the signal strength of the link.
   open func readRSSI() { command("readRSSI") { $0.readRSSI(self, into: &$1) } }
 
-  /// Finds the primary services, or those of certain types; ``services`` has them then, with those found before.
+  /// Finds the primary services, or those of certain types; ``services`` then has them, and those found before.
   ///
   /// - Parameter serviceUUIDs: the types; nil finds all except Generic Access (1800) and Generic Attribute (1801), which are found by
   ///   their types only, as on Apple's systems.
@@ -124,20 +125,20 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     command("discoverDescriptors") { $0.ask(self, "discoverDescriptors", .descriptors(characteristic), into: &$1) }
   }
 
-  /// Reads a value, all of it.
+  /// Reads the whole value of a characteristic.
   open func readValue(for characteristic: CBCharacteristic) {
     guard let characteristic: PeerCharacteristic = remote(characteristic, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .value(characteristic), into: &$1) }
   }
 
-  /// Reads a descriptor, all of it.
+  /// Reads the whole value of a descriptor.
   open func readValue(for descriptor: CBDescriptor) {
     guard let descriptor: PeerDescriptor = remote(descriptor, "readValue") else { return }
     command("readValue") { $0.ask(self, "readValue", .descriptorValue(descriptor), into: &$1) }
   }
 
-  /// Writes a value. With a response the delegate gets the result; without one there is none, and a value that finds no room
-  /// (see ``canSendWriteWithoutResponse``) or does not fit is dropped.
+  /// Writes a value. With a response, the delegate receives the result. Without one there is no result, and a value
+  /// that is too long or for which there is no room (see ``canSendWriteWithoutResponse``) is dropped.
   open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
     guard let characteristic: PeerCharacteristic = remote(characteristic, "writeValue") else { return }
     let octets = [UInt8](data)
@@ -149,42 +150,45 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
   }
 
-  /// Writes a descriptor; never the Client Characteristic Configuration (0x2902), which ``setNotifyValue(_:for:)`` sets.
+  /// Writes a descriptor, except the Client Characteristic Configuration (0x2902), which ``setNotifyValue(_:for:)``
+  /// sets.
   open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
     guard let descriptor: PeerDescriptor = remote(descriptor, "writeValue") else { return }
     let octets = [UInt8](data)
     command("writeValue") { $0.ask(self, "writeValue", .writeDescriptor(descriptor), value: octets, into: &$1) }
   }
 
-  /// Subscribes to a value, or unsubscribes: by notifications where the characteristic has them, else by
+  /// Subscribes to a value, or unsubscribes: by notifications if the characteristic has them, otherwise by
   /// indications.
   open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
     guard let characteristic: PeerCharacteristic = remote(characteristic, "setNotifyValue") else { return }
     command("setNotifyValue") { $0.ask(self, "setNotifyValue", .notify(characteristic, enabled), into: &$1) }
   }
 
-  /// Opens an L2CAP channel to a PSM of the device; ``CBPeripheralDelegate/peripheral(_:didOpen:error:)`` answers.
+  /// Opens an L2CAP channel to a PSM of the device; ``CBPeripheralDelegate/peripheral(_:didOpen:error:)`` reports the
+  /// result.
   ///
-  /// Where the device demands security, the link is encrypted or the devices pair, as for an attribute. Errors:
+  /// If the device requires security, the link is encrypted or the devices pair, as for an attribute. Errors:
   /// ``CBError/operationNotSupported`` where the device has no such PSM, ``CBError/outOfSpace`` where it has no room,
-  /// ``CBError/invalidParameters`` for a number that is no PSM, ``CBError/encryptionTimedOut`` or
+  /// ``CBError/invalidParameters`` for a number that is not a PSM, ``CBError/encryptionTimedOut`` or
   /// ``CBError/peerRemovedPairingInformation`` where the link could not be encrypted, a ``CBATTError`` for the security that is missing,
   /// and the error of the link where it ends.
   open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
     command("openL2CAPChannel") { $0.openChannel(self, SPSM(rawValue: psm), into: &$1) }
   }
 
-  /// Asks for other PHYs of the link. The controllers choose among those that both devices allow; an empty set is no preference
-  /// (Vol 4, Part E, 7.8.49). ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in CoreBluetooth.
+  /// Requests other PHYs for the link. The controllers choose among those that both devices allow; an empty set means
+  /// no preference (Vol 4, Part E, 7.8.49). ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in
+  /// CoreBluetooth.
   ///
-  /// - Parameter coding: of what this device sends on LE Coded.
+  /// - Parameter coding: the coding of this device's transmissions on LE Coded.
   public final func setPreferredPHY(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding = .any) {
     let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
     command("setPreferredPHY") { $0.phy(self, "setPreferredPHY", { .setPHY($0, preference) }, into: &$1) }
   }
 
-  /// Asks for the data length, the PHY and the timing of a priority, within what both devices have. A setting that is refused is
-  /// logged. Not in CoreBluetooth.
+  /// Requests the data length, the PHY and the timing of a priority, as far as both devices support them. A rejected
+  /// setting is logged. Not in CoreBluetooth.
   public final func requestConnectionPriority(_ priority: ConnectionPriority) {
     command("requestConnectionPriority") {
       $0.phy(self, "requestConnectionPriority", { .prioritize($0, priority) }, into: &$1)
@@ -201,7 +205,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   final func update(state: CBPeripheralState) { contents.withLock { $0.state = state } }
   final func update(services: [CBService]?) { contents.withLock { $0.services = services } }
 
-  /// A link came up: what an earlier one found is void.
+  /// A link was established: objects of an earlier link are invalid.
   final func connected() {
     contents.withLock { contents in
       contents.state = .connected
@@ -209,7 +213,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
   }
 
-  /// The object as one that was found on some peripheral; one of the application's own has no place here.
+  /// The object as one that was discovered on a peripheral; an object of the application's own is not accepted.
   final func remote<Local: CBAttribute, Remote>(_ object: Local, _ command: StaticString) -> Remote? {
     if let remote = object as? Remote { return remote }
     manager.object?.misuse("\(command): \(object) was not found on a peripheral")

@@ -4,8 +4,8 @@ public import Foundation
 
 /// The delegate of a ``CBPeripheral``; mirrors `CBPeripheralDelegate`.
 ///
-/// Every call comes on the manager's queue, one at a time, in the order of the questions. All have defaults that do
-/// nothing. An error is an ``CBATTError`` where the peripheral refused, else a ``CBError``.
+/// Every call comes on the manager's queue, one at a time, in the order of the operations. All have defaults that do
+/// nothing. An error is a ``CBATTError`` if the peripheral rejected the request, otherwise a ``CBError``.
 ///
 /// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
 /// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
@@ -14,10 +14,10 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// The device advertises another name than before.
   func peripheralDidUpdateName(_ peripheral: CBPeripheral)
 
-  /// The device has other services now: those named here are void, with all that is in them. Discover again.
+  /// The device's services have changed: those named here are invalid, with everything in them. Discover them again.
   func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService])
 
-  /// As ``peripheral(_:didReadRSSI:error:)``, which came after it.
+  /// The older form of ``peripheral(_:didReadRSSI:error:)``.
   func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
 
   /// Answers ``CBPeripheral/readRSSI()``; in dBm, 127 where there is none.
@@ -34,7 +34,7 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   func peripheral(
     _ peripheral: CBPeripheral, didDiscoverCharacteristicsFor service: CBService, error: (any Error)?)
 
-  /// Answers ``CBPeripheral/readValue(for:)-(CBCharacteristic)`` and tells each notification and indication; read
+  /// Answers ``CBPeripheral/readValue(for:)-(CBCharacteristic)`` and reports each notification and indication; read
   /// ``CBCharacteristic/value``.
   func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?)
 
@@ -58,8 +58,8 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// There is room again after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
   func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
 
-  /// The PHYs of the link have changed, by this program or by the peripheral; answers ``CBPeripheral/setPreferredPHY(transmit:receive:coding:)``
-  /// and ``CBPeripheral/readPHY()``, too. Not in CoreBluetooth.
+  /// This program or the peripheral has changed the PHYs of the link. Also answers
+  /// ``CBPeripheral/setPreferredPHY(transmit:receive:coding:)`` and ``CBPeripheral/readPHY()``. Not in CoreBluetooth.
   func peripheral(_ peripheral: CBPeripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
 
   /// Answers ``CBPeripheral/openL2CAPChannel(_:)``. Keep the channel: it is closed when it is released.

@@ -9,16 +9,16 @@ import Synchronization
 /// One thing to do on the delegate's queue, as a value.
 enum CentralManagerCall: Sendable {
   indirect case willRestore(CentralRole.RestoredObjects)
-  /// Not made when the scan of the report has ended meanwhile.
+  /// Not made if the scan of the report has ended in the meantime.
   case discovered(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
   case failedToConnect(CBPeripheral, any Error)
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
   case connectionEvent(CBConnectionEvent, CBPeripheral)
   case peripheral(CBPeripheral, PeripheralCall)
-  /// Not the delegate's: a channel whose peripheral is gone is closed.
+  /// Not a delegate call: closes a channel whose peripheral was released.
   indirect case unusedChannel(OpenedChannel)
-  /// Not the delegate's: a connection that was to begin later begins when this time has passed.
+  /// Not a delegate call: starts a delayed connection when this time has passed.
   case startLater(seconds: Int, ConnectID)
 }
 
@@ -43,7 +43,7 @@ enum PeripheralCall: Sendable {
 }
 
 extension CBCentralManager {
-  /// Does what the machine wants done; on the queue only.
+  /// Performs a call that the machine requested; on the queue only.
   func make(_ call: CentralManagerCall) {
     let delegate = delegate
     switch call {

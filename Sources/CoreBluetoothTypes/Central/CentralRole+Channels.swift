@@ -40,7 +40,7 @@ extension CentralRole {
     connections.values.first { $0.openingChannels.contains(id) }
   }
 
-  /// The error of a channel under the codes that CoreBluetooth's users know.
+  /// The error of a channel, with CoreBluetooth's codes.
   private static func error(opening error: HostError, bondLoss: BondLoss?) -> any Error {
     guard case .channelRefused(let result) = error else { return CBError(error) }
     if let bondLoss {

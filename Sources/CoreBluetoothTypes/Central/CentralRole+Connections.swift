@@ -51,8 +51,8 @@ extension CentralRole {
     effects.commands.append(connect(id, address, options))
   }
 
-  /// Gives a connection up, pending or up; ``CBCentralManagerDelegate/centralManager(_:didDisconnectPeripheral:error:)``
-  /// follows without an error.
+  /// Cancels a pending connection or ends a link;
+  /// ``CBCentralManagerDelegate/centralManager(_:didDisconnectPeripheral:error:)`` follows without an error.
   mutating func cancel(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
     guard let device = device(of: peripheral, for: "cancelPeripheralConnection", into: &effects) else { return }
     switch device.phase {
@@ -73,7 +73,7 @@ extension CentralRole {
     }
   }
 
-  /// - Parameter services: those that the managers of the adapter know the device by.
+  /// - Parameter services: those that the managers of the adapter have seen on the device.
   mutating func connected(
     _ connection: ConnectedLink, advertising services: [BluetoothUUID], into effects: inout CentralEffects
   ) {
@@ -94,7 +94,7 @@ extension CentralRole {
     switch device.phase {
     case .connecting(_, let options, _):
       guard let object = device.object.object else {
-        // Its object was let go while the event was on its way.
+        // Its object was released before the event arrived.
         devices[address]?.phase = .disconnecting(connection.peer, next: nil)
         return effects.commands.append(.release(connection.peer))
       }
@@ -133,7 +133,7 @@ extension CentralRole {
     }
   }
 
-  /// A device whose advertisements have no name is asked for it, each time it connects.
+  /// Reads the name of a device whose advertisements have none, each time it connects.
   private mutating func readName(of object: CBPeripheral, _ peer: LinkID, into effects: inout CentralEffects) {
     guard object.name == nil else { return }
     let id = HostIDs.operation()
@@ -158,8 +158,8 @@ extension CentralRole {
     linkEnded(peer, CBError(disconnected: reason), reconnects: true, into: &effects)
   }
 
-  /// A link is gone. Operations that wait fail before ``CBCentralManagerDelegate`` is called, and nothing of this
-  /// peripheral comes after it.
+  /// A link has ended. Pending operations fail before ``CBCentralManagerDelegate`` is called, and no result of this
+  /// peripheral follows.
   mutating func linkEnded(
     _ peer: LinkID, _ error: CBError, reconnects: Bool, isUp: Bool = false, into effects: inout CentralEffects
   ) {
@@ -201,7 +201,7 @@ extension CentralRole {
 
   /// Reports a link where the application registered for it.
   ///
-  /// - Parameter services: those that the managers of the adapter know the device by.
+  /// - Parameter services: those that the managers of the adapter have seen on the device.
   mutating func tell(
     _ event: CBConnectionEvent, of address: DeviceAddress, _ services: [BluetoothUUID],
     into effects: inout CentralEffects
@@ -219,7 +219,7 @@ extension CentralRole {
 }
 
 extension CBError {
-  /// Why a link ended, under the code that CoreBluetooth's users know.
+  /// The reason of the end of a link, as CoreBluetooth's code.
   init(disconnected reason: HCIErrorCode) {
     switch reason {
     case HCIErrorCode.connectionTimeout, .linkLayerResponseTimeout: self.init(.connectionTimeout)
@@ -232,7 +232,7 @@ extension CBError {
     }
   }
 
-  /// Why no link came up.
+  /// The reason why no link was established.
   init(connecting error: HostError) {
     switch error {
     case .controller(_, .connectionLimitExceeded), .tooMany: self.init(.connectionLimitReached, "\(error)")

@@ -5,7 +5,7 @@ import BLEHost
 import BLEWire
 import Foundation
 
-/// Asking a peripheral.
+/// Operations on a peripheral.
 extension CentralRole {
   /// The link of a connected peripheral, with a line in the log where there is none.
   func connection(
@@ -44,8 +44,7 @@ extension CentralRole {
     watchServices(connection.peer, after: subject, into: &effects)
   }
 
-  /// Subscribes to Service Changed with the first discovery; a server without it
-  /// rejects it.
+  /// Subscribes to Service Changed with the first discovery; a server without it rejects it.
   private mutating func watchServices(
     _ peer: LinkID, after subject: PeripheralConnection.Subject, into effects: inout CentralEffects
   ) {
@@ -54,7 +53,7 @@ extension CentralRole {
     effects.commands.append(.inspect(peer, GATTClient.Operation(id: HostIDs.operation(), .subscribeToServiceChanged)))
   }
 
-  /// Writes without an answer: best effort.
+  /// Writes without a response.
   mutating func writeWithoutResponse(
     _ peripheral: CBPeripheral, _ characteristic: PeerCharacteristic, _ value: [UInt8],
     into effects: inout CentralEffects
@@ -92,7 +91,7 @@ extension CentralRole {
     return connection.unsentWrites.count < limits.pendingWrites
   }
 
-  /// The most octets of a write without response.
+  /// The maximum length of a write without response, in octets.
   func longestCommand(of peripheral: CBPeripheral) -> Int {
     guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase,
       let connection = connections[peer]
@@ -117,7 +116,7 @@ extension CentralRole {
   }
 }
 
-/// A result that needs no question.
+/// A result that needs no request.
 struct KnownResult: Error {
   let result: Result<GATTClient.Outcome, GATTClientError>
 
@@ -127,7 +126,7 @@ struct KnownResult: Error {
 }
 
 extension PeripheralConnection.Subject {
-  /// Why the question cannot be asked on this link.
+  /// Why the operation cannot be performed on this link.
   func fault(in connection: PeripheralConnection) -> String? {
     switch self {
     case .services: nil
@@ -142,7 +141,7 @@ extension PeripheralConnection.Subject {
     }
   }
 
-  /// The procedure that answers it; a failure is a result that is known without asking.
+  /// The procedure that performs it; a failure is a result that needs no request.
   func kind(_ value: [UInt8], in connection: PeripheralConnection) -> Result<GATTClient.Operation.Kind, KnownResult> {
     switch self {
     case .services: return .success(.discoverPrimaryServices)

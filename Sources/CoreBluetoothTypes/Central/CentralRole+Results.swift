@@ -92,7 +92,7 @@ extension CentralRole {
     effects.calls.append(.peripheral(object, .isReady))
   }
 
-  /// Tells the results that are next in line.
+  /// Reports the results whose turn it is.
   mutating func flush(_ peer: LinkID, into effects: inout CentralEffects) {
     while let operation = connections[peer]?.pending.first, let result = operation.result,
       let connection = connections[peer]
@@ -125,7 +125,7 @@ extension CentralRole {
 }
 
 extension PeripheralConnection {
-  /// Takes over what was found; objects that are known already stay the ones they are.
+  /// Stores the discovered objects; those that are known already stay the same.
   mutating func take(_ outcome: GATTClient.Outcome, for subject: Subject, of object: CBPeripheral?) {
     switch (subject, outcome) {
     case (.services(let filter), .services(let found)): take(found, filter, of: object)
@@ -188,7 +188,7 @@ extension PeripheralConnection {
     return service
   }
 
-  /// What was known, and what of `all` the filter wants, in the order of `all`.
+  /// The known objects, and those of `all` that the filter accepts, in the order of `all`.
   private static func joined<Found: CBAttribute, Known: CBAttribute>(
     _ known: [Known]?, _ all: [Found], _ filter: [BluetoothUUID]?, _ convert: (Found) -> Known
   ) -> [Known] {
@@ -199,7 +199,7 @@ extension PeripheralConnection {
 }
 
 extension GATTClientError {
-  /// As CoreBluetooth's users know it: a refusal of the peripheral is an ``CBATTError``, all else a ``CBError``.
+  /// The error as CoreBluetooth has it: a ``CBATTError`` if the peripheral rejected a request, otherwise a ``CBError``.
   ///
   /// - Parameter loss: how the link lost its bond, if it did.
   func facade(_ loss: BondLoss? = nil) -> any Error {

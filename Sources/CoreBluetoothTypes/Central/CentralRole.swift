@@ -7,14 +7,14 @@ import BLEStorage
 import BLEWire
 import Foundation
 
-/// What a central manager scans for, knows, is connected to and waits for.
+/// The state of a central manager: its scan, its devices, its connections and what it waits for.
 ///
-/// A machine like those below it, without calls to the delegate.
-/// The manager holds it under its lock, hands it the application's calls
-/// and the host's events, and performs the effects: commands at once, delegate calls on the queue.
+/// A machine like those of the layers below, without calls to the delegate. The manager protects it with its lock,
+/// passes it the application's calls and the host's events, and performs the effects: commands immediately, delegate
+/// calls on the queue.
 struct CentralRole: Sendable {
   let limits: CentralLimits
-  /// Whom the peripherals made here belong to.
+  /// The manager of the peripherals that are created here.
   var owner = WeakObject<CBCentralManager>(nil)
 
   // Scanning (CentralRole+Scanning).
@@ -48,10 +48,10 @@ struct CentralRole: Sendable {
   struct Device: Sendable {
     let address: DeviceAddress
     let identifier: UUID
-    /// The application's object; the application keeps it, not we.
+    /// The application's object, which only the application retains.
     var object = WeakObject<CBPeripheral>(nil)
     var phase = Phase.disconnected
-    /// The name that the device has where it advertises none: from its Device Name characteristic, or from another manager.
+    /// The name of a device that advertises none: from its Device Name characteristic, or from another manager.
     var name: String?
   }
 
@@ -76,12 +76,12 @@ struct CentralRole: Sendable {
     var address: DeviceAddress
     /// Whether our central made it.
     var isOurs: Bool
-    /// The services that the managers of the adapter knew the device by when it connected.
+    /// The services that the managers of the adapter had seen on the device when it connected.
     var services: [BluetoothUUID] = []
     var mtu = ATT.defaultMTU
   }
 
-  /// What ``CBCentralManager/registerForConnectionEvents(options:)`` asked for.
+  /// The registration of ``CBCentralManager/registerForConnectionEvents(options:)``.
   struct WatchedEvents: Equatable, Sendable {
     static let serviceLimit = 4
     var services: [BluetoothUUID] = []
@@ -89,24 +89,25 @@ struct CentralRole: Sendable {
   }
 }
 
-/// The bounds of what one central manager keeps.
+/// The limits of one central manager.
 struct CentralLimits: Sendable {
-  /// Devices remembered, beside those whose objects the application holds. The one not seen for the longest time is forgotten.
+  /// Devices remembered, besides those whose objects the application holds. The one not seen for the longest time is
+  /// forgotten.
   var knownDevices = 32_768
   /// The octets of memory of what these devices have advertised, with the dictionaries for the delegate: 2 kB for each of
   /// ``knownDevices``. The device not seen for the longest time is forgotten; one whose object the application holds loses its
   /// advertisement.
   var knownOctets = 64 << 20
-  /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more is answered with
+  /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more fails with
   /// `outOfSpace`.
   var pendingOperations = 200
-  /// Writes without response that are on their way; from there on
+  /// Writes without response that are pending. From this number on,
   /// ``CBPeripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
   var pendingWrites = 16
   var droppedWrites = 48
 }
 
-/// What the machine wants done, each kind in order.
+/// The effects of the machine, each kind in order.
 struct CentralEffects: Sendable {
   var commands: [HostCommand] = []
   var calls: [CentralManagerCall] = []
@@ -126,7 +127,7 @@ struct CentralEffects: Sendable {
 }
 
 extension CentralRole {
-  /// One event of the host, which concerns this manager or everyone.
+  /// Receives an event of the host, for this manager or for all.
   mutating func receive(_ event: HostEvent, into effects: inout CentralEffects) {
     switch event {
     case .discovered(let discoveries): discovered(discoveries, into: &effects)
@@ -175,7 +176,7 @@ extension CentralRole {
     devices.removeRecords()
   }
 
-  /// The device of a peripheral that is this manager's and still valid.
+  /// The device of a valid peripheral of this manager.
   func device(of peripheral: CBPeripheral) -> Device? {
     guard let address = devices.address(of: PeerIdentifier(peripheral.identifier)), let device = devices[address],
       device.object.object === peripheral
@@ -222,7 +223,7 @@ extension CentralRole {
     if let name = known.name { devices[slot: slot].name = name }
   }
 
-  /// The manager ends: its peripherals are not connected any more.
+  /// The manager ends: its peripherals are disconnected.
   func end() {
     for connection in connections.values { connection.forgetNotifying() }
     for address in devices.all { devices[address]?.object.object?.update(state: .disconnected) }

@@ -4,13 +4,13 @@ import BLEWire
 import Foundation
 import Synchronization
 
-/// A service found on a peripheral, with where it lies there.
+/// A service discovered on a peripheral, with its handles there.
 /// The locks are `seen` and that of ``CBService``.
 final class PeerService: CBService, @unchecked Sendable {
   let handles: ClosedRange<AttributeHandle>
   private let owner: WeakObject<CBPeripheral>
 
-  /// Every characteristic that a discovery has seen, wanted or not: where one ends, the next one tells.
+  /// Every characteristic that a discovery has seen, requested or not: each one ends where the next one begins.
   var layout: [DiscoveredCharacteristic] {
     get { seen.withLock { $0 } }
     set { seen.withLock { $0 = newValue } }
@@ -28,7 +28,7 @@ final class PeerService: CBService, @unchecked Sendable {
   var remotePeripheral: CBPeripheral? { owner.object }
 }
 
-/// A characteristic found on a peripheral, with where it lies there.
+/// A characteristic discovered on a peripheral, with its handles there.
 /// The lock is that of ``CBCharacteristic``.
 final class PeerCharacteristic: CBCharacteristic, @unchecked Sendable {
   let found: DiscoveredCharacteristic
@@ -42,7 +42,7 @@ final class PeerCharacteristic: CBCharacteristic, @unchecked Sendable {
 
   override var description: String { "<CBCharacteristic \(uuid)>" }
 
-  /// What lies between its value and its end: its descriptors. Nil where there is nothing.
+  /// The handles between its value and its end, which are its descriptors; nil if there are none.
   var descriptorRange: ClosedRange<AttributeHandle>? {
     guard let service = service as? PeerService else { return nil }
     let next = service.layout.lazy.map(\.declaration).filter { [found] in $0 > found.declaration }.min()
@@ -52,7 +52,7 @@ final class PeerCharacteristic: CBCharacteristic, @unchecked Sendable {
   }
 }
 
-/// A descriptor found on a peripheral, with its handle there.
+/// A descriptor discovered on a peripheral, with its handle there.
 /// The lock is that of ``CBDescriptor``.
 final class PeerDescriptor: CBDescriptor, @unchecked Sendable {
   let handle: AttributeHandle
@@ -64,7 +64,7 @@ final class PeerDescriptor: CBDescriptor, @unchecked Sendable {
 
   override var description: String { "<CBDescriptor \(uuid)>" }
 
-  /// The octets read, as the type of the descriptor has them (see ``CBDescriptor/value``).
+  /// Stores the octets that were read, in the type of the descriptor (see ``CBDescriptor/value``).
   func keep(_ octets: [UInt8]) {
     switch type {
     case "2901": held = .text(String(decoding: octets, as: UTF8.self))
@@ -76,6 +76,6 @@ final class PeerDescriptor: CBDescriptor, @unchecked Sendable {
 }
 
 extension CBService {
-  /// The peripheral it was found on; nil for a service of one's own, and when the peripheral is gone.
+  /// The peripheral it was discovered on; nil for a local service, and after the peripheral was released.
   public var peripheral: CBPeripheral! { (self as? PeerService)?.remotePeripheral }
 }

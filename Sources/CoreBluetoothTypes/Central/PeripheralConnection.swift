@@ -4,16 +4,16 @@ import BLEHost
 import BLEWire
 import Foundation
 
-/// One link to a peripheral: what was found there, and what was asked and is not answered yet.
+/// One link to a peripheral: the objects discovered on it, and the operations without a result.
 struct PeripheralConnection: Sendable {
   let address: DeviceAddress
   let peer: LinkID
-  /// Whether our central made it; else the device did.
+  /// Whether our central made it; otherwise the device did.
   let isOurs: Bool
-  /// The services that the managers of the adapter knew the device by when it connected.
+  /// The services that the managers of the adapter had seen on the device when it connected.
   let knownServices: [BluetoothUUID]
   var mtu = ATT.defaultMTU
-  /// Why the link could not be encrypted with the key of its bond, where that is so.
+  /// Why the link could not be encrypted with the key of its bond; nil otherwise.
   var bondLoss: BondLoss?
 
   /// By the handle of the declaration.
@@ -21,7 +21,7 @@ struct PeripheralConnection: Sendable {
   /// By the handle of the value.
   var characteristics: [AttributeHandle: PeerCharacteristic] = [:]
   var descriptors: [AttributeHandle: PeerDescriptor] = [:]
-  /// Where the Client Characteristic Configuration of a value lies, once known.
+  /// The handle of the Client Characteristic Configuration of a value, once known.
   var configurations: [AttributeHandle: AttributeHandle] = [:]
   /// Whether the subscription to Service Changed was requested.
   var watchesServices = false
@@ -30,7 +30,7 @@ struct PeripheralConnection: Sendable {
 
   var pending: [PendingOperation] = []
   var unsentWrites: Set<GATTClient.OperationID> = []
-  /// A write was refused room: one call follows when there is some.
+  /// There was no room for a write: one call follows when there is room.
   var owesReady = false
   /// Channels that are being opened, in the order of the calls.
   var openingChannels: [OpenChannelID] = []
@@ -41,19 +41,20 @@ struct PeripheralConnection: Sendable {
     (self.address, self.peer, self.isOurs, self.knownServices) = (address, peer, isOurs, knownServices)
   }
 
-  /// The most octets of a write without response: what the MTU leaves, at most what a value may have (Vol 3, Part F, 3.2.9).
+  /// The maximum length of a write without response: what the MTU leaves, at most that of a value (Vol 3, Part F,
+  /// 3.2.9).
   var longestCommand: Int { min(mtu - 3, ATT.maximumValueLength) }
 
   /// An operation of the application. The delegate is called in the order of the operations.
   struct PendingOperation: Sendable {
     var id: GATTClient.OperationID
     var subject: Subject
-    /// Nil where the result is known without asking.
+    /// Nil if the result needs no request.
     var kind: GATTClient.Operation.Kind?
     var result: Result<GATTClient.Outcome, GATTClientError>?
   }
 
-  /// What is asked, about which object.
+  /// The kind of an operation, and its object.
   enum Subject: Sendable {
     case services([BluetoothUUID]?)
     case includedServices(PeerService, [BluetoothUUID]?)
@@ -81,7 +82,7 @@ struct PeripheralConnection: Sendable {
     }
   }
 
-  /// Whether an object is one that this link still has.
+  /// Whether an object of this link is still valid.
   func has(_ service: PeerService) -> Bool { services[service.handles.lowerBound] === service }
   func has(_ characteristic: PeerCharacteristic) -> Bool {
     characteristics[characteristic.found.valueHandle] === characteristic
@@ -98,9 +99,9 @@ struct PeripheralConnection: Sendable {
     for characteristic in characteristics.values where characteristic.isNotifying { characteristic.isNotifying = false }
   }
 
-  /// Takes what lies in a range out of what is known.
+  /// Removes the objects whose handles are in a range.
   ///
-  /// - Returns: the services that are void now, in the order of their handles.
+  /// - Returns: the services that became invalid, in the order of their handles.
   mutating func invalidate(_ range: ClosedRange<AttributeHandle>) -> [PeerService] {
     let void = services.values.filter { $0.handles.overlaps(range) }.sorted {
       $0.handles.lowerBound < $1.handles.lowerBound

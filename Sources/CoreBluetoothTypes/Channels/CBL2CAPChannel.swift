@@ -9,7 +9,7 @@ public typealias CBL2CAPPSM = UInt16
 
 /// An open L2CAP channel with a device; mirrors `CBL2CAPChannel`.
 ///
-/// The streams come unopened. Set their delegates, schedule them on a run loop or a queue, and open them:
+/// The streams are not open yet. Set their delegates, schedule them on a run loop or a queue, and open them:
 ///
 /// ```swift
 /// final class Receiver: NSObject, CBPeripheralDelegate, StreamDelegate {
@@ -109,7 +109,8 @@ public func CFReadStreamSetDispatchQueue(_ stream: InputStream!, _ queue: Dispat
   (stream as? ChannelInputStream)?.end.queue = queue
 }
 
-/// Delivers the events of the output stream of a channel on a queue, as ``CFReadStreamSetDispatchQueue(_:_:)`` those of the input stream.
+/// Delivers the events of the output stream of a channel on a queue, as ``CFReadStreamSetDispatchQueue(_:_:)`` does for
+/// the input stream.
 ///
 /// - Parameters:
 ///   - stream: ``CBL2CAPChannel/outputStream``. Another stream is not affected.

@@ -2,7 +2,8 @@ import BLEAdapter
 import Dispatch
 import Foundation
 
-/// One direction of a channel, as a stream of Foundation has it: status, delegate, events that are due, and callers that wait.
+/// One direction of a channel, with the state of a Foundation stream: status, delegate, pending events and waiting
+/// callers.
 ///
 /// ```
 ///   notOpen ──open──► open ──the channel has ended, and all is read──► atEnd, or error
@@ -144,7 +145,7 @@ final class StreamEnd: @unchecked Sendable {
 
   /// Writes at least one octet; waits for room.
   ///
-  /// - Parameter octets: gives at most so many octets.
+  /// - Parameter octets: returns at most the given number of octets.
   /// - Returns: the number of octets written; nil where the stream is not open or the channel has ended.
   func write(_ octets: (Int) -> [UInt8]) -> Int? {
     locked {
@@ -179,7 +180,7 @@ final class StreamEnd: @unchecked Sendable {
 
   private func signalIfDue() { if due != nil { schedule.signal() } }
 
-  /// Calls the delegate with one event that is due. Another one that is due follows with the next turn of the run loop.
+  /// Calls the delegate with one event that is due. Another one that is due follows in the next turn of the run loop.
   private func deliver() {
     let call: (delegate: any StreamDelegate, stream: Stream, event: Stream.Event)? = locked {
       guard let event = due, let delegate = heldDelegate, let stream else { return nil }

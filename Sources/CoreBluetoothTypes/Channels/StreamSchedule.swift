@@ -2,9 +2,10 @@ import CoreFoundation
 import Dispatch
 import Foundation
 
-/// Where the events of a stream are delivered: run loops with their modes, and a queue.
+/// The run loops, with their modes, and the queue on which the events of a stream are delivered.
 ///
-/// Each signal has `deliver` called once or more on one of these places. A run loop has an input source for the stream, so that
+/// Each signal causes one or more calls of `deliver` on one of them. A run loop has an input source for the stream, so
+/// that
 /// `run(mode:before:)` returns after an event, as with the streams of Foundation. The main run loop does not run in a program that calls
 /// `dispatchMain()`: with the default or the common modes of the main run loop, the events also come on the main queue.
 ///
@@ -22,7 +23,7 @@ final class StreamSchedule: @unchecked Sendable {
     var native: CFRunLoop?
   }
 
-  /// What the source calls; Core Foundation keeps it.
+  /// The object that the source calls; Core Foundation retains it.
   private final class Callback {
     let deliver: @Sendable () -> Void
     init(_ deliver: @escaping @Sendable () -> Void) { self.deliver = deliver }
@@ -43,8 +44,8 @@ final class StreamSchedule: @unchecked Sendable {
 
   deinit { CFRunLoopSourceInvalidate(source) }
 
-  /// Adds a run loop in a mode. `added` is called on the thread of another run loop than the current one, when it runs in this mode
-  /// and the source can be added there: ``confirm(_:_:)`` adds it.
+  /// Adds a run loop in a mode. For a run loop other than the current one, `added` is called on its thread when it runs
+  /// in this mode and the source can be added there; ``confirm(_:_:)`` then adds it.
   func add(_ loop: RunLoop, _ mode: RunLoop.Mode, added: @escaping @Sendable () -> Void) {
     guard !places.contains(where: { $0.loop === loop && $0.mode == mode }) else { return }
     let native: CFRunLoop? =
@@ -53,7 +54,7 @@ final class StreamSchedule: @unchecked Sendable {
       }
     places.append(Place(loop: loop, mode: mode, native: native))
     if let native { return CFRunLoopAddSource(native, source, mode.native) }
-    // Foundation does not give the run loop of another thread out. A timer runs there.
+    // Foundation gives no access to the run loop of another thread. A timer runs there.
     loop.add(Timer(fire: Date(), interval: 0, repeats: false) { _ in added() }, forMode: mode)
   }
 
@@ -84,7 +85,7 @@ final class StreamSchedule: @unchecked Sendable {
     CFRunLoopRemoveSource(native, source, place.mode.native)
   }
 
-  /// Has `deliver` called.
+  /// Causes a call of `deliver`.
   func signal() {
     if places.contains(where: { $0.native != nil }) {
       CFRunLoopSourceSignal(source)

@@ -80,7 +80,7 @@ extension CBATTError {
   public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
   /// The length of the value is not valid for the attribute. (0x0D)
   public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
-  /// An error that is unlikely. (0x0E)
+  /// An unlikely error occurred. (0x0E)
   public static var unlikelyError: Code { .unlikelyError }
   /// The attribute requires an encrypted link. (0x0F)
   public static var insufficientEncryption: Code { .insufficientEncryption }

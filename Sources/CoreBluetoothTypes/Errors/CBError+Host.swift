@@ -2,7 +2,7 @@ import BLEGATT
 import BLEHost
 
 extension CBError {
-  /// The host's refusal under the code that CoreBluetooth's users know; the text is the host's.
+  /// The host's error with CoreBluetooth's code; the text is the host's.
   init(_ error: HostError) {
     let code: Code =
       switch error {
@@ -18,7 +18,7 @@ extension CBError {
     self.init(code, "\(error)")
   }
 
-  /// The database's refusal under the code that CoreBluetooth's users know; the text is the database's.
+  /// The database's error with CoreBluetooth's code; the text is the database's.
   init(_ error: DatabaseError) {
     let code: Code =
       switch error {

@@ -7,8 +7,8 @@ public let CBErrorDomain = "CBErrorDomain"
 
 /// The error of a command or a link.
 ///
-/// `localizedDescription` contains what failed, why, and what to do. It matches in a `catch` clause, also where it has become
-/// an `NSError` on the way:
+/// `localizedDescription` contains what failed, why, and what to do. It matches in a `catch` clause, even after a
+/// conversion to `NSError`:
 ///
 /// ```swift
 /// func explain(_ error: any Error) -> String {

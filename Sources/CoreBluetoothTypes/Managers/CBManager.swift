@@ -81,7 +81,7 @@ enum ManagerCall: Sendable {
   indirect case pairing(PairingCall)
 }
 
-/// What the two managers share: the adapter's state; mirrors `CBManager`.
+/// The superclass of the two managers, with the adapter's state; mirrors `CBManager`.
 ///
 /// A manager may be used from any thread. Its delegate is called on one queue only, one call at a time, in the order in
 /// which the host reported the causes.
@@ -97,22 +97,22 @@ open class CBManager: NSObject, @unchecked Sendable {
   private let adapter = Mutex(Adapter())
   /// Calls that the application is to receive, in the order of the changes that cause them.
   private let calls = Mutex(Calls())
-  /// Makes the calls in line. It is put on the queue again and again, because a closure would be allocated for each
-  /// time; ``listen()`` sets it, before there are calls.
+  /// Makes the pending calls. It is enqueued again each time, because a new closure would be allocated each time;
+  /// ``listen()`` sets it, before there are calls.
   private var callMaker = DispatchWorkItem {}
   /// The lock of the delegates, here and in the roles. A delegate is the application's object and need not be
   /// `Sendable`: it is only copied here, and used on the queue alone.
   let delegateLock = Mutex(())
-  /// The lines that are logged once.
+  /// The lines that were logged and are not logged again.
   private let writtenOnce = Mutex<Set<String>>([])
   private weak var heldPairingDelegate: (any CBPairingDelegate)?
 
-  /// The memory of the calls that were made is used again.
+  /// The pending calls. The memory of the calls that were made is reused.
   private struct Calls {
     var waiting: [ManagerCall] = []
     var spare: [ManagerCall] = []
 
-    /// Takes the calls in line; nil for none.
+    /// Removes the pending calls; nil for none.
     mutating func take() -> [ManagerCall]? {
       guard !waiting.isEmpty else { return nil }
       var taken: [ManagerCall] = []
@@ -168,8 +168,8 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// As the class property, except that it is `denied` in the state ``CBManagerState/unauthorized``.
   open var authorization: CBManagerAuthorization { state == .unauthorized ? .denied : Self.authorization }
 
-  /// Ends every stack of the process in good order and waits for it: advertising off, links closed, transports given
-  /// back. What a program does last, after SIGINT and SIGTERM too; managers are of no use afterwards.
+  /// Shuts down every stack of the process and waits for it: advertising is disabled, links are disconnected,
+  /// transports are released. Call it last, also after SIGINT and SIGTERM; managers cannot be used afterwards.
   ///
   /// - Returns: whether all have ended in time.
   @discardableResult
@@ -179,14 +179,14 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// Attaches the manager to the host.
   ///
-  /// The manager is taken hold of call by call: one that is released inside a callback ends there.
+  /// The manager is retained for one call at a time: one that is released inside a callback ends there.
   func listen() {
     let manager = WeakObject(self)
     callMaker = DispatchWorkItem { Self.makeCalls(of: manager) }
     client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
       // An iterator would copy each event.
       let events = events.span
-      // Held from one event to the next: to load a weak reference takes more than to see whether another one is left.
+      // Retained from one event to the next: loading a weak reference takes longer than checking for other references.
       var held = manager.object
       for index in events.indices {
         if held?.serve(events[index]) == false {
@@ -204,7 +204,7 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// Takes one event of the host.
   ///
-  /// - Returns: the calls that are in line then; nil for none.
+  /// - Returns: the calls that are pending then; nil for none.
   private func take(_ event: HostEvent) -> [ManagerCall]? {
     if case .address(let address) = event { adapter.withLock { $0.address = address } }
     receive(event)
@@ -212,31 +212,31 @@ open class CBManager: NSObject, @unchecked Sendable {
     return calls.withLock { $0.take() }
   }
 
-  /// Whether a call is in line; for a caller that holds the lock under which causes happen.
+  /// Whether a call is pending; for a caller that holds the lock under which causes happen.
   final var hasCalls: Bool { calls.withLock { !$0.waiting.isEmpty } }
 
-  /// Puts calls in line. It is called with the lock held under which their cause happened, so that they have its order.
+  /// Appends pending calls. The caller holds the lock under which their cause happened, so that they have its order.
   final func append(_ new: [ManagerCall]) { calls.withLock { $0.waiting += new } }
 
-  /// Puts one call in line, under the same lock.
+  /// Appends one pending call, under the same lock.
   final func append(_ call: ManagerCall) { calls.withLock { $0.waiting.append(call) } }
 
-  /// Puts calls in line that `call` makes of other values, under the same lock.
+  /// Appends pending calls that `call` makes of other values, under the same lock.
   final func append<Call: Sendable>(_ new: [Call], _ call: (Call) -> ManagerCall) {
     guard !new.isEmpty else { return }
     calls.withLock { calls in for one in new { calls.waiting.append(call(one)) } }
   }
 
-  /// Makes the calls in line, on the queue, after what is on the queue already.
+  /// Makes the pending calls on the queue, after the work that is there already.
   final func scheduleCalls() { client.queue.async(execute: callMaker) }
 
   private static func makeCalls(of manager: WeakObject<CBManager>) {
     makeCalls(manager.object?.calls.withLock { $0.take() }, of: manager)
   }
 
-  /// Makes calls that were in line; on the queue only.
+  /// Makes calls that were pending; on the queue only.
   private static func makeCalls(_ calls: consuming [ManagerCall]?, of manager: WeakObject<CBManager>) {
-    // With another reference to the array, of an iterator for example, the removal would make another array.
+    // If an iterator, for example, also held the array, the removal would copy it.
     guard var calls = calls.take() else { return }
     for index in calls.indices { manager.object?.make(calls[index]) }
     calls.removeAll(keepingCapacity: true)
@@ -278,9 +278,9 @@ open class CBManager: NSObject, @unchecked Sendable {
   /// A batch of events has values that have left; on the thread of the host.
   func updatesFinished(_ events: [HostEvent]) {}
 
-  /// Takes over the adapter's state.
+  /// Sets the adapter's state.
   ///
-  /// - Returns: whether it is another one than before.
+  /// - Returns: whether it has changed.
   final func update(state: CBManagerState, reason: (any Error)?) -> Bool {
     adapter.withLock { adapter in
       let isNew = adapter.state != state
@@ -299,7 +299,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     return false
   }
 
-  /// Logs the options of a dictionary that have no effect, each once. One that is false has nothing to do.
+  /// Logs the options of a dictionary that have no effect, each once. An option that is false is not logged.
   ///
   /// - Parameter known: the keys that have an effect.
   final func reportIgnored(_ options: [String: Any]?, of command: StaticString, known: [String]) {
@@ -307,12 +307,12 @@ open class CBManager: NSObject, @unchecked Sendable {
     for key in ignored.keys.sorted() { warnOnce("\(command): the option \(key) has no effect on Linux") }
   }
 
-  /// Logs a line the first time that it is written.
+  /// Logs a line once.
   final func warnOnce(_ text: String) {
     if writtenOnce.withLock({ $0.insert(text).inserted }) { warn(text) }
   }
 
-  /// There is something to restore, and nothing receives it.
+  /// Logs that there is something to restore and nothing receives it.
   final func reportUnusedRestoration() {
     warn(
       "the manager has a restoration identifier, and its delegate does not implement willRestoreState: what the earlier run declared is active, and the program has no objects for it until it declares the same again"

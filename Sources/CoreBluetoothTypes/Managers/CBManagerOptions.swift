@@ -6,9 +6,9 @@ import BLEOptions
 import BLEStorage
 import Foundation
 
-// The keys of the dictionaries that managers take and give.
+// The keys of the dictionaries that managers accept and return.
 
-/// `String`: see `AdapterOptions.transport`. Not in CoreBluetooth, as all seven of this group.
+/// `String`: see `AdapterOptions.transport`. CoreBluetooth has none of the seven keys of this group.
 public let CBManagerOptionTransportKey = "BLEManagerOptionTransport"
 /// `String`: see `AdapterOptions.snoop`.
 public let CBManagerOptionSnoopKey = "BLEManagerOptionSnoop"
@@ -20,8 +20,8 @@ public let CBManagerOptionAppearanceKey = "BLEManagerOptionAppearance"
 public let CBManagerOptionMaximumMTUKey = "BLEManagerOptionMaximumMTU"
 /// `ConnectionPriority`: see `AdapterOptions.connectionPriority`.
 public let CBManagerOptionConnectionPriorityKey = "BLEManagerOptionConnectionPriority"
-/// `Bool` or `String`: false remembers no devices between runs, a `String` is the path of the file that they are
-/// remembered in; see `AdapterOptions.deviceStorage`.
+/// `Bool` or `String`: false stores no devices between runs; a `String` is the path of the file that stores them. See
+/// `AdapterOptions.deviceStorage`.
 public let CBManagerOptionDeviceStorageKey = "BLEManagerOptionDeviceStorage"
 
 /// `NSNumber`: a Boolean. There is nothing to show on Linux: it is accepted and has no effect.

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A delegate whose class inherits its conformance to the delegate's protocol.
 ///
-/// Swift without the Objective-C runtime decides where the conformance is declared which method meets each requirement:
-/// one of the class, or the default of the protocol. A method that only a subclass has is never called
+/// Without the Objective-C runtime, Swift chooses the method for each requirement where the conformance is declared: a
+/// method of that class, or the default of the protocol. A method that only a subclass has is never called
 /// (Docs/Decisions/0102).
 struct InheritedConformance {
   /// The class of the delegate.

@@ -3,11 +3,11 @@ import Synchronization
 
 /// A remote device; mirrors `CBPeer`.
 ///
-/// Two objects for the same device are equal; ``identifier`` is what to remember a device by.
+/// Two objects for the same device are equal. To remember a device, store its ``identifier``.
 ///
-/// Immutable, so that it needs no lock.
+/// Immutable, so it needs no lock.
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
-  /// The identifier of the device. It follows from the identity address, so that it is equal on every run (see
+  /// The identifier of the device. It is derived from the identity address, so it is the same on every run (see
   /// `PeerIdentifier`).
   open var identifier: UUID { name }
 

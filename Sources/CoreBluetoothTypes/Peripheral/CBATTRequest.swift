@@ -21,7 +21,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     case data(Data?)
   }
 
-  /// Which of the host's requests it belongs to.
+  /// The host's request that it belongs to.
   enum Ticket: Sendable {
     case read(RequestToken)
     /// One part of a write; all parts of a queued write share the token.
@@ -45,7 +45,8 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
   /// Where in the value the central begins to read or write, in octets.
   open var offset: Int { start }
 
-  /// A read: set it to the value's octets from ``offset`` on, before responding. A write: what the central wrote.
+  /// For a read, set it to the value's octets from ``offset`` on before responding. For a write, the octets that the
+  /// central wrote.
   open var value: Data? {
     get {
       contents.withLock { contents in
@@ -72,7 +73,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The link of the request, by which the host knows it with its token.
+  /// The link and the token, which identify the request to the host.
   final func key(_ token: RequestToken) -> RequestKey { RequestKey(peer: sender.peer, token: token) }
 
   final var token: RequestToken? {

@@ -6,8 +6,8 @@ import Synchronization
 /// A central that is connected to this peripheral; mirrors `CBCentral`.
 ///
 /// There is one object per link: a central that connects again gets another one, equal to the first. Two links that are up at
-/// once have different identifiers, also where both use the address of one device. The later one gets an identifier that no
-/// other link has, until it has proven that it is the bonded device
+/// once have different identifiers, even if both use the address of one device. The later one gets an identifier that
+/// no other link has, until it has proven that it is the bonded device
 /// (``CBPeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
 ///
 /// The lock is `link`.
@@ -38,8 +38,8 @@ open class CBCentral: CBPeer, @unchecked Sendable {
 
   static let defaultMTU = 23
 
-  /// The most octets one notification or indication carries to this central: what the MTU leaves, at most the 512 octets
-  /// that an attribute may have (Vol 3, Part F, 3.2.9).
+  /// The maximum length of one notification or indication to this central, in octets: what the MTU leaves, at most the
+  /// 512 octets that an attribute may have (Vol 3, Part F, 3.2.9).
   open var maximumUpdateValueLength: Int { link.withLock { min($0.mtu - 3, 512) } }
 
   /// Whether the link is up. CoreBluetooth does not report it.

@@ -14,10 +14,10 @@ extension CBPeripheralManager {
   /// }
   /// ```
   ///
-  /// - Returns: the octets as they are sent, the name complete or shortened, and the UUIDs that found no place.
-  /// - Throws: `AdvertisingDataError` where something does not fit, with each element and its octets;
+  /// - Returns: the octets as they are sent, the name complete or shortened, and the UUIDs for which there was no room.
+  /// - Throws: `AdvertisingDataError` if something does not fit, with each element and its octets;
   ///   ``CBError/alreadyAdvertising``; ``CBError/invalidParameters`` for an interval that is not allowed, and
-  ///   where the manager is not powered on. The delegate is not called then.
+  ///   if the manager is not powered on. The delegate is not called then.
   @discardableResult
   public final func startAdvertising(
     _ advertisement: Advertisement, options: AdvertisingOptions = AdvertisingOptions()

@@ -4,8 +4,9 @@ public import BLEOptions
 
 /// The links themselves, which CoreBluetooth hides.
 extension CBPeripheralManager {
-  /// Asks a central for other timing. ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)``
-  /// reports the result; values outside of the limits are refused there with ``CBError/invalidParameters``.
+  /// Requests other timing from a central.
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)`` reports the result.
+  /// Values outside the limits are rejected with ``CBError/invalidParameters``.
   public final func requestConnectionParameters(_ request: ConnectionParameterRequest, for central: CBCentral) {
     guard accepts("requestConnectionParameters") else { return }
     guard let parameters = request.parameters else {
@@ -19,8 +20,9 @@ extension CBPeripheralManager {
     run { $0.command("requestConnectionParameters", central, { .updateConnection($0, parameters) }, into: &$1) }
   }
 
-  /// Asks for the data length, the PHY and the timing of a priority on a central's link, within what both devices have. A setting that
-  /// is refused is logged; ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)`` reports the timing.
+  /// Requests the data length, the PHY and the timing of a priority on a central's link, as far as both devices support
+  /// them. A rejected setting is logged;
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)`` reports the timing.
   public final func requestConnectionPriority(_ priority: ConnectionPriority, for central: CBCentral) {
     guard accepts("requestConnectionPriority") else { return }
     run {
@@ -28,23 +30,23 @@ extension CBPeripheralManager {
     }
   }
 
-  /// Ends the link of a central. It learns that the other side ended it (0x13).
+  /// Ends the link of a central. The central receives the reason Remote User Terminated Connection (0x13).
   public final func cancelConnection(of central: CBCentral) {
     guard accepts("cancelConnection") else { return }
     run { $0.command("cancelConnection", central, { .disconnect($0, .remoteUserTerminatedConnection) }, into: &$1) }
   }
 
-  /// Asks for the strength of a central's signal; ``CBPeripheralManagerDelegate/peripheralManager(_:didReadRSSI:of:error:)``
-  /// answers.
+  /// Reads the signal strength of a central's link;
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:didReadRSSI:of:error:)`` answers.
   public final func readRSSI(of central: CBCentral) {
     guard accepts("readRSSI") else { return }
     run { $0.command("readRSSI", central, { .readRSSI($0) }, into: &$1) }
   }
 
-  /// Asks for other PHYs of a central's link. The controllers choose among those that both devices allow; an empty set is no
-  /// preference. ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
+  /// Requests other PHYs for a central's link. The controllers choose among those that both devices allow; an empty set
+  /// means no preference. ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
   ///
-  /// - Parameter coding: of what this device sends on LE Coded.
+  /// - Parameter coding: the coding of this device's transmissions on LE Coded.
   public final func setPreferredPHY(
     transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding = .any, for central: CBCentral
   ) {
@@ -65,11 +67,11 @@ extension CBPeripheralManager {
     run { $0.command("requestSecurity", central, { .requestSecurity($0) }, into: &$1) }
   }
 
-  /// Lets a central use the attributes that demand authorization, or no longer (Vol 3, Part C, 10.5).
+  /// Authorizes a central to use the attributes that require authorization, or revokes this (Vol 3, Part C, 10.5).
   ///
-  /// Whom to let in is the program's to know: it may ask its user, and remember a bonded central by its identifier. What
-  /// is allowed holds for this link; a central that comes back is allowed in again, best when
-  /// ``CBPairingDelegate/manager(_:didChangeSecurityOf:to:)`` says that it has proved to be the one.
+  /// The program decides whom to authorize: it may ask its user, and remember a bonded central by its identifier. The
+  /// authorization applies to this link. Authorize a central that reconnects again, preferably when
+  /// ``CBPairingDelegate/manager(_:didChangeSecurityOf:to:)`` reports that it has proven its identity.
   ///
   /// ```swift
   /// func manager(_ manager: CBManager, didChangeSecurityOf peer: CBPeer, to security: PeerSecurity) {

@@ -28,9 +28,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The delegate is called on the queue given, the main queue where none is: a program then runs `dispatchMain()` or a
-/// run loop. Commands are accepted in the state ``CBManagerState/poweredOn`` only; others are dropped with a line in
-/// the log. The services and the advertisement of a manager end with it.
+/// The delegate is called on the given queue. Without one it is called on the main queue, and the program runs
+/// `dispatchMain()` or a run loop. Commands are accepted only in the state ``CBManagerState/poweredOn``; in other
+/// states they are dropped with a line in the log. The services and the advertisement of a manager end with it.
 ///
 /// The locks are `machine` and those of ``CBManager``.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
@@ -38,7 +38,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// The lock is `delegateLock`.
   private weak var heldDelegate: (any CBPeripheralManagerDelegate)?
 
-  /// A manager without a delegate; its calls will come on the main queue.
+  /// Creates a manager without a delegate. Its delegate calls come on the main queue.
   public convenience init() { self.init(delegate: nil, queue: nil, options: nil) }
 
   /// Creates a manager of the default adapter.
@@ -52,10 +52,11 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   /// - Parameters:
   ///   - delegate: is not kept alive.
-  ///   - queue: where the delegate is called; nil is the main queue. On a concurrent queue, too, the calls come one at
+  ///   - queue: the queue of the delegate calls; nil is the main queue. Even on a concurrent queue, the calls come one
+  ///     at
   ///     a time.
-  ///   - options: ``CBPeripheralManagerOptionRestoreIdentifierKey``; beside CoreBluetooth's
-  ///     ``CBManagerOptionTransportKey`` and its neighbours.
+  ///   - options: CoreBluetooth's ``CBPeripheralManagerOptionRestoreIdentifierKey``, and
+  ///     ``CBManagerOptionTransportKey`` and the other keys of its group.
   public init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil
   ) {
@@ -68,7 +69,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     begin()
   }
 
-  /// A manager of one of several adapters. CoreBluetooth knows one only.
+  /// Creates a manager of one of several adapters. CoreBluetooth has only one.
   ///
   /// - Parameter restoreIdentifier: see ``CBPeripheralManagerOptionRestoreIdentifierKey``.
   public convenience init(
@@ -106,7 +107,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
   deinit { restoration?.settle(content: restorable) }
 
-  /// What the next run restores; nil while the adapter's state and not the application decides what there is.
+  /// The state for the next run to restore; nil while the adapter's state, not the application, decides what is active.
   private var restorable: RestoredServices? { state == .poweredOn ? machine.withLock { $0.restorable } : nil }
 
   /// The delegate. The manager does not retain it.
@@ -140,8 +141,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// Publishes a service, with everything in it. ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``
   /// answers.
   ///
-  /// A service that was restored, equals this one and is not held by the program gives its place to it: centrals keep
-  /// their handles and subscriptions.
+  /// The service takes the place of an equal restored service that the program does not hold: centrals keep their
+  /// handles and subscriptions.
   ///
   /// Services it includes must be published before. Errors: ``CBError/invalidParameters``, with a text that says
   /// which object is at fault and what to do; ``CBError/uuidNotAllowed`` for the stack's own services 1800 and
@@ -176,7 +177,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` with a `String` and
   ///   ``CBAdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
   ///   ``CBError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:options:)`` takes
-  ///   everything else. What does not fit is laid out as Apple's systems do (`AdvertisingPolicy.coreBluetooth`).
+  ///   everything else. Data that does not fit is laid out as on Apple's systems (`AdvertisingPolicy.coreBluetooth`).
   open func startAdvertising(_ advertisementData: [String: Any]?) {
     guard accepts("startAdvertising") else { return }
     let advertisement = Result { () throws(CBError) in try Advertisement(dictionary: advertisementData ?? [:]) }
@@ -197,18 +198,18 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     answer(request, result)
   }
 
-  /// Notifies or indicates a value, as each central has asked.
+  /// Sends a value as a notification or an indication, depending on each central's subscription.
   ///
   /// - Parameters:
-  ///   - value: a central gets as much of it as its ``CBCentral/maximumUpdateValueLength`` holds.
-  ///   - centrals: nil for all subscribers; centrals without a subscription are passed over.
-  /// - Returns: false when 32 values are on their way to one of these centrals already; this one was not taken then, and
-  ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. Below
-  ///   powered on it is false too, and nothing follows.
+  ///   - value: cut to the ``CBCentral/maximumUpdateValueLength`` of each central.
+  ///   - centrals: nil for all subscribers; centrals without a subscription are ignored.
+  /// - Returns: false if 32 values are already pending for one of these centrals. The value was not accepted then, and
+  ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows once there is room. It is
+  ///   also false below powered on, and no call follows.
   ///
-  /// Each central has room for 32 values of its own. One that has not taken a quarter of them when another one has taken
-  /// all holds up the others no longer: it misses values while it has no room. To lose none, send to one central at a
-  /// time.
+  /// Each central has room for 32 values of its own. A central that has not taken a quarter of them when another one
+  /// has taken all no longer delays the others: it misses values while it has no room. To lose none, send to one
+  /// central at a time.
   @discardableResult
   open func updateValue(
     _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
@@ -220,7 +221,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  /// Asks a central for a shorter or longer connection interval; the central decides.
+  /// Requests a shorter or longer connection interval from a central; the central decides.
   open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
     requestConnectionParameters(latency.request, for: central)
   }
@@ -243,8 +244,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     run { $0.unpublishChannel(SPSM(rawValue: psm), into: &$1) }
   }
 
-  /// Runs the machine and performs what it wants: commands while it is locked, so that they leave in the order in which
-  /// it changed, delegate calls on the queue. The host is woken after the lock, which its thread needs.
+  /// Runs the machine and performs its effects: commands under the lock, so that they are sent in the order of the
+  /// changes, and delegate calls on the queue. The host is woken after the lock is released, because its thread needs
+  /// the lock.
   final func run<Result: Sendable, Failure: Error>(
     _ body: (inout PeripheralRole, inout PeripheralEffects) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -261,7 +263,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         var effects = PeripheralEffects()
         swap(&effects, &state.spareEffects)
         let result = try body(&state, &effects)
-        // Under the lock, so that commands leave in the order of the changes.
+        // Under the lock, so that commands are sent in the order of the changes.
         effects.appendCommands(to: &batch)
         append(effects.calls) { .peripheral($0) }
         var outcome = StepOutcome(hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty)

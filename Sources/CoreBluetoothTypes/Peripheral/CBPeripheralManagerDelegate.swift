@@ -5,8 +5,9 @@ public import Foundation
 
 /// The delegate of a ``CBPeripheralManager``; mirrors `CBPeripheralManagerDelegate`.
 ///
-/// Every call comes on the manager's queue, one at a time. Only ``peripheralManagerDidUpdateState(_:)`` must be there; the
-/// others have defaults that do nothing, except that requests without an implementation are answered Request Not Supported (0x06).
+/// Every call comes on the manager's queue, one at a time. Only ``peripheralManagerDidUpdateState(_:)`` is required;
+/// the others have defaults that do nothing, except that the default for a request responds with Request Not Supported
+/// (0x06).
 ///
 /// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
 /// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
@@ -15,9 +16,9 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
-  /// The first call of a manager with a ``CBPeripheralManagerOptionRestoreIdentifierKey``, where there is something to
-  /// restore: of an earlier process that was killed or has crashed, or of an earlier manager of this process. After an
-  /// end in good order (`exit`, SIGINT, SIGTERM, SIGHUP) nothing is restored.
+  /// The first call of a manager with a ``CBPeripheralManagerOptionRestoreIdentifierKey``, if there is something to
+  /// restore: from an earlier process that was killed or crashed, or from an earlier manager of this process. After an
+  /// orderly end (`exit`, SIGINT, SIGTERM, SIGHUP) nothing is restored.
   ///
   /// The services are published and the advertisement starts without further calls; requests come with the
   /// characteristics of these services. Keep them, or add the same services again: an added service takes the place of
@@ -65,8 +66,9 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   func peripheralManager(_ peripheral: CBPeripheralManager, didConnect central: CBCentral)
 
   /// A central has proven that it is a bonded device, on a link that came up while another link had the device's address. From
-  /// now on the link is that of `identified`, which has the device's identifier, and `central` is not connected any more.
-  /// Subscriptions of `central` end before this call, and those of `identified` begin after it. The other link has ended.
+  /// now on the link is that of `identified`, which has the device's identifier, and `central` is no longer connected.
+  /// Subscriptions of `central` end before this call, and those of `identified` begin after it. The other link has
+  /// ended.
   func peripheralManager(_ peripheral: CBPeripheralManager, didIdentify central: CBCentral, as identified: CBCentral)
 
   /// The link of a central ended; its subscriptions have ended before this call.
@@ -81,14 +83,15 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   func peripheralManager(
     _ peripheral: CBPeripheralManager, didReadRSSI rssi: Int?, of central: CBCentral, error: (any Error)?)
 
-  /// The PHYs of a central's link have changed, by this program or by the central; answers
-  /// ``CBPeripheralManager/setPreferredPHY(transmit:receive:coding:for:)`` and ``CBPeripheralManager/readPHY(of:)``, too.
+  /// This program or the central has changed the PHYs of a central's link. Also answers
+  /// ``CBPeripheralManager/setPreferredPHY(transmit:receive:coding:for:)`` and ``CBPeripheralManager/readPHY(of:)``.
   func peripheralManager(
     _ peripheral: CBPeripheralManager, central: CBCentral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
 
-  /// A central wrote a characteristic or a descriptor whose value the stack keeps; its ``CBCharacteristic/value`` is the written one.
+  /// A central wrote a characteristic or a descriptor whose value the stack stores; its ``CBCharacteristic/value`` is
+  /// the written one.
   ///
-  /// A delegate without this method costs such a write nothing: the stack keeps the value to itself, and the objects keep the value
+  /// If the delegate does not have this method, the stack does not report such writes, and the objects keep the value
   /// that they have.
   func peripheralManager(_ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute)
 

@@ -2,10 +2,10 @@ import BLEAdapter
 import BLEGATT
 import BLEWire
 
-/// The definition for the host of a service of the application, checked.
+/// The host's definition of a service of the application, validated.
 ///
-/// Everything CoreBluetooth raises an exception for is an error here, which says which object is at fault and what to do
-/// it (Docs/Decisions/0031).
+/// Everything for which CoreBluetooth raises an exception is an error here, which says which object is at fault and
+/// what to do (Docs/Decisions/0031).
 struct MutableServiceDefinition {
   let definition: ServiceDefinition
   /// The attributes it names, with their objects.
@@ -195,7 +195,7 @@ struct MutableServiceDefinition {
 }
 
 extension GATTCharacteristicProperties {
-  /// The octet of the declaration. The bits that require encryption are no part of it: they offer notifications or
+  /// The octet of the declaration. The bits that require encryption are not part of it: they offer notifications or
   /// indications.
   fileprivate init(_ properties: CBCharacteristicProperties) {
     self.init(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
@@ -205,7 +205,7 @@ extension GATTCharacteristicProperties {
 }
 
 extension GATTAttributePermissions {
-  /// CoreBluetooth's bits as what a link must have; the stronger demand counts.
+  /// The requirements on a link from CoreBluetooth's bits; the stronger one counts.
   init(_ permissions: CBAttributePermissions) {
     func requirement(
       _ open: CBAttributePermissions, _ encrypted: CBAttributePermissions, _ authenticated: CBAttributePermissions,

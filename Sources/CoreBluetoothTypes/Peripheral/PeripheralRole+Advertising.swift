@@ -5,7 +5,8 @@ import BLEOptions
 import Foundation
 
 extension PeripheralRole {
-  /// Starts what a dictionary asks for, or notes why not; either way the answer comes in its turn.
+  /// Starts the advertisement that a dictionary describes, or records why not; in both cases the answer comes in its
+  /// turn.
   mutating func startAdvertising(
     _ advertisement: Result<Advertisement, CBError>, into effects: inout PeripheralEffects
   ) {

@@ -24,7 +24,8 @@ extension PeripheralRole {
     return links.values.contains { $0.central.identifier == identifier } ? UUID() : identifier
   }
 
-  /// A link has proven to be of a bonded device: its central is the device's from now on, with its subscriptions.
+  /// The device on a link has proven that it is bonded: the central and its subscriptions are that device's from now
+  /// on.
   mutating func identified(_ peer: LinkID, _ identity: DeviceAddress, into effects: inout PeripheralEffects) {
     guard let link = links[peer] else { return }
     updateTarget = nil
@@ -74,7 +75,7 @@ extension PeripheralRole {
       guard characteristic.unsubscribe(central) else { return }
       effects.calls.append(.didUnsubscribe(central, characteristic))
     } else {
-      // From notifications to indications is no new subscription.
+      // A change from notifications to indications is not a new subscription.
       guard characteristic.subscribe(central) else { return }
       links[peer]?.subscriptions.append(attribute)
       effects.calls.append(.didSubscribe(central, characteristic))

@@ -13,7 +13,7 @@ import Synchronization
 ///   read, write, command ─► PeripheralManagerCall, in line ─► delegate ─► respond ─► PeripheralEffects ─► host
 /// ```
 extension CBPeripheralManager {
-  /// Calls the delegate for a request at once, unless a call is in line before it.
+  /// Calls the delegate for a request at once, unless a call is pending before it.
   ///
   /// - Returns: false for other events, too.
   final func serveRequest(_ event: HostEvent) -> Bool {
@@ -25,15 +25,15 @@ extension CBPeripheralManager {
     }
   }
 
-  /// Sends the application's answer, the first one.
+  /// Sends the application's first answer.
   final func answer(_ request: CBATTRequest, _ result: CBATTError.Code) {
-    // A Write Command needs no answer, and every application gives one.
+    // A Write Command needs no answer, but every application gives one.
     guard let token = request.token else { return }
     if result == .success, succeed(request, token) { return }
     run { $0.respond(to: request, token, result, into: &$1) }
   }
 
-  /// Calls the delegate for a read at once, unless a call is in line before it.
+  /// Calls the delegate for a read at once, unless a call is pending before it.
   ///
   /// - Returns: whether it was called.
   private func serveRead(_ peer: LinkID, _ token: RequestToken, _ attribute: AttributeID, offset: Int) -> Bool {
@@ -62,7 +62,7 @@ extension CBPeripheralManager {
       machine.withLock { role in
         guard role.links.contains(key.peer), let waiting = role.pending.remove(key) else { return false }
         let answer = HostCommand.respond(key.peer, token, .success([]))
-        // Under the lock, so that commands leave in the order of the changes.
+        // Under the lock, so that commands are sent in the order of the changes.
         if waiting.isRead { request.withOctets { batch.append(answer, octets: $0) } } else { batch.append(answer) }
         return true
       }
@@ -109,7 +109,7 @@ extension PeripheralRole {
 
   /// Begins a write: it waits for the answer of the application, unless it is a Write Command.
   ///
-  /// - Returns: the parts whose characteristics there are; empty where there is none, or no such link.
+  /// - Returns: the parts whose characteristics exist; empty if there are none or the link does not exist.
   mutating func writeRequests(_ peer: LinkID, _ token: RequestToken?, _ parts: [WritePart]) -> [CBATTRequest] {
     guard let central = links.lend(peer, { $0.central }) else { return [] }
     var requests: [CBATTRequest] = []
@@ -148,7 +148,7 @@ extension PeripheralRole {
     return [CBATTRequest(central: central, characteristic: characteristic, offset: 0, octets: value, ticket: .command)]
   }
 
-  /// The cast is made of an object: that of an optional takes several times as long.
+  /// Casts an object, because casting an optional takes several times as long.
   @inline(__always)
   private func characteristic(_ attribute: AttributeID) -> CBCharacteristic? {
     guard let object = attributes[attribute] else { return nil }
@@ -208,7 +208,7 @@ extension PeripheralRole {
   }
 }
 
-/// One request of the host's: the token is the link's own.
+/// Identifies a request of the host: the token belongs to the link.
 struct RequestKey: Equatable, Sendable {
   var peer: LinkID
   var token: RequestToken
@@ -229,8 +229,8 @@ struct PendingRequest: Sendable {
   }
 }
 
-/// The requests that the application has not answered. A bearer has one at most (Vol 3, Part F, 3.3.2), so that there are few, and a
-/// search takes less than a hash does.
+/// The requests that the application has not answered. A bearer has one at most (Vol 3, Part F, 3.3.2), so there are
+/// few, and a search takes less time than a hash.
 struct PendingRequests: Sendable {
   private var requests: [PendingRequest] = []
 
@@ -245,7 +245,7 @@ struct PendingRequests: Sendable {
     return index == requests.count - 1 ? requests.removeLast() : requests.remove(at: index)
   }
 
-  /// No element is copied.
+  /// Copies no element.
   private func index(of key: RequestKey) -> Int? {
     for index in requests.indices where requests[index].key == key { return index }
     return nil

@@ -6,7 +6,7 @@ import BLEWire
 import Foundation
 
 extension PeripheralRole {
-  /// Publishes `service`, or notes why not; either way the answer comes in its turn.
+  /// Publishes `service`, or records why not; in both cases the answer comes in its turn.
   mutating func add(_ service: CBMutableService, into effects: inout PeripheralEffects) {
     let id = HostIDs.service()
     do {
@@ -70,7 +70,7 @@ extension PeripheralRole {
   }
 
   mutating func removeAll(into effects: inout PeripheralEffects) {
-    // A service is published after those it includes, so the youngest goes first.
+    // A service is published after those it includes, so the newest goes first.
     for id in published.keys.sorted(by: { $0.rawValue > $1.rawValue }) { withdraw(id, into: &effects) }
   }
 
@@ -92,7 +92,7 @@ extension PeripheralRole {
   ) {
     guard retiring.removeValue(forKey: id) != nil else { return }
     guard case .failure(let error) = result else { return }
-    // A service that the host refused to add is not there to remove either.
+    // A service that the host refused to add does not exist there.
     if case .unknownService = error { return }
     effects.misuses.append("remove: \(error)")
   }
@@ -111,7 +111,7 @@ extension PeripheralRole {
     for peer in links.keys { links[peer]?.subscriptions.removeAll { gone.contains($0) } }
   }
 
-  /// Changes a value that the stack keeps.
+  /// Changes a value that the stack stores.
   mutating func setStoredValue(
     _ value: [UInt8], for attribute: CBAttribute, lengths: ClosedRange<Int>?, into effects: inout PeripheralEffects
   ) throws(CBError) {

@@ -8,7 +8,7 @@ import Synchronization
 extension PeripheralRole {
   enum UpdateOutcome: Equatable, Sendable { case sent, full }
 
-  /// Hands a value over for those of `centrals` that are subscribed; nil is everyone.
+  /// Sends a value to those of `centrals` that are subscribed; nil is all.
   mutating func update(
     _ value: Data, for characteristic: CBMutableCharacteristic, to centrals: [CBCentral]?,
     into effects: inout PeripheralEffects
@@ -35,12 +35,12 @@ extension PeripheralRole {
     var object: ObjectIdentifier
     var attribute: AttributeID
     var peers: [LinkID]
-    /// What the link with the longest values carries; each link cuts further to what it holds itself.
+    /// The longest value that one of the links can send; each link cuts it to its own limit.
     var length: Int
   }
 
-  /// - Parameter centrals: nil is everyone.
-  /// - Returns: nil where nobody is subscribed.
+  /// - Parameter centrals: nil is all.
+  /// - Returns: nil if none is subscribed.
   private func target(
     _ characteristic: CBMutableCharacteristic, _ attribute: AttributeID, of centrals: [CBCentral]?
   ) -> UpdateTarget? {
@@ -56,7 +56,7 @@ extension PeripheralRole {
   /// Whether centrals have room for a value.
   enum Room { case all, some, none }
 
-  /// - Returns: `none` where one that is not late has no room, or all are late and have none.
+  /// - Returns: `none` if one that is not late has no room, or if all are late and have none.
   func room(of peers: [LinkID]) -> Room {
     var (count, isAwaited) = (0, false)
     for peer in peers {
@@ -72,16 +72,16 @@ extension PeripheralRole {
     for peer in peers { updateCounts[peer] = (updateCounts[peer] ?? 0) + 1 }
   }
 
-  /// Waits no longer for centrals without room where another one has taken all of its values.
+  /// Stops waiting for centrals without room if another one has taken all of its values.
   ///
-  /// - Returns: whether the others go on.
+  /// - Returns: whether the others continue.
   mutating func passOver(_ peers: [LinkID]) -> Bool {
     guard peers.contains(where: { updateCounts[$0] ?? 0 == 0 }) else { return false }
     for peer in peers where !hasRoom(peer) { late.insert(peer) }
     return true
   }
 
-  /// The application was told that none of these centrals has room.
+  /// The application was informed that none of these centrals has room.
   mutating func awaitRoom(of peers: [LinkID]) { for peer in peers { awaitedRoom.insert(peer) } }
 
   /// Values have left for a central. The delegate is called when a quarter of the room is free again: the application
@@ -89,7 +89,7 @@ extension PeripheralRole {
   ///
   /// - Returns: whether it is to be called now.
   mutating func updatesFinished(_ count: Int, for peer: LinkID) -> Bool {
-    // A link that has ended since has no count any more.
+    // A link that has ended since then no longer has a count.
     guard let before = updateCounts[peer] else { return false }
     let after = max(0, before - count)
     updateCounts[peer] = after
@@ -109,7 +109,7 @@ extension PeripheralRole {
     limits.pendingUpdates - (updateCounts[peer] ?? 0) >= max(1, limits.pendingUpdates / 4)
   }
 
-  /// The link of a central has ended: nobody waits for it.
+  /// The link of a central has ended: nothing waits for it.
   mutating func forgetUpdates(to peer: LinkID, into effects: inout PeripheralEffects) {
     updateTarget = nil
     updateCounts[peer] = nil
@@ -119,8 +119,8 @@ extension PeripheralRole {
     effects.calls.append(.isReady)
   }
 
-  /// Others get the values now than when the application was told to wait: it is to try again, because a new subscriber
-  /// does not wait for one that takes nothing.
+  /// The subscribers differ from those at the time when the application had to wait. It has to try again, because a new
+  /// subscriber does not wait for one that takes nothing.
   mutating func subscribersChanged(into effects: inout PeripheralEffects) {
     guard !awaitedRoom.isEmpty else { return }
     awaitedRoom = []
@@ -144,7 +144,7 @@ extension CBPeripheralManager {
           role.awaitRoom(of: target.peers)
           return false
         }
-        // Under the lock, so that values leave in the order of the calls.
+        // Under the lock, so that values are sent in the order of the calls.
         let octets = value.span.extracting(first: target.length)
         batch.appendUpdate(of: target.attribute, octets: octets, to: target.peers)
         return true
@@ -186,6 +186,6 @@ extension PeripheralEffects {
 }
 
 extension Data {
-  /// The first octets, copied as a block: a sequence's way, octet by octet, takes several times as long.
+  /// The first octets, copied as a block: copying a sequence octet by octet takes several times as long.
   func octets(atMost length: Int = .max) -> [UInt8] { withUnsafeBytes { [UInt8]($0.prefix(length)) } }
 }

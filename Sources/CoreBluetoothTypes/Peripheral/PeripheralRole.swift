@@ -7,11 +7,11 @@ import BLEOptions
 import BLEWire
 import Foundation
 
-/// What a peripheral manager has published, advertises, is connected to and waits for.
+/// The state of a peripheral manager: its services, its advertisement, its links and what it waits for.
 ///
-/// A machine like those below it, without calls to the delegate.
-/// The manager holds it under its lock, hands it the application's calls
-/// and the host's events, and performs the effects: commands at once, delegate calls on the queue.
+/// A machine like those of the layers below, without calls to the delegate. The manager protects it with its lock,
+/// passes it the application's calls and the host's events, and performs the effects: commands immediately, delegate
+/// calls on the queue.
 struct PeripheralRole: Sendable {
   let limits: PeripheralLimits
 
@@ -20,7 +20,7 @@ struct PeripheralRole: Sendable {
   var serviceIDs: [ObjectIdentifier: ServiceID] = [:]
   var attributes = IdentifierTable<AttributeID, CBAttribute>()
   var attributeIDs: [ObjectIdentifier: AttributeID] = [:]
-  /// Attributes of services that were removed here and not yet by the host: requests for them still arrive.
+  /// Attributes of services that were removed here but not yet by the host: requests for them still arrive.
   var retiring: [ServiceID: Set<AttributeID>] = [:]
   var adds = OrderedAnswers<ServiceID, CBMutableService>()
 
@@ -35,8 +35,9 @@ struct PeripheralRole: Sendable {
   var updateCounts = IdentifierTable<LinkID, Int>()
   /// The centrals for whose room the application waits.
   var awaitedRoom: Set<LinkID> = []
-  /// The centrals that hold up no others: one had not taken a quarter of its values when another one had taken all. They
-  /// miss values while they have no room, without a line in the log, and are late until a quarter is free again.
+  /// The centrals that no longer delay others: each had not taken a quarter of its values when another one had taken
+  /// all. They miss values while they have no room, without a line in the log, and are late until a quarter is free
+  /// again.
   var late: Set<LinkID> = []
   /// The characteristic whose value was sent last, and its subscribers; nil after each change of these.
   var updateTarget: UpdateTarget?
@@ -44,7 +45,7 @@ struct PeripheralRole: Sendable {
   /// Whether the host reports what centrals write to stored values.
   var reportsStoredWrites = true
 
-  /// The effects of the last step without lines for the log, which the next one uses the memory of.
+  /// The effects of the last step without lines for the log, whose memory the next step reuses.
   var spareEffects = PeripheralEffects()
 
   // L2CAP channels (PeripheralRole+Channels).
@@ -53,16 +54,16 @@ struct PeripheralRole: Sendable {
   // Advertising (PeripheralRole+Advertising).
   var starts = OrderedAnswers<AdvertisingID, Void>()
   var advertising = Advertising.off
-  /// What is advertised, where a dictionary described it.
+  /// The advertisement, if a dictionary described it.
   var declared: RestoredServices.Advertisement?
 
   // State restoration (PeripheralRole+Restoration).
   var restoration: Restoration?
-  /// What the delegate is about to receive.
+  /// The state that the delegate is about to receive.
   var report: Restoration?
   /// The services that an earlier run published, until the program takes one back or adds it itself.
   var restoredServices: Set<ServiceID> = []
-  /// Those that the host has not answered for. They have no delegate call.
+  /// Those that the host has not confirmed yet. They have no delegate call.
   var unansweredServices: Set<ServiceID> = []
   /// The advertisement that an earlier run started, until the program starts one.
   var restoredAdvertising: AdvertisingID?
@@ -79,9 +80,9 @@ struct PeripheralRole: Sendable {
 
   struct Link: Sendable {
     var central: CBCentral
-    /// Whether the other side made the connection: only then it is reported to the application.
+    /// Whether the other side made the connection: only then is it reported to the application.
     var isCentral: Bool
-    /// The characteristics it is subscribed to, in the order in which it did.
+    /// The characteristics it is subscribed to, in the order of its subscriptions.
     var subscriptions: [AttributeID] = []
   }
 
@@ -93,7 +94,7 @@ struct PeripheralRole: Sendable {
 }
 
 extension PeripheralRole {
-  /// One event of the host, which concerns this manager or everyone.
+  /// Receives an event of the host, for this manager or for all.
   mutating func receive(_ event: HostEvent, into effects: inout PeripheralEffects) {
     switch event {
     case .serviceAdded(let id, let result): serviceAdded(id, result, into: &effects)
@@ -139,8 +140,8 @@ extension PeripheralRole {
     }
   }
 
-  /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host's memory of
-  /// what was published is taken to be gone too, so that the application builds it anew.
+  /// The adapter went below powered on: links have ended, advertising is paused. Below powered off the host is assumed
+  /// to have lost what was published too, so the application publishes it again.
   mutating func fell(
     to state: CBManagerState, because reason: AdapterError?, into effects: inout PeripheralEffects
   ) {
@@ -167,14 +168,14 @@ extension PeripheralRole {
   }
 }
 
-/// The bounds of what one peripheral manager keeps.
+/// The limits of one peripheral manager.
 struct PeripheralLimits: Sendable {
-  /// Values that may be on their way to one central. Where each subscriber has as many,
+  /// Values that may be pending for one central. If each subscriber has as many,
   /// ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` returns false.
   var pendingUpdates = 32
 }
 
-/// What the machine wants done, each kind in order.
+/// The effects of the machine, each kind in order.
 struct PeripheralEffects: Sendable {
   var commands: [HostCommand] = []
   /// The value of the last command, which has an empty one: an answer to a read, or an update.
@@ -182,7 +183,7 @@ struct PeripheralEffects: Sendable {
   var calls: [PeripheralManagerCall] = []
   /// Lines for the log about calls without effect.
   var misuses: [String] = []
-  /// Lines for the log about calls that took effect, and may have another one than was meant.
+  /// Lines for the log about calls that took effect, but perhaps not as intended.
   var warnings: [String] = []
 
   mutating func takeCalls() -> [PeripheralManagerCall] {
@@ -199,8 +200,8 @@ struct PeripheralEffects: Sendable {
 
 /// One call of the delegate, as a value.
 enum PeripheralManagerCall: Sendable {
-  /// With ``PeripheralRole/report``: a call that has been made may stay in line for a moment, and would hold the
-  /// objects.
+  /// The objects are in ``PeripheralRole/report``, because a call that was made may stay in the queue for a moment and
+  /// would retain them.
   case willRestore
   indirect case didAdd(CBMutableService, CBError?)
   indirect case didStartAdvertising(CBError?)

@@ -15,7 +15,7 @@ extension CentralRole {
     }
   }
 
-  /// As the delegate receives it. The peripherals are held by nothing else until then.
+  /// The state as the delegate receives it. Nothing else retains the peripherals until then.
   struct RestoredObjects: Sendable {
     var peripherals: [CBPeripheral] = []
     var scan: RestoredConnections.Scan?
@@ -67,7 +67,7 @@ extension CentralRole {
     declaredScan = scan
   }
 
-  /// For the next run.
+  /// The state for the next run.
   var restorable: RestoredConnections {
     let peripherals = devices.all.sorted { $0.octets.value < $1.octets.value }.compactMap { address in
       devices[address].flatMap { device in
@@ -83,7 +83,7 @@ extension CentralRole {
 }
 
 extension CentralRole.Device {
-  /// How the application wants to be connected; nil where it does not.
+  /// The options of the connection that the application wants; nil if it wants none.
   fileprivate var wanted: ConnectOptions? {
     switch phase {
     case .disconnected: nil

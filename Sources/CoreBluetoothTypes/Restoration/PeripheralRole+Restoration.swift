@@ -20,7 +20,7 @@ extension PeripheralRole {
       advertisement = restored.advertisement
     }
 
-    /// As the delegate receives it.
+    /// The state as the delegate receives it.
     var dictionary: [String: Any] {
       var dictionary: [String: Any] = [:]
       if !services.isEmpty { dictionary[CBPeripheralManagerRestoredStateServicesKey] = services }
@@ -63,7 +63,7 @@ extension PeripheralRole {
     }
   }
 
-  /// For the next run.
+  /// The state for the next run.
   var restorable: RestoredServices {
     let ids = published.keys.sorted { $0.rawValue < $1.rawValue }.prefix(RestoredServices.limit)
     let positions = Dictionary(uniqueKeysWithValues: zip(ids, 0...))

@@ -44,7 +44,7 @@ struct RestoredServices: Codable, Equatable, Sendable {
 
     init(_ lengths: ClosedRange<Int>) { (minimum, maximum) = (lengths.lowerBound, lengths.upperBound) }
 
-    /// What no attribute has is refused when the service is published.
+    /// Lengths that no attribute can have are rejected when the service is published.
     var range: ClosedRange<Int> { minimum <= maximum ? minimum...maximum : 0...0 }
   }
 
@@ -89,7 +89,7 @@ extension RestoredServices.Service {
     return service
   }
 
-  /// A new object that is the same service.
+  /// A new object for the same service.
   func service(including before: [CBMutableService]) -> CBMutableService {
     let service = CBMutableService(type: CBUUID(uuid.uuid), primary: isPrimary)
     let included = includes.filter(before.indices.contains).map { before[$0] }

@@ -14,11 +14,11 @@ extension CBManager {
   /// device has to remove its bond, too, before the two can pair again.
   public final func remove(_ bond: Bond) { client.remove(bond) }
 
-  /// Changes how the adapter pairs from now on. What is under way goes on as it began; `PairingOptions.storage` stays
-  /// what it was.
+  /// Changes how the adapter pairs from now on. A running pairing continues as it began; `PairingOptions.storage` does
+  /// not change.
   public final func setPairing(_ options: PairingOptions) { client.setPairing(options) }
 
-  /// What is asked and reported about trust, on the queue.
+  /// Receives an event about pairing or security, on the queue.
   final func receiveSecurity(_ event: HostEvent) {
     if let call = securityCall(event) { append([.pairing(call)]) }
   }

@@ -5,7 +5,7 @@ public import Foundation
 
 /// The delegate for pairing and security. CoreBluetooth has none: there the system asks the user.
 ///
-/// Calls come on the manager's queue. All have defaults: questions are declined, news is passed over.
+/// Calls come on the manager's queue. All have defaults: questions are declined, reports are ignored.
 ///
 /// A `PairingReply` answers the question it came with and no other: an answer that comes after the question was answered,
 /// or after its pairing has ended, changes nothing and is logged.
@@ -39,19 +39,20 @@ public protocol CBPairingDelegate: AnyObject {
   /// Ask the user whether the other device shows the same six digits.
   func manager(_ manager: CBManager, compare number: String, toPairWith peer: CBPeer, reply: PairingReply)
 
-  /// A question is void: close its dialogue. Its pairing has ended without an answer to it (failed, the link lost), or
-  /// another question has taken its place. For digits that are displayed this call always comes, when the pairing ends.
+  /// A question is void: close its dialogue. Its pairing has ended without an answer to it (it failed, or the link was
+  /// lost), or another question has taken its place. For digits that are displayed, this call always comes when the
+  /// pairing ends.
   ///
   /// - Parameter id: `PairingReply.id` of the reply that came with the question.
   func manager(_ manager: CBManager, didWithdrawQuestion id: PairingReply.ID, of peer: CBPeer)
 
-  /// The devices are paired. `bond` is there where they will know each other again; its identifier is the peer's from the
-  /// next link on. On this one a device that came with a private address keeps the identifier it came with.
+  /// The devices are paired. `bond` is nil if they did not bond. Its identifier is the peer's from the next link on; on
+  /// this link, a device that connected with a private address keeps the identifier that it has.
   func manager(_ manager: CBManager, didPairWith peer: CBPeer, bond: Bond?)
   /// A pairing failed; the error contains the reason and the side that ended it.
   func manager(_ manager: CBManager, didFailToPairWith peer: CBPeer, error: PairingError)
 
-  /// The link is encrypted now, by a pairing or by the keys of an earlier one, or is no longer.
+  /// The link is now encrypted, by a pairing or with the keys of an earlier one, or is no longer encrypted.
   func manager(_ manager: CBManager, didChangeSecurityOf peer: CBPeer, to security: PeerSecurity)
 
   /// A bond was removed: by ``CBManager/remove(_:)``, or to make room for a newer one.
@@ -61,7 +62,7 @@ public protocol CBPairingDelegate: AnyObject {
   /// another device has taken its place. ``manager(_:didPairWith:bond:)`` follows.
   func manager(_ manager: CBManager, didReplaceBondOf peer: CBPeer)
 
-  /// The link was to be encrypted with the keys of a bond and could not be; the error contains what to do.
+  /// The link could not be encrypted with the keys of a bond; the error contains what to do.
   func manager(_ manager: CBManager, didLoseBondOf peer: CBPeer, error: BondLostError)
 }
 
