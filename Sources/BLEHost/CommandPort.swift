@@ -1,6 +1,7 @@
 package import BLEGATT
 
-/// Where the commands of one client of a host go, from any thread. They are performed in the order of the calls.
+/// The destination of the commands of one client of a host, from any thread. They are performed in the order of the
+/// calls.
 ///
 /// ```
 ///   post(_:)      ─► receiver, then the host is woken
@@ -73,7 +74,7 @@ package protocol CommandReceiver: AnyObject, Sendable {
   func wake()
 }
 
-/// What has become of a command that was to be enqueued.
+/// The result of enqueueing a command.
 package struct CommandAdmission: Sendable {
   /// False where the command is lost: the stack has ended, or too many commands wait already, which
   /// ``HostEvent/refused(_:)`` reports to their owner, too.

@@ -1,9 +1,9 @@
 import BLEHCI
 import BLEWire
 
-/// What a part of the host causes. The router applies the effects of one input front to back; an effect that makes another part
-/// emit effects is applied with all of them before the next one. A part has finished its own transition before its first
-/// effect is applied.
+/// An effect of a part of the host. The router applies the effects of one input front to back; an effect that makes
+/// another part emit effects is applied with all of them before the next one. A part has finished its own transition
+/// before its first effect is applied.
 enum Effect<Own: Sendable>: Sendable {
   /// Sends a command to the controller, or queues it until the controller takes one.
   indirect case command(any HCICommand, for: Purpose)
@@ -12,6 +12,6 @@ enum Effect<Own: Sendable>: Sendable {
   indirect case systemHost(SystemHostCommand)
   /// A line for the log, within the limits of ``DiagnosticLog``.
   indirect case report(Diagnostic.Origin, String, peer: LinkID?)
-  /// What only this part causes.
+  /// An effect that only this part has.
   case own(Own)
 }

@@ -5,7 +5,7 @@ package import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
-/// What an owner asks of the host. Commands are performed in the order they were posted.
+/// A command of an owner to the host. Commands are performed in the order in which they were posted.
 ///
 /// The poster chooses every identifier in a command, unique among all owners; the events that answer carry it back, to
 /// the owner alone.
@@ -13,12 +13,12 @@ package enum HostCommand: Sendable {
   // The database (Vol 3, Part G). Answered by ``HostEvent/serviceAdded(_:_:)`` and ``HostEvent/serviceRemoved(_:_:)``.
   indirect case addService(ServiceDefinition)
   case removeService(ServiceID)
-  /// Changes a value that the stack keeps (``ValueSource/stored(_:length:)``) without telling anyone.
+  /// Changes a value that the stack keeps (``ValueSource/stored(_:length:)``) without updating clients.
   case setValue(AttributeID, [UInt8])
   /// The Device Name and Appearance characteristics of the GAP service (Vol 3, Part C, 12.1 and 12.2).
   indirect case setIdentity(name: String?, appearance: UInt16?)
-  /// Whether the owner receives ``HostEvent/stored(_:_:_:)``, which it does until it asks not to. Without it a write
-  /// never leaves the host.
+  /// Whether the owner receives ``HostEvent/stored(_:_:_:)``, which it does by default. Without it a write never leaves
+  /// the host.
   case reportStoredWrites(Bool)
 
   // Advertising as a declared intent: kept, through connections and resets, until stopped.
@@ -33,7 +33,7 @@ package enum HostCommand: Sendable {
   case update(UpdateToken, AttributeID, [UInt8], to: [LinkID])
 
   // Links.
-  /// Ends a link, also where other owners use it.
+  /// Ends a link, even if other owners use it.
   case disconnect(LinkID, HCIErrorCode)
   /// Withdraws this owner's use of a link that our central made. The link ends when no other owner uses it.
   case release(LinkID)
@@ -42,12 +42,12 @@ package enum HostCommand: Sendable {
   /// a timing by ``HostEvent/connectionUpdateRefused(_:_:)``.
   case prioritize(LinkID, ConnectionPriority)
   case readRSSI(LinkID)
-  /// Asks for other PHYs of a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers
-  /// chose, and follows for a change that the peer asked for, too.
+  /// Requests other PHYs for a link. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers
+  /// chose, and also reports a change that the peer requested.
   indirect case setPHY(LinkID, PHYPreference)
   /// Reads the PHYs of a link; ``HostEvent/phy(_:_:)`` answers.
   case readPHY(LinkID)
-  /// Asks the central to pair or encrypt (SMP Security Request); where we are the central, does it.
+  /// Requests pairing or encryption from the central (SMP Security Request); as the central, pairs or encrypts.
   case requestSecurity(LinkID)
   /// Requests security as ``requestSecurity(_:)``, with a demand: a key that does not meet it is replaced by pairing
   /// anew, and a pairing that cannot meet it fails.
@@ -56,11 +56,11 @@ package enum HostCommand: Sendable {
   // Trust (Vol 3, Part H).
   /// How we pair from now on; nil refuses every attempt.
   indirect case setPairing(PairingSettings?)
-  /// Whether the adapter hides behind resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)``
-  /// answers where it cannot.
+  /// Whether the adapter uses resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)`` answers if
+  /// it cannot.
   indirect case setPrivacy(PrivacySettings?)
-  /// Whether the peer may use what demands authorization (Vol 3, Part C, 10.5), on this link.
-  /// ``HostEvent/security(_:_:)`` answers where it is news.
+  /// Whether the peer is authorized on this link (Vol 3, Part C, 10.5). ``HostEvent/security(_:_:)`` answers if that is
+  /// a change.
   case authorize(LinkID, Bool)
   /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
   /// question asks for, changes nothing and is reported as a diagnostic.
@@ -70,10 +70,10 @@ package enum HostCommand: Sendable {
   /// These bonds are on stable storage, as ``HostEvent/bondChanged(_:)`` reported them. Sign counters wait for it
   /// (``HostConfiguration/awaitsBondStorage``).
   case bondsStored([Bond])
-  /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers where it was known.
+  /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers if it was bonded.
   case removeBond(DeviceAddress)
 
-  /// Has the capabilities of the controller reported now, and each time before the adapter is powered on:
+  /// Requests reports of the controller's capabilities, now and each time before the adapter is powered on:
   /// ``HostEvent/capabilities(_:)``.
   case reportCapabilities
 
@@ -83,11 +83,11 @@ package enum HostCommand: Sendable {
   /// Connects to a device. ``HostEvent/connected(_:)`` or ``HostEvent/connectionFailed(_:_:)`` answers; a link that our
   /// central made for another owner is shared, and reported at once.
   indirect case connect(ConnectID, DeviceAddress, ConnectionParameters, InitiatingParameters = InitiatingParameters())
-  /// Gives a pending connection up; ``HostEvent/connectionFailed(_:_:)`` follows.
+  /// Cancels a pending connection; ``HostEvent/connectionFailed(_:_:)`` follows.
   case cancelConnect(ConnectID)
-  /// Asks the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
+  /// Sends an operation to the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
   indirect case client(LinkID, GATTClient.Operation)
-  /// As ``client(_:_:)``, for what the program has not asked for: the link is not secured for it.
+  /// As ``client(_:_:)``, for an operation that the program has not requested: the link is not secured for it.
   indirect case inspect(LinkID, GATTClient.Operation)
 
   // Credit-based channels (Vol 3, Part A, 10). A command about a channel that is closed is ignored: it has crossed
@@ -162,7 +162,7 @@ package struct AdvertisingIntent: Sendable {
   package var isConnectable = true
   /// Wanted interval in units of 0.625 ms, 0x0020…0x4000 (Vol 4, Part E, 7.8.5).
   package var interval: ClosedRange<UInt16> = 0x00A0...0x00F0
-  /// Whether it goes on while a central is connected, where the controller can.
+  /// Whether it continues while a central is connected, if the controller supports that.
   package var continuesWhileConnected = true
   /// Whether it begins again when a link that stopped it has ended.
   package var resumesAfterDisconnection = true
@@ -198,7 +198,7 @@ package struct ConnectionParameters: Equatable, Sendable {
     self.supervisionTimeout = supervisionTimeout
   }
 
-  /// Whether the values are ones that Vol 4, Part E, 7.8.18 allows.
+  /// Whether Vol 4, Part E, 7.8.18 allows the values.
   package var isValid: Bool { wire.isValid }
 }
 
@@ -232,10 +232,10 @@ package struct PHYPreference: Equatable, Sendable {
 /// How to listen for advertisements.
 package struct ScanParameters: Equatable, Sendable {
   package var isActive = true
-  /// Report each advertisement, not each advertiser once.
+  /// Reports each advertisement, instead of each advertiser once.
   package var allowsDuplicates = false
-  /// Where duplicates are not reported: report a device again when its data is other than before. The host compares the
-  /// data, and the controller filters nothing.
+  /// If duplicates are not reported, reports a device again when its data has changed. The host compares the data, and
+  /// the controller filters nothing.
   package var reportsChanges = false
   /// In units of 0.625 ms, 4…0x4000 (Vol 4, Part E, 7.8.10); the window is at most the interval.
   package var interval: UInt16 = 0x0060

@@ -109,14 +109,14 @@ extension HostCore {
       withRadio { $0.stop(&$1) }
       links.closeAll(&context)
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
-    // The state of the controller says the rest.
+    // The state of the controller reports the rest.
     case .abandoned(let purpose):
       if let answer = purpose.answer([], .notPoweredOn) { context.output.events.append(answer) }
     case .keyMissed(let handle): links.keyMissed(handle, &context)
     }
   }
 
-  /// A command has ended that a part or a link has sent.
+  /// A command that a part or a link has sent has ended.
   private mutating func answered(
     _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes
   ) {
@@ -159,7 +159,7 @@ extension HostCore {
     if radio.isReviewDue(links.bonds.revision) { withRadio { $0.review(&$1) } }
   }
 
-  /// Connects an owner to a device: by a link that is up, else by a new one.
+  /// Connects an owner to a device: over a link that is up, otherwise over a new one.
   mutating func connect(_ wanted: PendingConnection) {
     var request = wanted
     request.device = links.identity(of: wanted.device)

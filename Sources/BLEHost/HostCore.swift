@@ -30,8 +30,7 @@ package struct HostCore: Sendable {
   package var isShutDown: Bool { context.session.isShutDown }
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
   package var ownAddress: DeviceAddress { radio.identity }
-  /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our
-  /// identity.
+  /// The address that advertising, scanning and connecting use: a private one if wanted, otherwise our identity.
   package var addressOnAir: DeviceAddress { radio.address }
   /// How many links are up.
   package var linkCount: Int { links.table.count }
@@ -50,7 +49,7 @@ package struct HostCore: Sendable {
     switch HCIPacketType(rawValue: packet[0]) {
     case .aclData: links.receive(contents, &context)
     case .event: receiveEvent(contents)
-    // No SCO or ISO link was asked for, and a controller sends no commands.
+    // The host requests no SCO or ISO links, and a controller sends no commands.
     case .command, .synchronousData, .isoData, nil:
       context.report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for")
     }
@@ -96,7 +95,7 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
-  /// Does what time demands: timeouts of commands, transactions and links.
+  /// Handles the timeouts of commands, transactions and links.
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     withSession { $0.tick(now: now, packets: &$1, into: &$2) }
@@ -127,7 +126,7 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
-  /// Prepares the end: advertising off, links ended. ``isShutDown`` says when there is nothing more to wait for.
+  /// Begins the shutdown: disables advertising and ends the links. ``isShutDown`` reports when it is complete.
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard !context.session.isEnding else { return }
     begin(now, &output)
@@ -146,7 +145,7 @@ package struct HostCore: Sendable {
 
   /// Reports the adapter's address and state and each link that is up to a new owner, and to no other one.
   ///
-  /// The address is chosen, and reported to the owners that there are, before the controller is ready.
+  /// The address is chosen, and reported to the owners that are attached, before the controller is ready.
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     if radio.identity.octets != BD_ADDR() { output.append(.address(radio.identity), to: owner.recipient) }
     if state != .unknown { output.append(.state(state, context.session.reason), to: owner.recipient) }

@@ -1,7 +1,7 @@
 package import BLEHCI
 package import BLEL2CAP
 
-/// Why the host could not do what was asked, and what mends it.
+/// Why the host could not perform a command, and how to fix it.
 package enum HostError: Error, Equatable, Sendable {
   /// The adapter is not powered on.
   case notPoweredOn
@@ -9,7 +9,7 @@ package enum HostError: Error, Equatable, Sendable {
   case controller(HCIOpcode, HCIErrorCode)
   /// The controller gave no answer to a command in time.
   case commandTimedOut(HCIOpcode)
-  /// The controller lacks what was asked for.
+  /// The controller does not support the request.
   case unsupported(String)
   /// The transport ended or failed; the text names it and says why.
   case transport(String)
@@ -19,7 +19,7 @@ package enum HostError: Error, Equatable, Sendable {
   case notConnected
   /// The limit of pending requests is reached.
   case tooMany(String, limit: Int)
-  /// The caller took it back.
+  /// The caller cancelled the request.
   case cancelled
   /// The peer refused, by LE signalling or ATT.
   case peerRefused(String)
@@ -49,7 +49,7 @@ extension HostError: CustomStringConvertible {
   }
 }
 
-/// Something that went wrong without a command to answer: one line, whose fault it is first.
+/// Something that went wrong without a command to answer: one line, which begins with its origin.
 package struct Diagnostic: Equatable, Sendable, CustomStringConvertible {
   package enum Origin: String, Sendable { case controller, peer, application, transport }
 

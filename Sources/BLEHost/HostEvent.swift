@@ -7,7 +7,7 @@ package import BLEWire
 
 /// All events for the application, results of commands included, in one order.
 package enum HostEvent: Sendable {
-  /// The adapter's state; the error says why it is below `poweredOn` and what mends it.
+  /// The adapter's state; the error says why it is below `poweredOn` and how to fix it.
   indirect case state(AdapterState, HostError?)
   /// Our identity address, before the state `poweredOn`.
   case address(DeviceAddress)
@@ -16,7 +16,7 @@ package enum HostEvent: Sendable {
 
   indirect case serviceAdded(ServiceID, Result<ServiceHandles, DatabaseError>)
   indirect case serviceRemoved(ServiceID, Result<ClosedRange<AttributeHandle>, DatabaseError>)
-  /// The host refused or failed what a command asked, where no other event says so.
+  /// The host rejected a command, or the command failed, and no other event reports it.
   indirect case refused(HostError)
 
   indirect case advertisingStarted(AdvertisingID, Result<Void, HostError>)
@@ -53,11 +53,11 @@ package enum HostEvent: Sendable {
   /// A pairing replaced the bond of this device on a link that had not proven the old one: the device has forgotten it,
   /// or another device has taken its place. ``paired(_:_:)`` follows.
   case bondReplaced(LinkID, DeviceAddress)
-  /// An encryption with the keys of a bond was tried and came to nothing.
+  /// Encryption with the keys of a bond failed.
   indirect case bondLost(LinkID, DeviceAddress, BondLoss)
   indirect case rssi(LinkID, Result<Int8, HostError>)
-  /// The PHYs of a link: new ones go to everyone, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner
-  /// that asked.
+  /// The PHYs of a link: changes go to all owners, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner
+  /// of the request.
   indirect case phy(LinkID, Result<ConnectionPHY, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
@@ -113,8 +113,8 @@ package struct ConnectedLink: Equatable, Sendable {
   package enum Role: Equatable, Sendable { case central, peripheral }
 
   package var peer: LinkID
-  /// The peer's address; an identity address where the controller or the host resolved a private one. Where another
-  /// link has that address already, one drawn for this link alone (``HostEvent/identified(_:_:)``).
+  /// The peer's address; an identity address if the controller or the host resolved a private one. If another link
+  /// already has that address, an address drawn for this link alone (``HostEvent/identified(_:_:)``).
   package var address: DeviceAddress
   /// Our role on the link.
   package var role: Role

@@ -13,7 +13,7 @@ package struct OwnerID: RawRepresentable, Hashable, Sendable {
   /// everyone.
   @inlinable package static var process: Self { Self(rawValue: 0) }
 
-  /// The recipient of what this owner is to receive.
+  /// The recipient of the events for this owner.
   var recipient: Recipient { self == .process ? .everyone : .owner(self) }
 }
 

@@ -3,12 +3,12 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// What the address manager alone causes.
+/// An effect of the address manager.
 enum AddressEffect: Equatable, Sendable {
-  /// Advertising, scanning and connecting are to be switched off; ``AddressManager/begin(_:_:now:random:into:)`` is due when they
-  /// are.
+  /// Advertising, scanning and connecting have to be disabled; ``AddressManager/begin(_:_:now:random:into:)`` is due
+  /// when they are.
   case hold
-  /// They may be switched on again.
+  /// They may be enabled again.
   case release
 }
 
@@ -23,7 +23,7 @@ enum AddressEffect: Equatable, Sendable {
 ///    └──────────── what was on is switched on again ◄──────────────────────┘
 /// ```
 ///
-/// Links go on meanwhile, and what the owners declared stays declared: they receive no event of this.
+/// Links continue meanwhile, and the owners' declarations stay in force: owners receive no event of this.
 struct AddressManager: Sendable {
   enum Step: Equatable, Sendable {
     case setAddress(DeviceAddress)
@@ -48,11 +48,11 @@ struct AddressManager: Sendable {
   private var nextRotation: Instant?
   private var list = ResolvingList()
 
-  /// A new private address is due, or none any more.
+  /// A new private address is due, or a private address is no longer wanted.
   private var needsAddress = false
-  /// The resolving list differs from what is wanted.
+  /// The resolving list differs from the wanted one.
   private var needsList = false
-  /// Steps to take; the command of the first is on its way.
+  /// The steps that are left; the command of the first one is pending.
   private var steps: [Step] = []
   private var isOutdated = false
   private var reviewedRevision = 0
@@ -63,7 +63,7 @@ struct AddressManager: Sendable {
 
   /// The address that advertising, scanning and connecting use.
   var current: DeviceAddress { privateAddress ?? identity }
-  /// Nothing may be switched on.
+  /// Nothing may be enabled.
   var isHolding: Bool { needsAddress || needsList || !steps.isEmpty }
   /// When ``tick(now:)`` has work.
   var deadline: Instant? { nextRotation }
@@ -74,8 +74,8 @@ struct AddressManager: Sendable {
   /// Whether scans are to find the address of this device before it can be connected to.
   func isSearchWanted(for device: DeviceAddress) -> Bool { isManaged && !list.resolves(device) }
 
-  /// Chooses the addresses of a controller that is being brought up: its public address where it has one; else a static random
-  /// address (Vol 6, Part B, 1.3.2.1), drawn once.
+  /// Chooses the addresses of a controller that is being brought up: its public address if it has one, otherwise a
+  /// static random address (Vol 6, Part B, 1.3.2.1), drawn once.
   mutating func begin(
     with publicAddress: BD_ADDR, random: inout RandomSource, into effects: inout [Effect<AddressEffect>]
   ) {
@@ -122,7 +122,7 @@ struct AddressManager: Sendable {
     if !isSameAddress { changeAddress() }
   }
 
-  /// Begins to change the address where it has been used long enough.
+  /// Begins to change the address if it has been used long enough.
   mutating func tick(now: Instant) {
     if let nextRotation, nextRotation <= now { changeAddress() }
   }
@@ -161,7 +161,7 @@ extension AddressManager {
   @inline(__always)
   func isReviewDue(_ revision: Int) -> Bool { isOutdated || revision != reviewedRevision }
 
-  /// The controller has begun or ended to advertise, to scan or to connect.
+  /// The controller has started or stopped advertising, scanning or connecting.
   mutating func activityChanged() { if isHolding, steps.isEmpty { isOutdated = true } }
 
   /// Notes what the list lacks, and begins a change that is due.
@@ -180,7 +180,7 @@ extension AddressManager {
       bonds: devices.revision, localKey: settings?.identityResolvingKey, isUnreliable: list.isUnreliable)
     guard basis != list.chosenFor else { return }
     list.chosenFor = basis
-    // Once everything is being switched off, it takes a last step to switch it on again, even with nothing left to change.
+    // Once everything is being disabled, a last step has to enable it again, even if nothing is left to change.
     if !listSteps(devices, capacity).isEmpty { needsList = true }
   }
 
@@ -188,7 +188,7 @@ extension AddressManager {
     list.steps(to: devices.bonds, localKey: settings?.identityResolvingKey, capacity: capacity)
   }
 
-  /// Everything is switched off: takes the first step.
+  /// Everything is disabled: takes the first step.
   mutating func begin(
     _ devices: BondedDevices, _ radio: RadioContext, now: Instant, random: inout RandomSource,
     into effects: inout [Effect<AddressEffect>]
@@ -199,7 +199,7 @@ extension AddressManager {
         steps.append(.setAddress(address))
       } else {
         use(nil, now: now)
-        // A static identity took the place of the private address in the controller, or is to.
+        // A static identity has replaced the private address in the controller, or has to.
         if identity.kind == .random { steps.append(.setAddress(identity)) }
       }
     }

@@ -2,17 +2,17 @@ import BLECrypto
 package import BLESMP
 import BLEWire
 
-/// How the host hides behind addresses that only those resolve who have its key (Vol 3, Part C, 10.7).
+/// The settings of private addresses, which only devices with the host's key resolve (Vol 3, Part C, 10.7).
 package struct PrivacySettings: Equatable, Sendable {
-  /// What the addresses are made with; peers are given the same one when they pair (``PairingSettings``).
+  /// The key that the addresses are made with; peers receive the same key when they pair (``PairingSettings``).
   package var identityResolvingKey: SecretKey
   /// How long one address is used, TGAP(private_addr_int): the specification recommends 15 minutes (Vol 3, Part C,
   /// Appendix A).
   package var rotation: Duration
-  /// Whether a device that pairs without authentication is given the key and our identity address.
+  /// Whether a device that pairs without authentication receives the key and our identity address.
   package var distributesIdentityWhenUnauthenticated: Bool
 
-  /// What a rotation may be: the range the controller's own timer has, too (Vol 4, Part E, 7.8.45).
+  /// The allowed rotations, which are also the range of the controller's own timer (Vol 4, Part E, 7.8.45).
   package static let rotations: ClosedRange<Duration> = .seconds(1)...Duration.seconds(3600)
 
   package init(

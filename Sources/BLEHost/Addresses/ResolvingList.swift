@@ -4,25 +4,25 @@ import BLEWire
 
 /// The bonded peers whose private addresses the controller resolves for us (Vol 4, Part E, 7.8.38 to 7.8.44).
 ///
-/// What it does not resolve, the host does: a controller without a list, peers beyond its size, a controller that has the
-/// commands and resolves nothing. Only with the list can a peer be connected to whose present private address no report has
-/// named yet.
+/// The host resolves the addresses that the controller does not: if the controller has no list, if the list has no room
+/// for a peer, or if the controller has the commands and resolves nothing. Only with the list can the host connect to a
+/// peer whose present private address no report has contained yet.
 struct ResolvingList: Sendable {
   struct Entry: Equatable, Sendable {
     var identity: DeviceAddress
     var peerKey: SecretKey
-    /// Ours, to find who is meant by an advertisement directed at a private address of ours; 0 where we use none.
+    /// Our key, which resolves the target of an advertisement directed at a private address of ours; 0 if we use none.
     var localKey: SecretKey
   }
 
-  /// What the entries are chosen for.
+  /// The bonds and the key for which the entries are chosen.
   struct Basis: Equatable, Sendable {
     var bonds: Int
     var localKey: SecretKey?
     var isUnreliable: Bool
   }
 
-  /// What the controller was given.
+  /// The entries that the controller was given.
   var entries: [Entry] = []
   var isEnabled = false
   /// The bonds and our key for which `entries` were chosen; nil: not chosen yet.
@@ -58,8 +58,9 @@ struct ResolvingList: Sendable {
 }
 
 extension ControllerCapabilities {
-  /// How many peers the controller resolves in the way this host wants it: 0 where it lacks one of the commands. Without
-  /// LE Set Privacy Mode a bonded peer that uses its identity address would not be reported any more (Vol 6, Part B, 4.7).
+  /// The number of peers that the controller resolves as this host needs it: 0 if it lacks one of the commands. Without
+  /// LE Set Privacy Mode, a bonded peer that uses its identity address would no longer be reported (Vol 6, Part B,
+  /// 4.7).
   var resolvedPeers: Int {
     let needed: [HCIOpcode] = [
       .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leSetAddressResolutionEnable, .leSetPrivacyMode,

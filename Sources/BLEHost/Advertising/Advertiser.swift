@@ -1,9 +1,9 @@
 import BLEHCI
 import BLEWire
 
-/// What the advertiser alone causes.
+/// An effect of the advertiser.
 enum AdvertiserEffect: Equatable, Sendable {
-  /// The controller has begun or ended to send an advertisement.
+  /// The controller has started or stopped sending an advertisement.
   case activityChanged
 }
 
@@ -15,7 +15,7 @@ struct Advertiser: Sendable {
 
   init(maximum: Int) { self.maximum = maximum }
 
-  /// Whether the controller sends no advertisement, and no command that makes it send one is under way.
+  /// Whether the controller sends no advertisement, and no command that makes it send one is pending.
   var isOff: Bool { !advertisements.contains(where: \.isActive) }
 
   mutating func start(
@@ -127,8 +127,8 @@ extension Advertiser {
     }
   }
 
-  /// The controller rejects parameters while it advertises (Vol 4, Part E, 7.8.5 and 7.8.53). This host has not enabled what it
-  /// sends: another program did, and has usually ended without disabling it.
+  /// The controller rejects parameters while it advertises (Vol 4, Part E, 7.8.5 and 7.8.53). This host has not enabled
+  /// that advertisement: another program did, and has usually ended without disabling it.
   private mutating func takeOver(
     _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
   ) {
@@ -173,7 +173,7 @@ extension Advertiser {
     effects.append(.event(event, to: recipient))
   }
 
-  /// Enables a configured advertisement. It is configured anew if our address has changed.
+  /// Enables a configured advertisement. It is configured again if our address has changed.
   private mutating func enable(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     if radio.isHeld {
       advertisements[index].phase = .held
@@ -234,7 +234,7 @@ extension Advertiser {
     }
   }
 
-  /// A link ended: what rested for it is enabled.
+  /// A link ended: the advertisements that were paused for it are enabled.
   mutating func linkEnded(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     guard radio.acceptsRequests else { return }
     for index in advertisements.indices where advertisements[index].phase == .resting {

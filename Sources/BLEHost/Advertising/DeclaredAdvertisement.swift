@@ -1,7 +1,7 @@
 import BLEHCI
 import BLEWire
 
-/// One declared advertisement and how far the controller is with it.
+/// One declared advertisement and its state in the controller.
 ///
 /// ```
 ///   start ─► parameters ─► (address) ─► data ─► scan response ─► enable ─► advertising ─── stop ───► disable ─► removed
@@ -16,14 +16,14 @@ struct DeclaredAdvertisement: Sendable {
   enum Step: Sendable { case parameters, takeOver, randomAddress, data, scanResponse, enable, hold, disable, remove }
 
   enum Phase: Equatable, Sendable {
-    /// The command of this step is on its way.
+    /// The command of this step is pending.
     case configuring(Step)
     case advertising
     /// Configured in the controller, but off until a link ends.
     case resting
     /// Configured in the controller, but off while an address or the resolving list is changed.
     case held
-    /// The controller has lost it; it is configured anew by the next bring-up.
+    /// The controller has lost it; the next bring-up configures it again.
     case suspended
   }
 
@@ -33,7 +33,7 @@ struct DeclaredAdvertisement: Sendable {
   /// The advertising handle of extended commands.
   let set: UInt8
   var phase = Phase.suspended
-  /// The owner wants it stopped as soon as the step under way is done.
+  /// The owner wants it stopped as soon as the current step is done.
   var isStopping = false
   /// Its start has been answered.
   var isAnnounced = false
@@ -178,7 +178,7 @@ extension DeclaredAdvertisement {
 }
 
 extension AdvertisingIntent {
-  /// Why such an advertisement is not possible with this controller, where it is not.
+  /// Why such an advertisement is not possible with this controller; nil if it is.
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
     guard !usesExtendedPDUs || controller.usesExtendedCommands else { return .unsupported("extended advertising") }
     let limit = usesExtendedPDUs ? controller.maximumAdvertisingData : LinkLayerLimits.legacyAdvertisingData
@@ -195,7 +195,7 @@ extension AdvertisingIntent {
     return rejectionOfPHYs(controller)
   }
 
-  /// What an extended advertisement of its kind cannot have.
+  /// Why an extended advertisement of its kind is not possible; nil if it is.
   private var extendedRejection: HostError? {
     if isConnectable, !scanResponse.isEmpty {
       return .invalidParameters(

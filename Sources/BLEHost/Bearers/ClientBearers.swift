@@ -8,20 +8,21 @@ extension GATTClient.OperationID {
   static let bearers = Self(rawValue: .max - 1)
 }
 
-/// The enhanced ATT bearers of our client on one link (Vol 3, Part F, 3.2.11; Part G, 5.3.2), and how they come to be.
+/// The enhanced ATT bearers of our client on one link (Vol 3, Part F, 3.2.11; Part G, 5.3.2), and their set-up.
 ///
 /// ```
 ///   link encrypted ──► reads Server Supported Features ──► sets its bit of Client Supported Features ──► requests the channels
 ///                          │ no such bit, any error: the first bearer alone, as ever
 /// ```
 ///
-/// Each bearer has a ``/BLEGATT/GATTClient`` with one transaction at a time. An operation on one attribute goes to the bearer with the
-/// fewest operations. Operations on the same attribute stay in their order, on one bearer; discovery, operations on several
-/// attributes, and commands use the first bearer. So do the operations of a bearer that is closed: the first bearer ends with the link
-/// only, so that a peer which opens and closes bearers moves an operation once.
+/// Each bearer has a ``/BLEGATT/GATTClient`` with one transaction at a time. An operation on one attribute goes to the
+/// bearer with the fewest operations. Operations on the same attribute stay in their order, on one bearer; discovery,
+/// operations on several attributes, and commands use the first bearer. So do the operations of a bearer that is
+/// closed. The first bearer ends only with the link, so a peer that opens and closes bearers moves an operation once.
 ///
-/// A bearer whose ATT_MTU is below that of the first one gets what fits one PDU there (Docs/Decisions/0103): a write by its length, a
-/// read on trial. A Read Response of the full length may have a part of the value only: the read moves to the first bearer.
+/// A bearer whose ATT_MTU is below that of the first one gets operations that fit into one PDU there
+/// (Docs/Decisions/0103): a write by its length, a read on trial. A Read Response of the full length may contain only a
+/// part of the value: the read then moves to the first bearer.
 struct ClientBearers: Sendable {
   fileprivate struct Bearer {
     var gatt = GATTClient()
@@ -34,7 +35,7 @@ struct ClientBearers: Sendable {
   fileprivate struct Transaction {
     /// The ATT_MTU at the request, in octets.
     var mtu: Int
-    /// Whether the operation is a read that the first bearer does where its value does not fit.
+    /// Whether the operation is a read that the first bearer repeats if its value does not fit.
     var isTrial: Bool
   }
 
@@ -184,8 +185,8 @@ struct ClientBearers: Sendable {
     for operation in operations { performOnFirst(operation, &gatt, now: now, into: &output) }
   }
 
-  /// A bearer is closed. What was not sent, and a read that was, is repeated on the first bearer; a write may have been executed, and
-  /// fails.
+  /// A bearer is closed. Operations that were not sent, and a read that was, are repeated on the first bearer. A write
+  /// that was sent may have been executed, and fails.
   mutating func closed(
     _ channel: ChannelID, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
   ) {
@@ -233,7 +234,7 @@ extension ClientBearers.Bearer {
 
   /// Takes the end of an operation.
   ///
-  /// - Returns: whether it counts: not that of a read on trial whose value may have been cut.
+  /// - Returns: whether it counts; the end of a read on trial whose value may have been cut does not.
   mutating func end(_ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>) -> Bool {
     guard let transaction = current, operations.first?.id == id else { return true }
     current = nil

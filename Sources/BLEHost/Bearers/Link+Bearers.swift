@@ -3,7 +3,7 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// What the channels of enhanced ATT bearers cause in the halves of a link, and the halves in the channels.
+/// An effect of the channels of enhanced ATT bearers on the halves of a link, or of the halves on the channels.
 enum BearerEffect: Sendable {
   /// Our central requests bearers.
   case open(Int)
@@ -21,7 +21,7 @@ enum BearerEffect: Sendable {
   case tick
 }
 
-/// Enhanced ATT bearers, which are channels of the link, and which its server and its client use.
+/// Enhanced ATT bearers: channels of the link that its server and its client use.
 extension Link {
   mutating func perform(_ effect: BearerEffect, _ context: inout LinkContext) {
     context.turn.usesClient = true

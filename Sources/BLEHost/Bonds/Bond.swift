@@ -11,7 +11,7 @@ public import BLEWire
 public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   /// The identity address of the device, with its kind, whatever private addresses it uses.
   public package(set) var identity: DeviceAddress
-  /// The fixed address that it uses instead of its identity; nil where it shows that, or private addresses.
+  /// The fixed address that it uses instead of its identity; nil if it uses its identity or private addresses.
   package var addressOnAir: DeviceAddress?
   /// Resolves its private addresses.
   package var identityResolvingKey: SecretKey?
@@ -19,16 +19,16 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
   package var peripheralKey: LongTermKey?
   package var centralKey: LongTermKey?
   package var strength: KeyStrength
-  /// What the device signs with, and the lowest counter it may use next (Vol 3, Part H, 2.4.5).
+  /// The key that the device signs with, and the lowest counter it may use next (Vol 3, Part H, 2.4.5).
   package var peerCSRK: SecretKey?
   package var peerSignCounter: UInt32 = 0
-  /// What we sign with, and the lowest counter that is neither used nor reserved.
+  /// The key that we sign with, and the lowest counter that is neither used nor reserved.
   package var ownCSRK: SecretKey?
   package var ownSignCounter: UInt32 = 0
   /// When the device last proved its bond: the order in which bonds are removed. The host counts proofs; 0 is never, and
   /// the highest number is the latest.
   package var lastUse: UInt32 = 0
-  /// What our server keeps of this client.
+  /// What our server stores about this client.
   package var client = ClientRecord()
   /// What our client has discovered of its database.
   package var attributeCache: AttributeCache?
@@ -38,7 +38,7 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
     self.strength = strength
   }
 
-  /// What a pairing has given.
+  /// Creates the bond of a pairing.
   package init(identity: DeviceAddress, _ outcome: PairingOutcome) {
     self.init(identity: identity, strength: outcome.strength)
     identityResolvingKey = outcome.peerIRK
@@ -74,13 +74,13 @@ extension Bond {
 
 /// Why a bond could not be used, and what to do.
 package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
-  /// The device does not have the key any more: the bond was removed there, or the device was reset.
+  /// The device no longer has the key: the bond was removed there, or the device was reset.
   case forgottenByPeer
   /// The device encrypts with a key that is not here: the bond was removed here, or the store was lost.
   case missingHere
   /// Both have a key, and they differ.
   case keysDiffer
-  /// The link could not be encrypted, for another reason: the device answers no request to encrypt, or cannot.
+  /// The link could not be encrypted, for another reason: the device answers no request to encrypt, or cannot encrypt.
   case notEncrypted(HCIErrorCode)
 
   package var description: String {

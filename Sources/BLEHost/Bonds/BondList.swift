@@ -4,14 +4,14 @@ import BLEWire
 
 /// The bonds of a host, found by identity and by the private addresses that their keys resolve.
 struct BondList: Sendable {
-  /// What became of a bond that was to be kept.
+  /// The result for a bond that was to be kept.
   enum Update: Equatable, Sendable {
-    /// It took the place of an older one of the same device.
+    /// It replaced an older bond of the same device.
     case replaced(Bond)
     case added
     /// It was added, and the least recently used unprotected bond was removed for it.
     case addedInPlace(of: Bond)
-    /// There was no room: as many protected bonds as the limit allows.
+    /// There was no room: there are as many protected bonds as the limit allows.
     case refused
   }
 
@@ -22,19 +22,19 @@ struct BondList: Sendable {
   private(set) var identityKeys: [DeviceAddress: SecretKey] = [:]
   /// The identity resolving key that this host distributes, which no peer has.
   private var ownKey: SecretKey?
-  /// Counts the changes of who can be resolved.
+  /// Counts the changes of the devices that can be resolved.
   private(set) var revision = 0
   /// The highest ``Bond/lastUse``.
   private var newestUse: UInt32 = 0
-  /// Private addresses resolved lately, the identity for each: a scanner meets the same ones again and again. A nil
-  /// identity is an address that no key resolves.
+  /// Private addresses that were resolved lately, with the identity of each: a scanner receives the same ones again and
+  /// again. The identity is nil for an address that no key resolves.
   private var resolved: [DeviceAddress: DeviceAddress?] = [:]
   /// The private address that each bonded device used last.
   private(set) var latest: [DeviceAddress: DeviceAddress] = [:]
   /// The number of addresses in the cache. One more empties it.
   static let maximumResolved = 512
 
-  /// Takes over bonds of an earlier run; where they are more than `limit`, those that would be removed first stay out.
+  /// Loads the bonds of an earlier run. If there are more than `limit`, those that would be removed first are left out.
   ///
   /// - Returns: the devices that lose their identity resolving keys, because the keys are not theirs alone.
   @discardableResult
@@ -68,7 +68,7 @@ struct BondList: Sendable {
   /// Adds a bond as the newest, or replaces the one of the same device. A protected bond is never removed for
   /// another one.
   ///
-  /// - Parameter inUse: devices whose bonds are removed after all others only.
+  /// - Parameter inUse: devices whose bonds are removed only after all others.
   mutating func update(_ bond: Bond, limit: Int, inUse: Set<DeviceAddress> = []) -> Update {
     if let index = bonds.firstIndex(where: { $0.identity == bond.identity }) {
       let old = bonds[index]
@@ -117,7 +117,7 @@ struct BondList: Sendable {
     return bonds.remove(at: index)
   }
 
-  /// What resolves to whom has changed.
+  /// The devices that addresses resolve to have changed.
   private mutating func forgetAddresses(of identity: DeviceAddress) {
     resolved = [:]
     latest[identity] = nil
@@ -125,7 +125,7 @@ struct BondList: Sendable {
   }
 
   /// The identity of a device by the address it uses: that of a bond which names the address or whose key resolves it,
-  /// else the address itself.
+  /// otherwise the address itself.
   mutating func identity(of address: DeviceAddress, _ toolbox: SecurityToolbox) -> DeviceAddress {
     let plain = address.identity
     if bonds.isEmpty { return plain }
@@ -149,7 +149,7 @@ struct BondList: Sendable {
 }
 
 /// Identity resolving keys that two devices have distributed (Docs/Decisions/0096). With one key in two bonds a private address
-/// stands for two devices. The bond that keeps the key is the authenticated one, else the one that was made first.
+/// stands for two devices. The authenticated bond keeps the key, otherwise the one that was made first.
 extension BondList {
   /// Sets the key that this host distributes.
   ///
@@ -165,7 +165,7 @@ extension BondList {
     return keyless
   }
 
-  /// Takes the key from each bond that does not keep it.
+  /// Removes the key from each bond that does not keep it.
   ///
   /// - Returns: the identities of these bonds.
   private mutating func removeEqualKeys() -> [DeviceAddress] {

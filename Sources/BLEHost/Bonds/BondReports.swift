@@ -2,8 +2,9 @@ import BLEWire
 
 /// Bonds that have changed since ``HostEvent/bondChanged(_:)`` last reported them.
 ///
-/// A change that the peer causes by itself, a subscription above all, is reported at once if the bond was not reported
-/// within the interval, else at its end: a peer that toggles a descriptor costs one event in each interval.
+/// A change that the peer causes by itself, usually a subscription, is reported immediately if the bond was not
+/// reported within the interval, otherwise at the end of the interval: a peer that toggles a descriptor costs one event
+/// in each interval.
 struct BondReports: Sendable {
   private var reported: [DeviceAddress: Instant] = [:]
   /// In the order in which they changed.
@@ -39,7 +40,7 @@ struct BondReports: Sendable {
 
   func isPending(_ identity: DeviceAddress) -> Bool { pending.contains(identity) }
 
-  /// The bonds that are not reported, which are then.
+  /// Takes the bonds that have not been reported; they count as reported afterwards.
   mutating func takeAll() -> [DeviceAddress] {
     defer { pending = [] }
     return pending

@@ -2,15 +2,15 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// What the bond table alone causes.
+/// An effect of the bond table.
 enum BondEffect: Equatable, Sendable {
-  /// A bond was removed, by the application or for a newer one: no link has it any more.
+  /// A bond was removed, by the application or for a newer one: no link has it any longer.
   case removed(DeviceAddress)
   /// The bond of a pairing is not kept: its keys are of no use.
   case notKept(DeviceAddress)
   /// A pairing on this link has made a bond.
   case made(Bond, LinkID)
-  /// The bond of this link's pairing has taken the place of another one of this device.
+  /// The bond of this link's pairing has replaced another one of this device.
   case replaced(DeviceAddress, LinkID)
   /// The security of a link has changed with its bond.
   case securityChanged(LinkID)
@@ -43,12 +43,12 @@ struct PairedLink: Sendable {
 struct BondTable: Sendable {
   private let maximum: Int
   private let reportInterval: Duration
-  /// Whether the application says which bonds are stored; else they are as soon as they are reported.
+  /// Whether the application reports which bonds are stored. Otherwise a bond counts as stored when it is reported.
   private let awaitsStorage: Bool
   private var list = BondList()
   private var reports = BondReports()
   private var unconfirmed = UnconfirmedBonds()
-  /// Nothing is put off any more: the host is shutting down.
+  /// Changes are no longer delayed, because the host is shutting down.
   private var isEnding = false
   private var counters = SignCounters()
   /// When ``tick(now:into:)`` has a bond to report.
@@ -63,12 +63,12 @@ struct BondTable: Sendable {
 
   /// In the order in which they were made.
   var bonds: [Bond] { list.bonds }
-  /// Counts the changes of who can be resolved.
+  /// Counts the changes of the devices that can be resolved.
   var revision: Int { list.revision }
   subscript(identity: DeviceAddress) -> Bond? { list[identity] }
 
   /// The identity of a device by the address it uses: that of a bond which names the address or whose key resolves it,
-  /// else the address itself.
+  /// otherwise the address itself.
   mutating func identity(of address: DeviceAddress, _ toolbox: SecurityToolbox) -> DeviceAddress {
     list.identity(of: address, toolbox)
   }
@@ -78,7 +78,7 @@ struct BondTable: Sendable {
     BondedDevices(revision: list.revision, bonds: list.bonds, lastAddresses: list.latest)
   }
 
-  /// Replaces all bonds by those of an earlier run. No change of a bond is reported.
+  /// Replaces all bonds with those of an earlier run. No change of a bond is reported.
   ///
   /// - Returns: the devices that lose their identity resolving keys, because the keys are not theirs alone.
   @discardableResult
@@ -95,10 +95,10 @@ struct BondTable: Sendable {
   /// - Returns: the devices that lose this key.
   mutating func setOwnKey(_ key: SecretKey?) -> [DeviceAddress] { list.setOwnKey(key) }
 
-  /// What a pairing may make and replace.
+  /// The bonds that a pairing may make and replace.
   ///
   /// - Parameters:
-  ///   - identity: whom the device of the pairing is taken for.
+  ///   - identity: the identity that the device of the pairing is assumed to have.
   ///   - inUse: devices that have proven their bonds on other links.
   func rules(
     for identity: DeviceAddress, _ settings: PairingSettings?, inUse: Set<DeviceAddress>, now: Instant
@@ -117,8 +117,8 @@ struct BondTable: Sendable {
     return rules
   }
 
-  /// Keeps the bond that a pairing has made, where there is room and, for an unconfirmed one, where not too many
-  /// were made lately.
+  /// Keeps the bond that a pairing has made, if there is room and, for an unconfirmed one, if not too many were made
+  /// lately.
   ///
   /// - Parameter inUse: devices that have proven their bonds, which are removed last.
   /// - Returns: whether it is kept.
@@ -168,19 +168,19 @@ struct BondTable: Sendable {
     "the identity resolving key of \(identity) is not used: it is all zeros, or that of this device or of another bonded one. Private addresses of \(identity) are not recognized"
   }
 
-  /// Takes the outcome of a pairing: keeps its bond, and reports what became of it.
+  /// Takes the outcome of a pairing: keeps its bond, and reports the result.
   mutating func paired(
     _ outcome: PairingOutcome, on link: PairedLink, _ limit: UnconfirmedBondLimit, _ toolbox: SecurityToolbox,
     now: Instant, into effects: inout [Effect<BondEffect>]
   ) {
     let identity = (outcome.peerIdentity ?? link.identity).identity
     let old = list[identity]
-    // The pairing machine sees to it; the bond may have been made meanwhile, on another link.
+    // The pairing machine checks that, but the bond may have been made in the meantime, on another link.
     if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.error(replacing: $0.strength) }) {
       effects.appendFailure(PairingFailure(.weakerThanBond(refusal), at: .keyDistribution), of: link.peer)
       return effects.append(.event(.bondLost(link.peer, identity, .forgottenByPeer), to: .everyone))
     }
-    // Nor does a device without authentication take the place of one that is there and has proven its bond.
+    // Nor does an unauthenticated device replace one that is connected and has proven its bond.
     if outcome.isBonded, link.inUse.contains(identity), !outcome.strength.isAuthenticated {
       return effects.appendFailure(PairingFailure(.identityInUse, at: .keyDistribution), of: link.peer)
     }
@@ -226,14 +226,15 @@ struct BondTable: Sendable {
     effects.append(.report(.peer, "paired without a bond: \(reason)", peer: peer))
   }
 
-  /// Changes a bond that is there already, and reports it at once.
+  /// Changes an existing bond, and reports it immediately.
   mutating func change<Own>(_ bond: Bond, into effects: inout [Effect<Own>]) {
     guard list[bond.identity] != nil else { return }
     _ = list.update(bond, limit: maximum)
     report(bond.identity, into: &effects)
   }
 
-  /// Notes what a client has configured, where it changed. Of changes that follow closely the last one is reported.
+  /// Records the configuration of a client, if it has changed. Of changes in quick succession, the last one is
+  /// reported.
   mutating func keep<Own>(
     _ record: ClientRecord, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
   ) {
@@ -243,7 +244,7 @@ struct BondTable: Sendable {
     reportSoon(bond.identity, now: now, into: &effects)
   }
 
-  /// Notes what was discovered of a device's database, where it is more or something else.
+  /// Records what was discovered of a device's database, if it is more than before or different.
   mutating func keep<Own>(
     _ cache: AttributeCache, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
   ) {
@@ -300,12 +301,12 @@ extension BondTable {
     review()
   }
 
-  /// Reports what is not reported of one bond: its link has ended.
+  /// Reports the unreported changes of one bond, because its link has ended.
   mutating func linkEnded<Own>(_ identity: DeviceAddress, into effects: inout [Effect<Own>]) {
     if reports.isPending(identity) { report(identity, into: &effects) }
   }
 
-  /// Reports what is not reported of any bond, and every change from now on at once: the host is shutting down.
+  /// Reports the unreported changes of all bonds, and from now on every change immediately: the host is shutting down.
   mutating func shutdown(into effects: inout [Effect<BondEffect>]) {
     isEnding = true
     for identity in reports.takeAll() { report(identity, into: &effects) }
@@ -317,18 +318,18 @@ extension BondTable {
 
 /// Sign counters, ours and those of peers (Vol 3, Part H, 2.4.5).
 extension BondTable {
-  /// What a link that needs counters gets.
+  /// The sign counters for a link that needs some.
   enum CounterGrant: Equatable, Sendable {
     case counters(Range<UInt32>)
     /// They come when the store has the bond.
     case awaited
     /// The store has not answered in time.
     case refused
-    /// All are used up: the key is of no use any more. So is one that is not here.
+    /// All are used up, or there is no key: nothing more can be signed.
     case usedUp
   }
 
-  /// Counters for one link to sign with. Another block is reserved where less than half of one is left.
+  /// Counters for one link to sign with. Another block is reserved when less than half of one is left.
   mutating func takeCounters<Own>(of identity: DeviceAddress, into effects: inout [Effect<Own>]) -> CounterGrant {
     if var bond = list[identity], counters.isShort(bond) {
       bond.ownSignCounter += min(SignCounters.block, .max - bond.ownSignCounter)

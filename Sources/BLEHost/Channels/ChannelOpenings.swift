@@ -34,10 +34,10 @@ struct ChannelOpenings: Sendable {
     }
   }
 
-  /// What decides whether a channel may be opened.
+  /// The facts that decide whether a channel may be opened.
   struct Facts {
     var security: SecurityState
-    /// How far our central is with the encryption of a link to a bonded peripheral, before which it sends and accepts nothing.
+    /// The state of the encryption of a link to a bonded peripheral; before it, our central sends and accepts nothing.
     var reconnection: Reconnection
     var isCentral: Bool
 
@@ -63,7 +63,7 @@ struct ChannelOpenings: Sendable {
   /// When ``tick(_:)`` has work.
   var deadline: Instant? { waiting.isEmpty ? nil : waiting.map(\.deadline).min() }
 
-  /// Requests a channel, where the link has the security for it; else the request waits.
+  /// Requests a channel if the link has the security for it; otherwise the request waits.
   mutating func open(
     _ opening: Opening, _ facts: Facts, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
   ) {
@@ -84,7 +84,7 @@ struct ChannelOpenings: Sendable {
     guard let demand = opening.request.demand, !opening.isSatisfied(by: facts) else {
       return send(opening, &signalling, &turn)
     }
-    // One pairing: another one would give the same key.
+    // Pairs once: another pairing would give the same key.
     guard !opening.isDemanded else { return fail(opening, Self.notSecured, &turn) }
     var opening = opening
     opening.isDemanded = true
@@ -118,8 +118,8 @@ struct ChannelOpenings: Sendable {
   private static let notSecured = HostError.notSecured(
     "the link did not get the security that the channel demands. Pair the devices, or demand less")
 
-  /// Takes a request whose channel is open; nil where its owner has detached, or where the link has lost the security that it
-  /// demands since.
+  /// Takes a request whose channel is open; nil if its owner has detached, or if the link has since lost the security
+  /// that the request demands.
   mutating func take(_ request: CreditBasedChannels.OpenID, _ facts: Facts, _ turn: inout LinkTurn) -> Opening? {
     guard let opening = requests.removeValue(forKey: request) else { return nil }
     guard opening.isSatisfied(by: facts) else {
@@ -129,7 +129,7 @@ struct ChannelOpenings: Sendable {
     return opening
   }
 
-  /// A request has failed. The first refusal for want of security has the link secured.
+  /// A request has failed. After the first refusal for want of security, the link is secured.
   mutating func failed(
     _ request: CreditBasedChannels.OpenID, _ failure: CreditBasedChannels.OpenFailure, _ facts: Facts,
     _ turn: inout LinkTurn
@@ -149,7 +149,7 @@ struct ChannelOpenings: Sendable {
     .insufficientAuthentication, .insufficientAuthorization, .encryptionKeySizeTooShort, .insufficientEncryption,
   ]
 
-  /// The link is encrypted: requests that waited are sent, where it has what they demand.
+  /// The link is encrypted: requests that waited are sent if it has the security that they demand.
   mutating func resume(_ facts: Facts, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
     let ready = waiting.map(\.opening)
     waiting = []

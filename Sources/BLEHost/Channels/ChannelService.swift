@@ -26,8 +26,8 @@ package struct ChannelRequest: Equatable, Sendable {
   package var parameters: CreditBasedChannel.Parameters
   /// The flow control mode.
   package var mode: CreditBasedChannel.Mode
-  /// The security that the link must have before the request is sent; nil: as it is. A peer that refuses for want of security
-  /// is asked once more after a pairing where our central pairs on demand.
+  /// The security that the link must have before the request is sent; nil: as it is. If the peer refuses for want of
+  /// security and our central pairs on demand, the request is repeated once after a pairing.
   package var demand: SecurityDemand?
 
   package init(
@@ -95,19 +95,19 @@ extension ChannelCloseReason: CustomStringConvertible {
   }
 }
 
-/// One ``HostCommand/listen(_:_:)``, chosen by the poster.
+/// The identifier of one ``HostCommand/listen(_:_:)``, chosen by the poster.
 package struct ListenID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 }
 
-/// One ``HostCommand/openChannel(_:_:_:)``, chosen by the poster.
+/// The identifier of one ``HostCommand/openChannel(_:_:_:)``, chosen by the poster.
 package struct OpenChannelID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 }
 
-/// One channel, named by the host, once for its life. The channel numbers of L2CAP are used again.
+/// The host's name of one channel, which is not used again. The channel numbers of L2CAP are reused.
 package struct L2CAPChannelID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }

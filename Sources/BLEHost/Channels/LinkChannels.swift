@@ -2,20 +2,21 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// What the channels of a link cause in other parts.
+/// An effect of the channels of a link on other parts.
 enum ChannelEffect: Sendable {
   /// The peer requests channels, which the services of the host answer.
   case requested(CreditBasedChannels.Request)
   /// A request waits until the link is secured.
   case securityWanted(SecurityInput)
-  /// The name of a channel is not in use any more.
+  /// The name of a channel is no longer in use.
   case ended(L2CAPChannelID)
 }
 
 /// The credit-based channels of one link and their owners (Vol 3, Part A, 4.22 to 4.28 and 10).
 ///
-/// ``LinkSignalling`` lends it the signalling channel, which does the protocol. Here each channel has an owner and a name that is
-/// not used again; requests of the peer are answered by the services of the host, as the security of the link permits.
+/// ``LinkSignalling`` lends it the signalling channel, which performs the protocol. Here each channel has an owner and
+/// a name that is not used again; the services of the host answer requests of the peer, as the security of the link
+/// permits.
 struct LinkChannels: Sendable {
   typealias Facts = ChannelOpenings.Facts
 
@@ -124,7 +125,7 @@ extension LinkChannels {
     }
   }
 
-  /// Reports the MTU of the peer where it is another one. Bearers follow the MTU of their channels.
+  /// Reports the MTU of the peer if it has changed. Bearers follow the MTU of their channels.
   private mutating func resized(_ numbers: [ChannelID], _ signalling: SignallingChannel, _ turn: inout LinkTurn) {
     let resized = numbers.filter(bearers.contains)
     if !resized.isEmpty { turn.effects.append(.own(.bearer(.resized(resized)))) }
@@ -204,7 +205,7 @@ extension LinkChannels {
     numbers[id].flatMap { entries[$0]?.owner == owner ? $0 : nil }
   }
 
-  /// Closes the channels of a service that is not offered any more.
+  /// Closes the channels of a service that is no longer offered.
   mutating func stopListening(_ spsm: SPSM, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
     close(entries.filter { $1.isIncoming && signalling.channels[$0]?.spsm == spsm }.map(\.key), &signalling, &turn)
   }
@@ -215,7 +216,7 @@ extension LinkChannels {
     openings.detach(owner, &turn)
   }
 
-  /// The link counts as one that is not encrypted: the channels that demanded security end.
+  /// The link counts as unencrypted: the channels that demanded security end.
   mutating func keyRevoked(_ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
     close(entries.filter(\.value.isSecured).map(\.key), as: .keyRevoked, &signalling, &turn)
   }

@@ -15,14 +15,14 @@ package struct DiagnosticLimits: Hashable, Sendable {
 /// Of the lines of all links, one is kept for each link that has had none in the period, up to half of them: a few links
 /// that cause many lines do not hide the first one of another link.
 ///
-/// What the application or the transport causes is not limited.
+/// Lines that the application or the transport causes are not limited.
 struct DiagnosticLog: Sendable {
   private let limits: DiagnosticLimits
   /// The links that are up.
   private var up: Set<LinkID> = []
-  /// Those of them that there was a line about.
+  /// Those of them that had a line.
   private var links: [LinkID: DiagnosticLimiter] = [:]
-  /// Those of them that there was a line about in the period of ``peers``.
+  /// Those of them that had a line in the period of ``peers``.
   private var reported: Set<LinkID> = []
   private var peers = DiagnosticLimiter()
   private var controller = DiagnosticLimiter()
@@ -62,12 +62,12 @@ struct DiagnosticLog: Sendable {
     return passes(peers.admits(limit: limits.ofHost - kept, period: limits.period, now: now))
   }
 
-  /// Reports one line, where it is within the limits.
+  /// Reports one line, if it is within the limits.
   mutating func report(_ line: Diagnostic, now: Instant, into effects: inout [Effect<Never>]) {
     if admits(line.origin, peer: line.peer, now: now) { effects.append(.event(.diagnostic(line), to: .everyone)) }
   }
 
-  /// Reports how many lines were left out, where their period is over.
+  /// Reports how many lines were left out, if their period is over.
   mutating func tick(now: Instant, into effects: inout [Effect<Never>]) {
     guard let deadline, deadline <= now else { return }
     for peer in links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
@@ -123,7 +123,7 @@ struct DiagnosticLimiter: Sendable {
 
   mutating func addSuppressed(_ count: Int) { suppressed &+= count }
 
-  /// The number of lines that were left out, once, where their period is over.
+  /// The number of lines that were left out, once, if their period is over.
   mutating func takeSuppressed(now: Instant) -> Int {
     guard let deadline, deadline <= now else { return 0 }
     defer { suppressed = 0 }

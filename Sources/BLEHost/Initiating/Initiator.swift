@@ -1,17 +1,18 @@
 import BLEHCI
 import BLEWire
 
-/// What the initiator alone causes.
+/// An effect of the initiator.
 enum InitiatorEffect: Equatable, Sendable {
-  /// Other devices are wanted, or the controller has ended to connect: ``Initiator/reconcile(_:addresses:into:)`` is due.
+  /// Other devices are wanted, or the controller has stopped connecting: ``Initiator/reconcile(_:addresses:into:)`` is
+  /// due.
   case changed
-  /// The controller has begun or ended to connect.
+  /// The controller has started or stopped connecting.
   case activityChanged
   /// Devices are connected to from now on, or no longer: a scan for their addresses may be due.
   case searchMayChange
 }
 
-/// The devices that owners want connected, and how far the controller is with them.
+/// The devices that owners want connected, and the state of the controller's attempts.
 ///
 /// A controller connects to one device at a time. One device is given to it by address; several go through its filter accept
 /// list, so that an absent device does not delay the others (Vol 6, Part B, 4.4.4).
@@ -26,12 +27,12 @@ struct Initiator: Sendable {
   private let maximumRequests: Int
   private(set) var requests: [PendingConnection] = []
   private var phase = Phase.off
-  /// What the controller was given.
+  /// The targets that the controller was given.
   private var applied: [InitiatorTarget] = []
 
   init(maximumRequests: Int) { self.maximumRequests = maximumRequests }
 
-  /// Whether the controller does not connect, and no command that makes it connect is under way.
+  /// Whether the controller does not connect, and no command that makes it connect is pending.
   var isOff: Bool { phase == .off }
 
   /// Whether a create command was accepted and no event has ended it.
@@ -46,7 +47,7 @@ struct Initiator: Sendable {
 
   func wants(_ device: DeviceAddress) -> Bool { requests.contains { $0.device == device } }
 
-  /// Why a request cannot be taken, links aside.
+  /// Why a request cannot be accepted, regardless of links.
   func rejection(of request: PendingConnection, _ radio: RadioContext) -> HostError? {
     guard radio.acceptsRequests else { return .notPoweredOn }
     if let rejection = request.rejection(radio.controller) { return rejection }
@@ -56,7 +57,7 @@ struct Initiator: Sendable {
     return isPending ? .invalidParameters("a connection to \(request.device) is pending already") : nil
   }
 
-  /// Takes a request that was not rejected, while there are not too many.
+  /// Accepts a request that was not rejected, while there are not too many.
   mutating func connect(
     _ request: PendingConnection, _ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]
   ) {
@@ -98,7 +99,7 @@ struct Initiator: Sendable {
     return fulfilled
   }
 
-  /// The controller ended to connect: by our cancellation, or for a reason of its own.
+  /// The controller stopped connecting: by our cancellation, or for a reason of its own.
   mutating func ended(_ status: HCIErrorCode, into effects: inout [Effect<InitiatorEffect>]) {
     let tried = applied
     suspend()

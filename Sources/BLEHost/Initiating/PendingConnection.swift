@@ -13,7 +13,7 @@ struct PendingConnection: Equatable, Sendable {
 }
 
 extension PendingConnection {
-  /// Why a controller cannot connect in this way, where it cannot.
+  /// Why a controller cannot connect in this way; nil if it can.
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
     guard parameters.isValid else {
       return .invalidParameters("connection parameters outside Vol 4, Part E, 7.8.12: \(parameters)")
@@ -31,7 +31,7 @@ extension PendingConnection {
   }
 }
 
-/// The address that a device uses, as the controller is to be given it, and the request that asks for the device first.
+/// The address by which the controller connects to a device, and the first request for the device.
 struct InitiatorTarget: Equatable, Sendable {
   var request: PendingConnection
   var address: DeviceAddress

@@ -5,12 +5,13 @@
 /// | packets of the link layer | the longest of the controller | unchanged | unchanged |
 /// | PHY | LE 2M, where both devices have it | LE 1M again | LE 1M again |
 /// | interval, as the central | 7.5 to 15 ms | 30 to 50 ms | 105 to 120 ms |
-/// | interval asked for as the peripheral | 15 ms | 30 to 50 ms | 105 to 120 ms |
+/// | interval requested as the peripheral | 15 ms | 30 to 50 ms | 105 to 120 ms |
 /// | latency | 0 | 0 | 2 |
 /// | frames in the queue of the link before writes without response wait | 128 | 32 | 32 |
 ///
-/// Each setting is asked for within what the controller and the peer have. A setting that the controller or the peer refuses is logged,
-/// and the others follow. The timing that results is reported as any other change of the timing is.
+/// Each setting is requested as far as the controller and the peer support it. If the controller or the peer rejects a
+/// setting, that is logged, and the others follow. The resulting timing is reported like any other change of the
+/// timing.
 public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// As many octets a second as possible: for files and firmware. It takes the most energy.
   case throughput
@@ -19,17 +20,17 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// As little time of the radio as possible: for values that change rarely.
   case lowPower
 
-  /// The timing to ask for (Vol 4, Part E, 7.8.18).
+  /// The timing to request (Vol 4, Part E, 7.8.18).
   package func parameters(_ role: ConnectedLink.Role) -> ConnectionParameters {
     switch self {
-    // iOS rejects an interval below 15 ms that a peripheral asks for.
+    // iOS rejects an interval below 15 ms that a peripheral requests.
     case .throughput: ConnectionParameters(interval: role == .central ? 6...12 : 12...12)
     case .balanced: ConnectionParameters()
     case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
     }
   }
 
-  /// Frames that wait on the link from which on its client sends no more commands, and below which it goes on; nil is
-  /// ``HostConfiguration/congestion``.
+  /// The number of frames waiting on the link at which its client stops sending commands, and below which it continues;
+  /// nil is ``HostConfiguration/congestion``.
   var congestion: (from: Int, below: Int)? { self == .throughput ? (from: 128, below: 64) : nil }
 }

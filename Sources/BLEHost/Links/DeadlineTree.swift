@@ -1,6 +1,6 @@
 import BLEWire
 
-/// The deadlines of a numbered set of machines: the earliest is at hand, and a change costs the logarithm of their number.
+/// The deadlines of a numbered set of machines: the earliest is available at once, and a change takes logarithmic time.
 ///
 /// A tournament: the leaves are the deadlines in order, and each inner node holds the earlier one of its two children.
 struct DeadlineTree: Sendable {
@@ -34,7 +34,7 @@ struct DeadlineTree: Sendable {
     }
   }
 
-  /// Adds a machine behind the `count` others.
+  /// Adds a machine after the `count` others.
   mutating func append(_ deadline: Instant?, count: Int) {
     if count < width {
       set(count, deadline)

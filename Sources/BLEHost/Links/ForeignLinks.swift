@@ -6,7 +6,7 @@ import BLEWire
 ///
 /// They count by device: two events for one device, with other handles, are one link.
 struct ForeignLinks: Sendable {
-  /// The links at most; more are not reported. A controller has less.
+  /// The links at most; more are not reported. A controller has fewer.
   static let limit = 64
 
   private var devices: [ConnectionHandle: DeviceAddress] = [:]
@@ -29,7 +29,7 @@ struct ForeignLinks: Sendable {
     return .foreignLink(device, isUp: false)
   }
 
-  /// The adapter is lost: the links have ended, which its state says.
+  /// The adapter is lost: the links have ended, which its state reports.
   mutating func reset() { devices = [:] }
 
   /// For an owner that attaches.

@@ -9,8 +9,8 @@ import BLEWire
 /// The links of a host and what they share: the attribute database, the bonds and the settings of pairing.
 ///
 /// It applies the effects of these parts on each other depth first: what an effect causes in another part is applied
-/// before the next one. All of that is in this file, so that the parts are private to it: ``HostCore`` has inputs to give,
-/// and facts to read.
+/// before the next one. All of that is in this file, so that the parts are private to it: ``HostCore`` only gives
+/// inputs and reads facts.
 ///
 /// ```
 ///   LinkTable ─ Link ──LinkEffect──► Link, LinkTable, BondTable
@@ -189,7 +189,7 @@ extension HostLinks {
 
 /// The controller and its links: what comes up and what ends.
 extension HostLinks {
-  /// The controller is up. The system host gets what it has to know, where the controller is shared with it.
+  /// The controller is up. If it is shared with the system host, the system host gets the state that it needs.
   mutating func controllerReady(_ host: inout HostContext) {
     let controller = host.controller
     table.setBuffers(length: controller.aclLength, count: controller.aclCount)
@@ -293,7 +293,7 @@ extension HostLinks {
 
   /// A command about a link has ended.
   ///
-  /// - Returns: whether the link has ended: the controller did not have it any more when the command arrived. Its
+  /// - Returns: whether the link has ended: the controller no longer had it when the command arrived. Its
   ///   Disconnection Complete is on its way or was lost.
   mutating func answered(
     _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ host: inout HostContext
@@ -500,7 +500,7 @@ extension HostLinks {
     }
   }
 
-  /// Sends a notification. It is no input of the link.
+  /// Sends a notification. This is not an input of the link.
   private mutating func notify(
     _ value: Span<UInt8>, to recipient: UpdateRecipient, as update: LinkUpdates.Entry, _ host: inout HostContext
   ) {
@@ -509,7 +509,7 @@ extension HostLinks {
       host.append(.refused(server.updateRefusal), to: update.owner.recipient)
       return host.append(update.finished(on: table[recipient.index].peer), to: update.owner.recipient)
     }
-    // A link that takes no data is ended, and what was on its way ends with it.
+    // A link that accepts no data is ended, and its pending values end with it.
     let refusal = table.notify(value, to: recipient, into: &host.output.packets)
     if let refusal { sendingFailed(refusal, on: recipient.index, &host) }
   }
@@ -605,8 +605,8 @@ extension HostLinks {
 
   /// Sends frames of the channels of a link, until one has to wait for a buffer of the controller.
   ///
-  /// Other frames wait in the queues of their channels, and not in that of the link. So a PDU of ATT or SMP is behind
-  /// one such frame, and behind those that the controller has.
+  /// Other frames wait in the queues of their channels, not in that of the link. A PDU of ATT or SMP therefore waits
+  /// for one such frame, and for those that the controller has.
   private mutating func sendChannelFrames(of peer: LinkID, _ host: inout HostContext) {
     let tag = FrameTag.channel
     while let index = table.index(of: peer), !table[index].isClosing,
@@ -669,7 +669,7 @@ extension HostLinks {
     if let index = table.index(of: handle) { withSecurity(of: table[index].peer, .keyMissed, &host) }
   }
 
-  /// The link has ended, and is not in the table any more.
+  /// The link has ended, and is no longer in the table.
   private mutating func securityEnded(_ link: Link, _ reason: HCIErrorCode, _ host: inout HostContext) {
     if let ended = link.manager.systemHostLink(of: link.device) {
       withSystemHost(&host) { $0?.linkEnded(ended, $1, into: &$2) }
@@ -742,7 +742,7 @@ extension HostLinks {
     }
   }
 
-  /// Lets the links learn that the link of `peer` has proven an identity.
+  /// Informs the links that the link of `peer` has proven an identity.
   private mutating func withIdentities(
     of peer: LinkID, _ host: inout HostContext, _ body: (inout LinkTable, inout [Effect<LinkEffect>]) -> Void
   ) {

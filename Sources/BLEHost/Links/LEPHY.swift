@@ -2,7 +2,7 @@ package import BLEHCI
 
 /// A physical layer of Bluetooth LE (Vol 1, Part A, 3.2.2).
 ///
-/// The numbers in packets are `HCI.PHY`, which has values that are not assigned, and none.
+/// The numbers in packets are `HCI.PHY`, which also has unassigned values and `none`.
 public enum LEPHY: Hashable, Sendable, CaseIterable, CustomStringConvertible {
   /// LE 1M: 1 Mbit/s; each device has it.
   case le1M
@@ -28,7 +28,7 @@ public enum LEPHY: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     }
   }
 
-  /// The name of the specification: `LE 2M`.
+  /// The name in the specification: `LE 2M`.
   public var description: String {
     switch self {
     case .le1M: "LE 1M"
@@ -39,7 +39,7 @@ public enum LEPHY: Hashable, Sendable, CaseIterable, CustomStringConvertible {
 }
 
 extension Set<LEPHY> {
-  /// As commands have it.
+  /// The set as commands contain it.
   package var phys: HCI.PHYs { HCI.PHYs(of: map(\.phy)) }
 }
 
@@ -52,7 +52,7 @@ public enum LECoding: Hashable, Sendable {
   /// Eight symbols a bit, 125 kbit/s, with the most range.
   case s8
 
-  /// As LE Set PHY has it.
+  /// The value in LE Set PHY.
   var phyOptions: UInt16 {
     switch self {
     case .any: 0
@@ -79,7 +79,7 @@ public struct ConnectionPHY: Hashable, Sendable {
 }
 
 extension PHYPreference {
-  /// A preference in the types of the APIs; an empty set is no preference.
+  /// A preference in the types of the APIs; an empty set means no preference.
   package init(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding) {
     self.init(transmit: transmit.phys, receive: receive.phys, coding: coding)
   }

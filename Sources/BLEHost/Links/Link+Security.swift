@@ -6,7 +6,7 @@ import BLEWire
 
 /// Bonds, and what the encryption of the link means for both halves.
 extension Link {
-  /// Keeps what the client has configured with its bond, where the link has proven that.
+  /// Stores the client's configuration with its bond, if the link has proven that bond.
   func keepRecord(_ context: inout LinkContext) {
     guard security.isBondProven else { return }
     let record = server.record(context.services.database)

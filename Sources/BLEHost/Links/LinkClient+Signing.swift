@@ -47,13 +47,13 @@ extension LinkClient {
 
   /// Takes the answer to its need of counters.
   ///
-  /// - Parameter until: when signed writes fail that have no counter by then.
+  /// - Parameter until: the time at which signed writes without a counter fail.
   mutating func take(
     _ grant: BondTable.CounterGrant, until: Instant, now: Instant, into output: inout Output
   ) {
     switch grant {
     case .counters(let counters): gatt.allowSigning(counters, now: now, into: &output.gatt)
-    // The key is of no use any more.
+    // The key cannot sign any longer.
     case .usedUp: gatt.allowSigning(.max..<(.max), now: now, into: &output.gatt)
     case .refused: gatt.rejectSignedWrites(now: now, into: &output.gatt)
     case .awaited: return used.counterDeadline = used.counterDeadline ?? until

@@ -24,7 +24,7 @@ enum Reconnection: Equatable, Sendable {
 }
 
 extension GATTClient.OperationID {
-  /// The one operation the stack asks for by itself: the MTU exchange of a central.
+  /// The one operation that the stack requests itself: the MTU exchange of a central.
   static let stack = Self(rawValue: .max)
 }
 
@@ -54,9 +54,10 @@ struct LinkClient: Sendable {
   private let peer: LinkID
   private let maximumMTU: UInt16
   private(set) var state = LinkClientState()
-  /// The bearers beside that of ``gatt``.
+  /// The bearers besides that of ``gatt``.
   var bearers = ClientBearers()
-  /// The owners that connected the link or operate on it, as a central: they receive what the peer's server sends unasked.
+  /// The owners that connected the link or operate on it, as a central: they receive what the peer's server sends
+  /// without a request.
   private(set) var users: [OwnerID]
   private(set) var reconnection = Reconnection.none
 
@@ -90,7 +91,7 @@ struct LinkClient: Sendable {
 
   mutating func addUser(_ owner: OwnerID) { if !users.contains(owner) { users.append(owner) } }
 
-  /// An owner leaves the link; where others use it, what only this one subscribed to is unsubscribed.
+  /// An owner leaves the link. If others use it, the subscriptions that only this owner has are ended.
   ///
   /// - Returns: whether the owner used the link.
   mutating func removeUser(_ owner: OwnerID, now: Instant, into output: inout Output) -> Bool {
@@ -105,10 +106,11 @@ struct LinkClient: Sendable {
     return true
   }
 
-  /// Starts on a link that our central made. Exchange MTU is the first request; a central raises the MTU, and a peripheral
-  /// asks for nothing unasked.
+  /// Starts on a link that our central made. Exchange MTU is the first request: a central raises the MTU, and a
+  /// peripheral sends no request by itself.
   ///
-  /// - Parameter until: when the encryption with the key of the bond is too late; nothing is sent before it. Nil without a bond.
+  /// - Parameter until: the deadline of the encryption with the key of the bond; nothing is sent before it. Nil without
+  ///   a bond.
   mutating func start(encryptedUntil until: Instant?, now: Instant, into output: inout Output) {
     if let until { awaitEncryption(until: until, now: now, into: &output) }
     exchangeMTU(now: now, into: &output)
@@ -127,7 +129,7 @@ struct LinkClient: Sendable {
 
   /// Performs an operation of one owner, which uses the link from then on.
   ///
-  /// - Parameter pairsOnDemand: whether the link is secured where the server demands it.
+  /// - Parameter pairsOnDemand: whether the link is secured if the server demands it.
   mutating func perform(
     _ operation: GATTClient.Operation, for owner: OwnerID, pairsOnDemand: Bool, queuesAfterBondLoss: Bool, now: Instant,
     into output: inout Output
@@ -167,13 +169,13 @@ struct LinkClient: Sendable {
     bearers.tick(&state.gatt, now: now, into: &output)
   }
 
-  /// More frames wait than may, so that no commands follow; or few enough.
+  /// Sets whether too many frames wait for the client to send commands.
   mutating func setCongested(_ isCongested: Bool, now: Instant, into output: inout Output) {
     if isUnused, !isCongested { return }
     gatt.setCongested(isCongested, now: now, into: &output.gatt)
   }
 
-  /// Lets the client send: the link is encrypted. What was refused for want of encryption is asked again.
+  /// Lets the client send: the link is encrypted. Operations that were refused for want of encryption are repeated.
   mutating func resume(now: Instant, into output: inout Output) {
     if reconnection != .none {
       reconnection = .none
@@ -250,8 +252,8 @@ struct LinkClient: Sendable {
     translate(now: now, into: &output)
   }
 
-  /// Reports an event to the owner whose operation it ends, a value to the owners that subscribed to it, else to the users of
-  /// the link.
+  /// Reports an event to the owner whose operation it ends, a value to the owners that subscribed to it, otherwise to
+  /// the users of the link.
   mutating func report(_ event: GATTClient.Event, into output: inout Output) {
     switch event {
     case .finished(let id, let result): used.subscriptions.finished(id, result)
@@ -271,19 +273,19 @@ struct LinkClient: Sendable {
   }
 }
 
-/// What our client asked and the peer's server refused for want of security: kept while the link is secured, then asked
-/// again, once (Vol 3, Part C, 10.3.2).
+/// Operations that the peer's server refused for want of security: kept while the link is being secured, then repeated
+/// once (Vol 3, Part C, 10.3.2).
 struct ParkedOperations: Sendable {
-  /// Operations on their way, to be able to ask again.
+  /// Operations without a result, which may have to be repeated.
   fileprivate var asked: [GATTClient.OperationID: GATTClient.Operation] = [:]
   fileprivate var waiting: [(operation: GATTClient.Operation, refusal: GATTClient.Event)] = []
-  /// Those that were asked again: what they get counts.
+  /// Those that were repeated: their results count.
   fileprivate var repeated: Set<GATTClient.OperationID> = []
 
   /// Operations that may wait for security; more than these fail at once.
   static let limit = 64
 
-  /// Takes the end of an operation: nil where it counts; else the operation that may wait for security.
+  /// Takes the end of an operation: nil if it counts, otherwise the operation that may wait for security.
   fileprivate mutating func take(
     _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>
   ) -> GATTClient.Operation? {
@@ -302,7 +304,7 @@ extension LinkClient {
     used.parked.waiting.append((operation, refusal))
   }
 
-  /// The link is encrypted now: what was refused is asked again.
+  /// The link is encrypted now: refused operations are repeated.
   mutating func repeatParked(now: Instant, into output: inout Output) {
     guard !isUnused else { return }
     let waiting = used.parked.waiting
@@ -314,8 +316,8 @@ extension LinkClient {
     }
   }
 
-  /// It could not be encrypted: the refusals are reported after all. The operations that have no answer yet were asked before
-  /// the failure, so a refusal of theirs is reported, too, and starts no other pairing (Vol 3, Part H, 2.3.6).
+  /// The link could not be encrypted: the refusals are reported. The operations that have no answer yet were sent
+  /// before the failure, so their refusals are also reported, and start no other pairing (Vol 3, Part H, 2.3.6).
   mutating func releaseParked(into output: inout Output) {
     guard !isUnused else { return }
     let waiting = used.parked.waiting

@@ -26,7 +26,7 @@ struct LinkClientState: Sendable {
 
   var isUnused: Bool { storage.isEmpty }
 
-  /// The state; a change makes it.
+  /// The state; the first change creates it.
   var used: Used {
     _read { if isUnused { yield makeUsed() } else { yield storage[0] } }
     _modify {
@@ -35,7 +35,7 @@ struct LinkClientState: Sendable {
     }
   }
 
-  /// The client; a change makes it.
+  /// The client; the first change creates it.
   var gatt: GATTClient {
     _read { yield used.gatt }
     _modify { yield &used.gatt }

@@ -2,9 +2,11 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// What an input of a ``Link`` is lent: the database and the bonds, which all links of the host share, and the input itself.
+/// The context of an input of a ``Link``: the database and the bonds, which all links of the host share, and the input
+/// itself.
 ///
-/// ``HostLinks`` has one, and lends it in place: a copy for each packet would cost allocations, and would have to come back.
+/// ``HostLinks`` has one, and lends it in place: a copy for each packet would cost allocations, and would have to be
+/// written back.
 struct LinkContext: Sendable {
   var services: ServiceRegistry
   var bonds: BondTable

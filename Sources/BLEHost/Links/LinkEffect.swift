@@ -3,7 +3,7 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// What a link, or a part of it, causes in other parts.
+/// An effect of a link, or of a part of it, on other parts.
 enum LinkEffect: Sendable {
   /// One half has exchanged the MTU: it holds for both (Vol 3, Part F, 3.4.2.2).
   case mtuChanged(Int)
@@ -23,21 +23,22 @@ enum LinkEffect: Sendable {
   case bondProven
   /// Another link has proven the identity of the one with this handle, which ends for the application.
   case superseded(ConnectionHandle)
-  /// The level of the link has changed, or what counts beside it: the application and the subscriptions learn it.
+  /// The level of the link, or another fact of its security, has changed: the application and the subscriptions are
+  /// informed.
   case securityChanged
-  /// The client of our server has proven its bond: it gets back what it had configured.
+  /// The client of our server has proven its bond: its configuration is restored.
   case bondRestored
-  /// The link is encrypted: our client may send, and repeats what was refused for want of encryption.
+  /// The link is encrypted: our client may send, and repeats the operations that were refused for want of encryption.
   case clientResumed
-  /// Something for the security manager, which needs facts about other parts.
+  /// An input for the security manager, which needs facts about other parts.
   indirect case security(SecurityInput)
-  /// The peer's server violated a rule. It can do so as often as it likes, so the event is limited as the log is.
+  /// The peer's server violated a rule. It can do so at any rate, so the event is limited like the log.
   indirect case violated(GATTClient.Event, to: Recipient)
-  /// Something of the credit-based channels, which concerns other parts.
+  /// An effect of the credit-based channels on other parts.
   indirect case channel(ChannelEffect)
-  /// Something of the enhanced ATT bearers.
+  /// An effect of the enhanced ATT bearers.
   indirect case bearer(BearerEffect)
-  /// The peer cannot be served any more, or does not answer: the link is to be ended.
+  /// The peer can no longer be served, or does not answer: the link is to be ended.
   case failed
 
   /// What follows when a link is encrypted with a key of known strength.

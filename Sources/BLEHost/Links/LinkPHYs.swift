@@ -3,11 +3,12 @@ import BLEWire
 
 /// The PHYs of one link (Vol 4, Part E, 7.8.47 and 7.8.49).
 ///
-/// Either end may ask for others. The controllers choose among the PHYs that both ends allow, and tell both hosts of a change.
+/// Either end may request others. The controllers choose among the PHYs that both ends allow, and report a change to
+/// both hosts.
 struct LinkPHYs: Sendable {
   private let peer: LinkID
   private let handle: ConnectionHandle
-  /// The owner that asked for other PHYs last.
+  /// The owner of the last request for other PHYs.
   private var owner = OwnerID.process
 
   init(peer: LinkID, handle: ConnectionHandle) { (self.peer, self.handle) = (peer, handle) }
@@ -33,7 +34,7 @@ struct LinkPHYs: Sendable {
 
   /// A procedure of ours or of the peer has ended (Vol 4, Part E, 7.7.65.12).
   ///
-  /// - Parameter isTuned: the priority of the link asked for it (``LinkTuning``), which reports a failure itself.
+  /// - Parameter isTuned: the priority of the link requested it (``LinkTuning``), which reports a failure itself.
   func updated(_ event: HCI.LEPHYUpdateComplete, isTuned: Bool, into effects: inout [Effect<LinkEffect>]) {
     guard event.status == .success else {
       if isTuned { return }
@@ -49,7 +50,7 @@ struct LinkPHYs: Sendable {
 }
 
 extension PHYPreference {
-  /// Why a controller cannot be asked for these PHYs, where it cannot.
+  /// Why a controller cannot be asked for these PHYs; nil if it can.
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
     let all: HCI.PHYs = [.le1M, .le2M, .leCoded]
     guard transmit.isSubset(of: all), receive.isSubset(of: all) else {

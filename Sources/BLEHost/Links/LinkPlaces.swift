@@ -1,13 +1,13 @@
 import BLEHCI
 import BLEWire
 
-/// The places of the links in their table: by handle in constant time, by name in as many steps as the number of links has bits.
+/// The places of the links in their table: by handle in constant time, by name in logarithmic time.
 struct LinkPlaces: Sendable {
   private var indices = ConnectionHandleTable()
   /// The handles and the names of the links, in order.
   private var handles: [ConnectionHandle] = []
-  /// They ascend from the first one on, as names are given in order. They are compared by their distances from the first one, which
-  /// ascend where the number of links since the start passes 32 bits, too.
+  /// They ascend from the first one on, as names are given in order. They are compared by their distances from the
+  /// first one, which ascend even if the number of links since the start exceeds 32 bits.
   private var peers: [LinkID] = []
   private var lastPeer: UInt32 = 0
 
@@ -30,14 +30,14 @@ struct LinkPlaces: Sendable {
     return low < peers.count && peers[low] == peer ? low : nil
   }
 
-  /// Adds a link behind the others.
+  /// Adds a link after the others.
   mutating func append(_ handle: ConnectionHandle, _ peer: LinkID) {
     indices[handle] = handles.count
     handles.append(handle)
     peers.append(peer)
   }
 
-  /// Takes a link out; the places of those behind it change.
+  /// Removes a link; the places of those after it change.
   mutating func remove(at index: Int) {
     indices[handles.remove(at: index)] = nil
     peers.remove(at: index)

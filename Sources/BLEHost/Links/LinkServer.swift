@@ -48,7 +48,7 @@ struct LinkServer: Sendable {
   func isStorageLate(now: Instant) -> Bool { signedWrites.deadline.map { $0 <= now } ?? false }
   /// Whether an owner is to answer a request.
   func awaits(_ owner: OwnerID) -> RequestToken? { request?.awaits(owner) == true ? request?.token : nil }
-  /// What is to be kept of the client with its bond.
+  /// The record of the client to store with its bond.
   func record(_ database: AttributeDatabase) -> ClientRecord { gatt.record(database: database) }
 
   mutating func setMTU(_ mtu: Int) { gatt.setMTU(mtu) }
@@ -155,7 +155,7 @@ struct LinkServer: Sendable {
     output.effects.append(.event(update.finished(on: peer), to: update.owner.recipient))
   }
 
-  /// Why a value more is not taken.
+  /// Why another value is not accepted.
   var updateRefusal: HostError { updates.refusal }
 
   /// The controller has sent this number of notifications.
@@ -174,8 +174,7 @@ struct LinkServer: Sendable {
     translate(services, into: &output)
   }
 
-  /// A bonded client has proved that it is the one: it gets back what it had configured (Vol 3, Part G, 2.5.2 and
-  /// 3.3.3.3).
+  /// A bonded client has proven its identity: its configuration is restored (Vol 3, Part G, 2.5.2 and 3.3.3.3).
   mutating func restore(
     _ client: ClientRecord, _ security: SecurityState, _ services: ServiceRegistry, now: Instant,
     into output: inout Output
@@ -185,8 +184,8 @@ struct LinkServer: Sendable {
     translate(services, into: &output)
   }
 
-  /// Reports the subscriptions that are in force on the link as it is secured now, where that is news: a bonded
-  /// client's are restored, and one that demands authentication or authorization waits for them (Vol 3, Part C,
+  /// Reports the subscriptions that are in force with the present security of the link, if they have changed: those of
+  /// a bonded client are restored, and one that demands authentication or authorization waits for it (Vol 3, Part C,
   /// 10.3.1).
   mutating func securityChanged(
     _ security: SecurityState, _ services: ServiceRegistry, into output: inout Output
@@ -201,7 +200,7 @@ struct LinkServer: Sendable {
     }
   }
 
-  /// The link has ended: its subscriptions and what was on its way are gone.
+  /// The link has ended, with its subscriptions and pending values.
   func linkEnded(_ services: ServiceRegistry, into output: inout Output) {
     for attribute in reported.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       output.effects.append(.event(.subscription(peer, attribute, []), to: services.recipient(of: attribute)))
@@ -277,8 +276,9 @@ struct LinkServer: Sendable {
 
 /// Signed writes of the client (Vol 3, Part F, 3.4.5.4; Part H, 2.4.5).
 extension LinkServer {
-  /// Takes a Signed Write Command: with a right signature and a new counter, by a bonded client on a link in the clear,
-  /// it is a Write Command as soon as its counter is stored; otherwise it is ignored, as every command that may not be.
+  /// Takes a Signed Write Command: with a correct signature and a new counter, by a bonded client on a link in the
+  /// clear, it is a Write Command as soon as its counter is stored; otherwise it is ignored, like every command that is
+  /// not permitted.
   mutating func receiveSigned(
     _ pdu: Span<UInt8>, _ security: SecurityState, bond: Bond?, _ toolbox: SecurityToolbox, now: Instant,
     into output: inout Output
@@ -306,7 +306,7 @@ extension LinkServer {
     }
   }
 
-  /// Hands the server what need not wait any more.
+  /// Passes the PDUs that no longer have to wait to the server.
   mutating func deliver(
     _ store: SignCounters.StoreState, _ security: SecurityState, _ services: inout ServiceRegistry, now: Instant,
     into output: inout Output

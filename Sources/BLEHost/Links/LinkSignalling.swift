@@ -5,8 +5,8 @@ import BLEWire
 /// The timing of one link, and the requests to change it: of the link layers (Vol 4, Part E, 7.8.18), and on the signalling channel
 /// of L2CAP (Vol 3, Part A, 4.20).
 ///
-/// A peripheral asks over L2CAP only where a controller or a host of the two lacks the link layer's procedure (4.20; Vol 6, Part B,
-/// 5.1.7). Our controller says so in its features, the central by its answer.
+/// A peripheral asks over L2CAP only if a controller or a host of the two lacks the link layer's procedure (4.20; Vol
+/// 6, Part B, 5.1.7). Our controller reports that in its features, the central in its answer.
 ///
 /// ```
 ///   update ── central ─────► LE Connection Update ── Connection Update Complete ──► updated, or refused
@@ -31,7 +31,7 @@ struct LinkSignalling: Sendable {
   var channels: LinkChannels
   /// Whether the peer may open enhanced ATT bearers.
   var allowsBearers = false
-  /// The owner that asked for other parameters last.
+  /// The owner of the last request for other parameters.
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
   /// Made by the first priority that the link is given.
@@ -178,8 +178,8 @@ struct LinkSignalling: Sendable {
     [.unsupportedRemoteFeature, .unsupportedFeatureOrParameterValue, .unknownCommand].contains(status)
   }
 
-  /// The answer to the peer's link layer, which asks for other parameters (Vol 4, Part E, 7.7.65.6): they are taken where they
-  /// are valid.
+  /// The answer to the peer's link layer, which requests other parameters (Vol 4, Part E, 7.7.65.6): they are accepted
+  /// if they are valid.
   static func answer(to request: HCI.LERemoteConnectionParameterRequest) -> any HCICommand {
     let parameters = ConnectionParameters(
       interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.maxLatency,

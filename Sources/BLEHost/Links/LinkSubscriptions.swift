@@ -8,7 +8,7 @@ import BLEWire
 /// bits that any owner wants, so the end of one owner's subscription leaves those of others. A value goes to the owners that
 /// subscribed to it.
 struct LinkSubscriptions: Sendable {
-  /// What becomes of an operation.
+  /// How an operation continues.
   enum Decision: Equatable, Sendable {
     /// It is sent, with the bits of all owners if it configures a characteristic.
     case send(GATTClient.Operation.Kind)

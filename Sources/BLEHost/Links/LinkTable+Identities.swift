@@ -54,7 +54,7 @@ extension LinkTable {
     effects.append(.own(.superseded(link.handle)))
   }
 
-  /// A bond was removed: no link has it any more.
+  /// A bond was removed: no link has it any longer.
   mutating func bondRemoved(_ identity: DeviceAddress) {
     for index in indices where self[index].identity == identity {
       self[index].device.bondRemoved()
@@ -62,8 +62,8 @@ extension LinkTable {
     }
   }
 
-  /// A pairing on the link `peer` has made another bond of this device. The one that other links have proven is not the
-  /// device's bond any more.
+  /// A pairing on the link `peer` has made another bond of this device. The one that other links have proven is no
+  /// longer the device's bond.
   mutating func bondReplaced(_ identity: DeviceAddress, on peer: LinkID, into effects: inout [Effect<LinkEffect>]) {
     for index in indices where self[index].identity == identity && self[index].peer != peer {
       self[index].client.forgetBond()

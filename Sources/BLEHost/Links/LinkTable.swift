@@ -11,13 +11,13 @@ import BLEWire
 /// change.
 struct LinkTable: Sendable, RandomAccessCollection {
   private var links: [Link] = []
-  /// Where each link is in ``links``.
+  /// The index of each link in ``links``.
   private var places = LinkPlaces()
   /// The deadline of each link, as of its last change.
   private var deadlines = DeadlineTree()
   /// Frames of all links to the controller.
   private var acl: ACLScheduler
-  /// Frames waiting on a link from which on its client sends no more commands, and below which it goes on.
+  /// The number of frames waiting on a link at which its client stops sending commands, and below which it continues.
   private let congestion: (from: Int, below: Int)
   /// The links whose clients send no commands, because their frames wait.
   private var congested: Set<LinkID> = []
@@ -33,7 +33,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// a longer supervision timeout: usually such a peer is in range and does not acknowledge.
   private static let starvationTime = Duration.seconds(10)
 
-  /// The links that there is room for from the first one on; more are possible.
+  /// The number of links for which the first one reserves space; more are possible.
   private static let expectedLinks = 64
 
   init(_ configuration: HostConfiguration = HostConfiguration()) {
@@ -63,7 +63,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// - Returns: its index.
   mutating func append(_ link: Link) -> Int {
     let index = links.count
-    // Address space alone: memory is taken as links come up. An array that grows leaves copies of its links behind.
+    // This reserves only address space: memory is taken as links come up. An array that grows leaves copies of its
+    // links behind.
     if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
     links.append(link)
     places.append(link.handle, link.peer)
@@ -72,7 +73,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
     return index
   }
 
-  /// Takes a link out; the indices of those that came up after it change.
+  /// Removes a link; the indices of those that came up after it change.
   ///
   /// - Parameter isSuperseded: the controller has not ended it yet, and still has packets of it.
   mutating func remove(at index: Int, isSuperseded: Bool = false) -> Link {
@@ -140,8 +141,8 @@ extension LinkTable {
   }
 }
 
-/// Values on their way. They have no deadline, and are counted without an input of their links: here alone a link is
-/// changed past the subscript.
+/// Values on their way. They have no deadline, and are counted without an input of their links: only here is a link
+/// changed without the subscript.
 extension LinkTable {
   /// How the client of a link gets the values of an attribute; nil where it does not get them. Mutating, because the call of
   /// another function would copy the server of the link.
@@ -167,7 +168,7 @@ extension LinkTable {
 
   /// Sends a notification; none on a link that was asked to end.
   ///
-  /// - Returns: the reason why it is not taken.
+  /// - Returns: the reason why it is not accepted.
   mutating func notify(
     _ value: Span<UInt8>, to recipient: UpdateRecipient, into packets: inout PacketBuffer
   ) -> ACLSchedulerError? {
@@ -199,14 +200,14 @@ extension LinkTable {
   /// The buffers of the controller that no packet has.
   var freeBuffers: Int { acl.freeBuffers }
 
-  /// The controller has ended a link that is not in the table any more: its packets have left the buffers.
+  /// The controller has ended a link that is no longer in the table: its packets have left the buffers.
   mutating func freeBuffers(of handle: ConnectionHandle, into packets: inout PacketBuffer) {
     acl.removeLink(handle, into: &packets)
   }
 
   /// Sends one frame; none on a link that was asked to end.
   ///
-  /// - Returns: the reason why it is not taken.
+  /// - Returns: the reason why it is not accepted.
   mutating func send(
     _ payload: Span<UInt8>, on index: Int, _ channel: ChannelID, tag: UInt32 = 0, into packets: inout PacketBuffer
   ) -> ACLSchedulerError? {
@@ -219,7 +220,7 @@ extension LinkTable {
 
   /// Sends the PDUs of the server of a link; none on a link that was asked to end.
   ///
-  /// - Returns: the reason why one is not taken. Those behind it are not sent.
+  /// - Returns: the reason why one is not accepted. Those after it are not sent.
   @inline(__always)
   mutating func send(
     _ pdus: borrowing PacketBuffer, on index: Int, into packets: inout PacketBuffer
@@ -254,7 +255,7 @@ extension LinkTable {
   /// Whether clients send no commands, because frames of their links wait.
   var isCongested: Bool { !congested.isEmpty }
 
-  /// Notes where the client of a link has to send no more commands, because frames of the link wait.
+  /// Checks whether the client of a link has to stop sending commands, because frames of the link wait.
   mutating func noteCongestion(of peer: LinkID, _ turn: inout LinkTurn) {
     guard let index = index(of: peer), !links[index].client.isCongested,
       let backlog = acl.backlog(links[index].handle), backlog.frames >= congestion(of: index).from
@@ -292,7 +293,7 @@ extension LinkTable {
   /// The links that have work, in order.
   func due(_ now: Instant) -> [LinkID] { deadlines.due(now).map { links[$0].peer } }
 
-  /// Begins to watch the links where one of them may have no buffer of the controller.
+  /// Begins to watch the links if one of them may have no buffer of the controller.
   @inline(__always)
   mutating func noteStarvation(_ now: Instant) {
     if acl.mayStarve, starvationDeadline == nil { watchBuffers(now) }

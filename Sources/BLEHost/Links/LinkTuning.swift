@@ -1,8 +1,8 @@
 import BLEHCI
 import BLEWire
 
-/// Brings a link to its priority, with what the controller and the peer have. A step that is refused is reported, and the next one
-/// follows.
+/// Brings a link to its priority, as far as the controller and the peer support it. A rejected step is reported, and
+/// the next one follows.
 ///
 /// ```
 ///   LE Read Remote Features ──► LE Set Data Length ──► LE Set PHY ──► timing: LE Connection Update, or a request by L2CAP
@@ -14,9 +14,9 @@ import BLEWire
 struct LinkTuning: Sendable {
   private enum Step { case none, features, dataLength, phy }
 
-  /// What the controller has for it.
+  /// The features of the controller that it uses.
   fileprivate struct Means: Sendable {
-    /// The longest packets of the controller (Vol 4, Part E, 7.8.46); nil where it has no others than the shortest.
+    /// The longest packets of the controller (Vol 4, Part E, 7.8.46); nil if it has only the shortest.
     var dataLength: (octets: UInt16, time: UInt16)?
     var has2M = false
     var readsFeatures = false
@@ -26,13 +26,13 @@ struct LinkTuning: Sendable {
   private let handle: ConnectionHandle
   let role: ConnectedLink.Role
   private(set) var priority: ConnectionPriority
-  /// The owner that asked for the priority.
+  /// The owner of the request for the priority.
   private(set) var owner = OwnerID.process
   private var means = Means()
-  /// The features of the peer; all where it was not possible to read them.
+  /// The features of the peer; all if they could not be read.
   private var peerFeatures: HCI.LEFeatures?
   private var step = Step.none
-  /// Another priority came while a step was under way.
+  /// Another priority was requested during a step.
   private var repeats = false
   /// Whether the link was moved to LE 2M.
   private var isOn2M = false
@@ -182,7 +182,7 @@ extension LinkSignalling {
     tune(&turn) { $0.begin(priority, for: owner, controller, into: &$1) }
   }
 
-  /// Lets the machine do something, and asks for the timing where only that is left and the link has another one.
+  /// Runs the machine, and requests the timing if only that is left and the link has another one.
   mutating func tune(
     _ turn: inout LinkTurn, _ body: (inout LinkTuning, inout [Effect<LinkEffect>]) -> Bool
   ) {

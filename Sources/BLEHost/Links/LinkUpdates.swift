@@ -36,7 +36,7 @@ struct LinkUpdates: Sendable {
   var hasRoom: Bool { count < limit }
   /// All of them, the notifications first.
   var entries: [Entry] { notifications.elements + indications.map(\.update) }
-  /// Why a value more is not taken.
+  /// Why another value is not accepted.
   var refusal: HostError { .tooMany("values on their way on one link", limit: limit) }
 
   /// - Returns: false where ``limit`` values are on their way.
@@ -82,7 +82,7 @@ extension UpdateToken {
   static let counted = Self(rawValue: .max)
 }
 
-/// What a frame is, for the time when the controller has sent it. 0 is any other.
+/// The kind of a frame, for the report that the controller has sent it. 0 is any other frame.
 enum FrameTag {
   static let notification: UInt32 = 1
   static let channel: UInt32 = 2

@@ -7,7 +7,7 @@ import BLEWire
 /// 7.7.65.10).
 struct NewLink: Equatable, Sendable {
   let handle: ConnectionHandle
-  /// Ours.
+  /// Our role.
   let role: ConnectedLink.Role
   let timing: LinkTiming
   /// The peer's address, an identity address where the controller has resolved the one on the radio.
@@ -39,7 +39,7 @@ extension NewLink {
   /// The identity of the peer, where the controller has resolved its address.
   var resolved: DeviceAddress? { address.identity == address ? nil : address.identity }
 
-  /// The peer's address on the radio, with which the security manager computes also where the controller has resolved it.
+  /// The peer's address on the radio, which the security manager uses even if the controller has resolved it.
   func addressOnRadio(_ bonds: inout BondTable, _ toolbox: SecurityToolbox) -> DeviceAddress {
     guard let privateAddress else { return address.identity }
     let said = DeviceAddress(octets: privateAddress, kind: .random)

@@ -13,10 +13,11 @@ import BLEWire
 struct PeerIdentity: Sendable {
   /// The address that the peer uses on this link.
   let address: DeviceAddress
-  /// The identity of the bond that fits the peer's address, else the same. A claim until the link has proven the bond.
+  /// The identity of the bond that matches the peer's address, otherwise the address itself. It is a claim until the
+  /// link has proven the bond.
   private(set) var identity: DeviceAddress
-  /// The address that the application is given: ``identity``, or one that was drawn for this link, because another link was
-  /// reported by that identity when this one came up.
+  /// The address that the application receives: ``identity``, or one that was drawn for this link, because another link
+  /// was reported by that identity when this one came up.
   private(set) var reportedAddress: DeviceAddress
   private(set) var security = SecurityState.none
   /// Whether the link is encrypted with the key of a pairing that has not made a bond (yet).
@@ -30,7 +31,7 @@ struct PeerIdentity: Sendable {
   }
 
   /// The security that is reported. A new pairing with a device that has proven its bond encrypts the link before the keys are distributed
-  /// (Vol 3, Part H, 2.4.3): until then the link has no key of a bond, and nobody takes the pairing for complete.
+  /// (Vol 3, Part H, 2.4.3): until then the link has no key of a bond, and the pairing does not count as complete.
   var reportedSecurity: SecurityState {
     var reported = security
     if usesKeyOfPairing { reported.isBondProven = false }
@@ -56,7 +57,7 @@ struct PeerIdentity: Sendable {
     return true
   }
 
-  /// The link counts as one that is not encrypted.
+  /// The link counts as unencrypted.
   mutating func loseLevel() {
     (security.level, security.keySize, security.isBondProven) = (.none, 0, false)
     usesKeyOfPairing = false
@@ -90,16 +91,16 @@ struct PeerIdentity: Sendable {
     return true
   }
 
-  /// Takes the peer for the device that its address resolves to, unless the link has proven a bond that is still there.
+  /// Takes the peer for the device that its address resolves to, unless the link has proven a bond that still exists.
   mutating func identify(with bonds: inout BondTable, _ toolbox: SecurityToolbox) {
     if security.isBondProven, bonds[identity] != nil { return }
     identity = bonds.identity(of: address, toolbox)
     (security.isBonded, security.isBondProven) = (bonds[identity] != nil, false)
   }
 
-  /// The application has authorized the client, or does not any more.
+  /// The application has authorized the client, or no longer does.
   ///
-  /// - Returns: whether that is news.
+  /// - Returns: whether that is a change.
   mutating func authorize(_ isAuthorized: Bool) -> Bool {
     defer { security.isAuthorized = isAuthorized }
     return security.isAuthorized != isAuthorized

@@ -26,7 +26,7 @@ struct Radio: Sendable {
   }
   /// Our identity: the public address, or a static random one.
   var identity: DeviceAddress { addresses.identity }
-  /// The address that advertising, scanning and connecting use: a private one where there is to be one, else our identity.
+  /// The address that advertising, scanning and connecting use: a private one if wanted, otherwise our identity.
   var address: DeviceAddress { addresses.current }
   var privacy: PrivacySettings? { addresses.settings }
   /// Whether the controller was asked to connect, and no event has ended it.
@@ -46,7 +46,7 @@ struct Radio: Sendable {
     }
   }
 
-  /// Why a request to connect cannot be taken, links aside.
+  /// Why a request to connect cannot be accepted, regardless of links.
   func rejection(of request: PendingConnection, _ turn: RadioTurn) -> HostError? {
     initiator.rejection(of: request, context(turn))
   }
@@ -154,7 +154,7 @@ extension Radio {
     if initiator.wants(identity), addresses.isManaged { reconcileInitiator(&turn) }
   }
 
-  /// The controller could not connect, or has ended to.
+  /// The controller could not connect, or has stopped connecting.
   mutating func connectionFailed(_ status: HCIErrorCode, _ turn: inout RadioTurn) {
     initiate(&turn) { $0.ended(status, into: &$2) }
   }
@@ -281,7 +281,7 @@ extension Radio {
     apply(effects, &turn)
   }
 
-  /// Applies the own effects of a part, and hands the others on.
+  /// Applies the own effects of a part, and passes the others on.
   private mutating func apply<Own>(
     _ effects: [Effect<Own>], _ turn: inout RadioTurn, _ perform: (inout Radio, Own, inout RadioTurn) -> Void
   ) {

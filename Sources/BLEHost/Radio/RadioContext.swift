@@ -7,7 +7,7 @@ struct RadioContext: Sendable {
   var controller = ControllerCapabilities()
   var isPoweredOn = false
   var isShuttingDown = false
-  /// Nothing may be switched on: an address or the resolving list is being changed.
+  /// Nothing may be enabled: an address or the resolving list is being changed.
   var isHeld = false
   /// Our address, as peers receive it.
   var address = DeviceAddress(octets: BD_ADDR(), kind: .public)
@@ -24,7 +24,7 @@ struct RadioContext: Sendable {
 
 /// The bonded devices, for the resolving list and for connections.
 struct BondedDevices: Sendable {
-  /// Differs when another device can be resolved.
+  /// Changes when another device can be resolved.
   var revision = 0
   /// The newest last.
   var bonds: [Bond] = []

@@ -1,7 +1,7 @@
 import BLEHCI
 import BLEWire
 
-/// What the reports of a controller say.
+/// Discoveries from the reports of a controller.
 extension Discovery {
   /// A report of legacy scanning (Vol 4, Part E, 7.7.65.2).
   ///

@@ -3,10 +3,10 @@ package import BLEWire
 
 /// One advertisement or scan response, as received.
 ///
-/// The reports of a device that says the same again share their content: only the strength is another one.
+/// Reports of a device with the same content share that content: only the signal strength differs.
 @dynamicMemberLookup
 package struct Discovery: Equatable, Sendable {
-  /// All but the strength.
+  /// Everything except the signal strength.
   package struct Content: Equatable, Sendable {
     /// The identity of the device, where the controller or the host resolved its address.
     package var address: DeviceAddress
@@ -35,7 +35,7 @@ package struct Discovery: Equatable, Sendable {
     package var data: [UInt8]
     /// The scan response, where the scan waits for it (``ScanParameters/waitsForScanResponse``) and it has come.
     package var scanResponse: [UInt8]?
-    /// Whether the data ends before its end, because the controller lost the rest (Vol 4, Part E, 7.7.65.13).
+    /// Whether the data is incomplete, because the controller lost the rest (Vol 4, Part E, 7.7.65.13).
     package var isTruncated: Bool
   }
 
@@ -46,7 +46,7 @@ package struct Discovery: Equatable, Sendable {
     init(_ content: Content) { self.content = content }
   }
 
-  /// What the reports that say the same have in common: the same object, as long as the host remembers the device.
+  /// The content that equal reports share: the same object, as long as the host remembers the device.
   package private(set) var shared: Shared
   /// In dBm; 127 where the controller has none.
   package var rssi: Int8
@@ -66,7 +66,7 @@ package struct Discovery: Equatable, Sendable {
     self.rssi = rssi
   }
 
-  /// A part of the content; to set it makes another content.
+  /// A part of the content; setting it creates another content.
   package subscript<Value>(dynamicMember part: WritableKeyPath<Content, Value>) -> Value {
     get { shared.content[keyPath: part] }
     set {
@@ -85,7 +85,7 @@ extension HostOutput {
   /// The discoveries of one event at most.
   static let maximumDiscoveries = 32
 
-  /// Adds a discovery to the last event, where that has discoveries for the same owners, else in an event of its own.
+  /// Adds a discovery to the last event, if that has discoveries for the same owners, otherwise in an event of its own.
   mutating func append(_ discovery: Discovery, to recipient: Recipient) {
     let last = events.count - 1
     guard last >= 0, case .discovered(var discoveries) = events[last].event,
@@ -96,7 +96,7 @@ extension HostOutput {
       discoveries.append(discovery)
       return append(.discovered(discoveries), to: recipient)
     }
-    // The event lets go of the array, so that it is not copied.
+    // The event releases the array, so that it is not copied.
     events[last].event = .discovered([])
     discoveries.append(discovery)
     events[last].event = .discovered(discoveries)

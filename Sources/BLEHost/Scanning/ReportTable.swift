@@ -1,13 +1,14 @@
 import BLEHCI
 import BLEWire
 
-/// The last report of each device, of each of its advertising sets and of its scan responses apart: reports that say the same share
-/// their content, and each content has a number that the duplicate filters of the owners compare.
+/// The last report of each device, separately for each of its advertising sets and for its scan responses. Equal
+/// reports share their content, and each content has a number that the duplicate filters of the owners compare.
 ///
-/// It remembers ``limit`` of them, those of 32,768 devices with scan responses, and ``maximumOctets`` of their data. The ones that were not received for the longest time make room.
+/// It remembers ``limit`` of them, those of 32,768 devices with scan responses, and ``maximumOctets`` of their data.
+/// The ones that were not received for the longest time are removed.
 struct ReportTable: Sendable {
   static let limit = 65_536
-  /// The octets of data at most, beside about 320 for each report.
+  /// The octets of data at most, besides about 320 for each report.
   static let maximumOctets = 4 << 20
 
   /// A report in the table.
@@ -17,7 +18,7 @@ struct ReportTable: Sendable {
     fileprivate var fields: AdvertisingReportView.Fields?
     /// Different from those of all other contents; greater for a later one.
     fileprivate(set) var number: UInt64
-    /// The number of the first content since the device is in the table.
+    /// The number of the first content since the device has been in the table.
     fileprivate(set) var firstNumber: UInt64
   }
 
@@ -122,7 +123,7 @@ struct ReportTable: Sendable {
   }
 }
 
-/// What a controller takes for a duplicate (Vol 6, Part B, 4.4.3.5): the same device, whatever the data. A device with several
+/// The duplicates of a controller (Vol 6, Part B, 4.4.3.5): the same device, whatever the data. A device with several
 /// advertising sets sends as many advertisements.
 extension ReportTable {
   /// From bit 0: address, address type, advertising set plus one; an advertisement with its scan response, a scan response.

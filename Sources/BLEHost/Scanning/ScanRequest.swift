@@ -13,8 +13,8 @@ struct ScanRequest: Sendable {
   private var waiting: [(discovery: Discovery, deadline: Instant)] = []
   /// Advertisements that wait; with one more the oldest is reported.
   static let maximumWaiting = 256
-  /// How long an advertisement waits. An active scanner asks at the latest in the next event of the advertiser, but may skip some
-  /// (Vol 6, Part B, 4.4.3.2).
+  /// How long an advertisement waits. An active scanner sends its request at the latest in the next event of the
+  /// advertiser, but may skip some (Vol 6, Part B, 4.4.3.2).
   static let scanResponseTimeout = Duration.seconds(2)
 
   init(owner: OwnerID, parameters: ScanParameters) {
@@ -72,8 +72,8 @@ extension ScanRequest {
 }
 
 extension ScanParameters {
-  /// The parameters of one scan that serves several: active and with duplicates where one of them is, on the PHYs of all, and
-  /// with the largest share of time. Nil where there is none.
+  /// The parameters of one scan that serves several: active and with duplicates if one of them is, on the PHYs of all,
+  /// and with the largest share of time. Nil if there is none.
   package init?(serving all: [ScanParameters]) {
     guard var union = all.first else { return nil }
     for other in all.dropFirst() {
@@ -92,7 +92,7 @@ extension ScanParameters {
   /// Whether the controller reports each device once (Vol 4, Part E, 7.8.11).
   var filtersDuplicates: Bool { !allowsDuplicates && !reportsChanges }
 
-  /// Why such a scan is not possible with this controller, where it is not.
+  /// Why such a scan is not possible with this controller; nil if it is.
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
     let range = LinkLayerLimits.scanInterval
     guard range ~= interval, range ~= window, window <= interval else {
@@ -129,7 +129,7 @@ extension ScanParameters {
     }
   }
 
-  /// The command that switches a scan with these parameters on or off.
+  /// The command that enables or disables a scan with these parameters.
   func switchCommand(extended: Bool, on isOn: Bool) -> any HCICommand {
     guard extended else {
       return HCI.LESetScanEnable {

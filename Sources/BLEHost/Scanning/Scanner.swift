@@ -1,19 +1,19 @@
 import BLEHCI
 import BLEWire
 
-/// What the scanner alone causes.
+/// An effect of the scanner.
 enum ScannerEffect: Equatable, Sendable {
-  /// The controller has begun or ended to scan.
+  /// The controller has started or stopped scanning.
   case activityChanged
 }
 
-/// The scans of the owners, and how far the controller is with the one that serves them all.
+/// The scans of the owners, and the state of the controller's scan, which serves them all.
 ///
 /// ```
 ///   off ─► parameters ─► enable ─► on ── other parameters, or none ──► disable ─► off
 /// ```
 ///
-/// The host scans for itself, too: for the address that a device uses which is to be connected to
+/// The host also scans for itself: for the address of a device that it has to connect to
 /// (``RadioContext/isSearchWanted``). Reports of that scan are not for an owner.
 struct Scanner: Sendable {
   enum Step: Equatable, Sendable { case parameters, enable, disable }
@@ -44,8 +44,8 @@ struct Scanner: Sendable {
 
   /// Begins the scan of an owner, or changes it.
   ///
-  /// The controller reports each device once to a scan that wants no duplicates. For an owner that begins later it forgets
-  /// whom it has reported, so that the owner receives the devices that the others have received.
+  /// The controller reports each device once to a scan that wants no duplicates. For an owner that begins later it
+  /// forgets which devices it has reported, so that the owner receives the devices that the others have received.
   mutating func start(
     _ parameters: ScanParameters, for owner: OwnerID, _ radio: RadioContext,
     into effects: inout [Effect<ScannerEffect>]
@@ -110,7 +110,7 @@ struct Scanner: Sendable {
     }
   }
 
-  /// What serves every owner; else, where it is wanted, a passive scan for the host.
+  /// The scan that serves every owner; otherwise, if wanted, a passive scan for the host.
   private func wanted(_ radio: RadioContext) -> ScanParameters? {
     if radio.isHeld { return nil }
     if let union = ScanParameters(serving: requests.map(\.parameters)) { return union }
@@ -139,7 +139,7 @@ struct Scanner: Sendable {
     effects.append(.own(.activityChanged))
     guard status == .success else {
       phase = .off
-      // No owner asked for this scan; the devices are called by the addresses that are known.
+      // No owner requested this scan; the known addresses of the devices are used.
       if requests.isEmpty { return cannotSearch = true }
       let owners = requests.map(\.owner)
       requests = []
@@ -184,7 +184,8 @@ extension Scanner {
   /// Whether no part of an advertisement waits for the others.
   var hasNoFragments: Bool { assembler.deadline == nil }
 
-  /// Takes a complete report in the packet of its event: of one that repeats the last one of the device, nothing is copied.
+  /// Takes a complete report in the packet of its event. Nothing is copied of one that repeats the last one of the
+  /// device.
   mutating func receive(
     _ view: AdvertisingReportView, in event: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
@@ -201,7 +202,7 @@ extension Scanner {
     }
   }
 
-  /// Reports a discovery to the owners for which it is no duplicate.
+  /// Reports a discovery to the owners for which it is not a duplicate.
   private mutating func discovered(at slot: Int, rssi: Int8, now: Instant, _ report: (Discovery, Recipient) -> Void) {
     let entry = reports[slot]
     var recipient: Recipient?

@@ -7,8 +7,8 @@ import BLEWire
 /// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
 ///
 /// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``SystemHostSecurityManager`` sends commands to the
-/// system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:)`` makes the one or the
-/// other.
+/// system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:)`` creates one
+/// of them.
 protocol LinkSecurityManager: Sendable {
   /// When ``SecurityInput/tick`` is due.
   var deadline: Instant? { get }
@@ -20,7 +20,7 @@ protocol LinkSecurityManager: Sendable {
     _ input: SecurityInput, _ context: inout SecurityContext, now: Instant,
     into effects: inout [Effect<SecurityEffect>])
 
-  /// The encryption under way is given up.
+  /// Cancels the current encryption.
   mutating func stopEncryption()
 
   /// The link has ended, and with it its pairing. Only effects that need no link follow.
@@ -34,7 +34,7 @@ protocol LinkSecurityManager: Sendable {
   func systemHostLink(of device: PeerIdentity) -> SystemHostLink?
 }
 
-/// What the security manager of a link alone causes.
+/// An effect of the security manager of a link.
 enum SecurityEffect: Sendable {
   /// Sends a PDU on the channel of the security manager.
   case send(SMPPDU)
@@ -48,15 +48,15 @@ enum SecurityEffect: Sendable {
   case encrypted(KeyStart)
   /// The link is encrypted or is not, which says nothing about its level.
   case cipher(isOn: Bool)
-  /// The link counts as one that is not encrypted.
+  /// The link counts as unencrypted.
   case levelLost
-  /// The key in use is that of a pairing that has failed: the link counts as one that is not encrypted (Docs/Decisions/0104).
+  /// The key in use is that of a pairing that has failed: the link counts as unencrypted (Docs/Decisions/0104).
   case keyRevoked
   /// The link could not be encrypted with the key of the bond.
   case bondKeyFailed(BondLoss)
-  /// A pairing came to nothing: what waits for it is refused.
+  /// A pairing failed: requests that wait for it are refused.
   case pairingFailed
-  /// The link was not secured: what waits for security is refused.
+  /// The link was not secured: requests that wait for security are refused.
   case notSecured
   /// The link is to be ended: Authentication Failure.
   case close
@@ -68,16 +68,16 @@ enum SecurityEffect: Sendable {
   case systemHostKeysRefused(DeviceAddress)
 }
 
-/// A key that the controller was given, and whose it is.
+/// A key that the controller was given, and its origin.
 struct KeyStart: Equatable, Sendable {
   enum Origin: Equatable, Sendable { case pairing, bond }
   var strength: KeyStrength
   var origin: Origin
 }
 
-/// What the security manager of a link takes from the other parts: facts at the time of one input.
+/// The facts that the security manager of a link needs from other parts, at the time of one input.
 struct SecurityContext: Sendable {
-  /// The settings of pairings; nil where pairing is switched off. A pairing under way keeps its own.
+  /// The settings of pairings; nil if pairing is disabled. A running pairing keeps its own.
   var settings: PairingSettings?
   /// The device has to wait before it pairs again.
   var isBlocked = false
@@ -88,12 +88,12 @@ struct SecurityContext: Sendable {
   var isBondProven = false
   /// The level that the link has.
   var level = SecurityLevel.none
-  /// How far our central is with the encryption of a link to a bonded peripheral.
+  /// The state of the encryption of a link that our central made to a bonded peripheral.
   var reconnection = Reconnection.none
-  /// Our identity address, and whether it is kept from a device that pairs without authentication.
+  /// Our identity address, and whether it is withheld from a device that pairs without authentication.
   var ownIdentity = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var withholdsIdentity = false
-  /// What a pairing may make and replace.
+  /// The bonds that a pairing may make and replace.
   var rules = BondRules()
   /// How the pairings on the link have ended.
   var pairings = LinkPairings()
@@ -114,13 +114,13 @@ struct SecurityContext: Sendable {
   /// Whether the link has proven that its peer is this device.
   func isProven(_ device: DeviceAddress) -> Bool { isBondProven && identity == device.identity }
 
-  /// What may become of the bond of this device when an unauthenticated pairing on the link names it.
+  /// How the bond of this device may be replaced if an unauthenticated pairing on the link names it.
   func replacement(of device: DeviceAddress) -> BondRules.Replacement? {
     settings?.replacement(of: bond(of: device), isProven: isProven(device))
   }
 
-  /// What to secure the link with because the peer has refused an operation of our client for want of security; nil where no
-  /// pairing makes it more secure.
+  /// The requirements for securing the link after the peer has refused an operation of our client for want of security;
+  /// nil if no pairing makes it more secure.
   var requirementsOnDemand: AuthenticationRequirements? {
     switch level {
     case .none: []
@@ -138,7 +138,7 @@ struct SecurityContext: Sendable {
         isBondProven: isBondProven))
   }
 
-  /// Reports that a pairing on the link `peer` came to nothing.
+  /// Reports that a pairing on the link `peer` failed.
   ///
   /// - Parameter claimed: the identity that the peer named, if any.
   func report(
@@ -201,7 +201,7 @@ extension BondLoss {
     }
   }
 
-  /// The bond loss that the end of a link means that was being encrypted with the key of the bond; nil where it means none.
+  /// The bond loss that is indicated by the end of a link during its encryption with the key of the bond; nil for none.
   /// With different keys the controllers end the link at the first encrypted PDU (Vol 6, Part B, 5.1.3.1).
   init?(linkEnded reason: HCIErrorCode) {
     switch reason {

@@ -4,8 +4,8 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// The security manager of one link where the controller is ours alone: it pairs, gives the controller the keys, and believes a
-/// link's encryption from nothing but the controller's word about a key it was given (Vol 3, Part H, 2.4).
+/// The security manager of one link where the controller is ours alone. It pairs, gives the keys to the controller, and
+/// accepts a link as encrypted only if the controller reports that for a key that it was given (Vol 3, Part H, 2.4).
 ///
 /// ```
 ///   plain ──key given──► starting(key of a pairing, or of a bond) ──Encryption Change: on──► encrypted
@@ -20,9 +20,9 @@ struct OwnSecurityManager: LinkSecurityManager {
   private let other: DeviceAddress
   /// Made when it is first needed. Apart from the manager, because it is large, and most links never pair.
   private var pairing: Pairing? { didSet { deadline = machine?.deadline } }
-  /// The key that the controller was given and has not spoken of yet.
+  /// The key that the controller was given and has not reported on yet.
   private var start: KeyStart?
-  /// Whether the link is encrypted with the key of the pairing under way, which distributes keys.
+  /// Whether the link is encrypted with the key of the current pairing, which distributes keys.
   private var usesPairingKey = false
 
   private indirect enum Pairing { case machine(PairingMachine) }
@@ -34,22 +34,23 @@ struct OwnSecurityManager: LinkSecurityManager {
 
   /// - Parameters:
   ///   - own: our address on this link.
-  ///   - other: the peer's address on the air.
+  ///   - other: the peer's address on the radio.
   init(peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress) {
     (self.peer, self.handle, self.isCentral, self.own, self.other) = (peer, handle, isCentral, own, other)
   }
 
-  /// The machine's own. It is kept here, because the host asks after each input of the link, and the machine is large to copy.
+  /// The deadline of the machine. It is stored here, because the host reads it after each input of the link, and the
+  /// machine is large to copy.
   private(set) var deadline: Instant?
   /// Whether no input has needed the machine that pairs.
   var needsMachine: Bool { pairing == nil }
   var isPairing: Bool { machine?.isPairing == true }
   /// Whether the link is being secured.
   var isUnderWay: Bool { start != nil || isPairing }
-  /// Whether the controller was given a key and has not spoken of it.
+  /// Whether the controller was given a key and has not reported on it.
   var isStarting: Bool { start != nil }
   var isStartingWithBond: Bool { start?.origin == .bond }
-  /// The identity that the peer has named in the pairing under way, or in the last one.
+  /// The identity that the peer has named in the current pairing, or in the last one.
   var claimedIdentity: DeviceAddress? { machine?.claimedIdentity }
 
   private mutating func prepare(_ context: inout SecurityContext) {
@@ -102,7 +103,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     run(&context, now: now, into: &effects) { $0.receive(octets, now: now, into: &$1) }
   }
 
-  /// Without pairing switched on every attempt is rejected (Vol 3, Part H, 3.5.5).
+  /// While pairing is disabled, every attempt is rejected (Vol 3, Part H, 3.5.5).
   private func reject(_ pdu: Bytes, into effects: inout [Effect<SecurityEffect>]) {
     let reason: PairingFailedReason
     do throws(CodecError) {
@@ -122,7 +123,7 @@ struct OwnSecurityManager: LinkSecurityManager {
 
   /// A central pairs.
   ///
-  /// - Parameter isConsented: the application asked for it.
+  /// - Parameter isConsented: the application requested it.
   mutating func pair(
     isConsented: Bool, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
@@ -147,7 +148,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     run(&context, now: now, into: &effects) { $0.requestSecurity(into: &$1) }
   }
 
-  /// Secures the link as the central: with the key of the bond where that is enough, else by pairing.
+  /// Secures the link as the central: with the key of the bond if that is enough, otherwise by pairing.
   ///
   /// - Parameter isConsented: the application requested it; else the peripheral did, or our client on demand.
   mutating func secure(
@@ -200,7 +201,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     }
   }
 
-  /// Lets the machine do something and turns what it wants into effects.
+  /// Runs the machine and turns its output into effects.
   private mutating func run(
     _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>],
     _ body: (inout PairingMachine, inout [PairingEffect]) -> Void
@@ -248,7 +249,8 @@ struct OwnSecurityManager: LinkSecurityManager {
 
 /// Encryption, by the controller.
 extension OwnSecurityManager {
-  /// The central encrypts and names the key; the pairing under way has it, or the device's bond (Vol 4, Part E, 7.7.65.5).
+  /// The central encrypts and names the key: that of the current pairing, or of the device's bond (Vol 4, Part E,
+  /// 7.7.65.5).
   mutating func keyRequested(
     ediv: UInt16, rand: UInt64, _ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]
   ) {
@@ -261,7 +263,7 @@ extension OwnSecurityManager {
     guard !isCentral, let found else {
       effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
       guard !isCentral else { return }
-      // Without a bond a pairing is under way: its key has other numbers, or is not there yet. No bond is lost.
+      // Without a bond a pairing is in progress: its key has other numbers, or is not there yet. No bond is lost.
       guard context.bond != nil || !isPairing else {
         let text = "encryption with another key than that of the pairing under way is rejected"
         return effects.append(.report(.peer, text, peer: peer))
@@ -301,10 +303,10 @@ extension OwnSecurityManager {
     effects += [.own(.cipher(isOn: false)), .own(.levelLost)]
   }
 
-  /// The controller says that the link is encrypted (Vol 4, Part E, 7.7.8 and 7.7.39).
+  /// The controller reports that the link is encrypted (Vol 4, Part E, 7.7.8 and 7.7.39).
   mutating func encryptionStarted(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     guard let start else {
-      // No key of ours stands behind it, so it proves nothing.
+      // It is not encrypted with a key of ours, so it proves nothing.
       guard context.level == .none else { return }
       let text = "a link is said to be encrypted with a key that it was not given: it counts as plain"
       return effects.append(.report(.controller, text, peer: peer))
@@ -321,7 +323,7 @@ extension OwnSecurityManager {
     run(&context, now: now, into: &effects) { $0.encryptionChanged(isEnabled: true, now: now, into: &$1) }
   }
 
-  /// The controller did not take the key, or could not encrypt with it.
+  /// The controller did not accept the key, or could not encrypt with it.
   mutating func encryptionFailed(
     _ status: HCIErrorCode, _ context: inout SecurityContext, now: Instant,
     into effects: inout [Effect<SecurityEffect>]
@@ -336,6 +338,6 @@ extension OwnSecurityManager {
     }
   }
 
-  /// The encryption has ended, or is given up.
+  /// The encryption has ended, or is cancelled.
   mutating func stopEncryption() { start = nil }
 }

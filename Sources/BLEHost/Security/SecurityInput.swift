@@ -22,7 +22,7 @@ enum SecurityInput: Sendable {
   case keyMissed
   /// The controller reports the encryption of the link.
   case encryptionChanged(HCIErrorCode, isOn: Bool)
-  /// The controller did not take the command to encrypt.
+  /// The controller did not accept the command to encrypt.
   case encryptionFailed(HCIErrorCode)
   /// The level of ``SecurityEffect/encrypted(_:)`` is in force.
   case levelApplied(KeyStart)

@@ -42,7 +42,7 @@ struct SecurityPolicy: Sendable {
     return OwnSecurityManager(peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity)
   }
 
-  /// The controller wants a key for a link that is not there. The system host answers for the links of its controller.
+  /// The controller requests a key for an unknown link. The system host answers for the links of its controller.
   func keyRequested(onUnknownLink handle: ConnectionHandle, into effects: inout [Effect<Never>]) {
     guard systemHost == nil else { return }
     effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
@@ -74,8 +74,8 @@ extension PairingSettings {
     if demand.asksConsent { asksConsent = true }
   }
 
-  /// What may become of this bond when an unauthenticated pairing names its device; nil where there is none, where a key must
-  /// be authenticated to replace it, and where the link has proven it.
+  /// How this bond may be replaced if an unauthenticated pairing names its device; nil if there is none, if a key must
+  /// be authenticated to replace it, and if the link has proven it.
   func replacement(of bond: Bond?, isProven: Bool) -> BondRules.Replacement? {
     guard let bond, !bond.strength.isAuthenticated, !isProven else { return nil }
     return bondRules.replacement
@@ -94,7 +94,7 @@ extension PairingSettings {
   }
 }
 
-/// How the pairings on one link have ended, as far as it decides whether another one is of use.
+/// How the pairings on one link have ended, as far as it decides whether another one is useful.
 struct LinkPairings: Equatable, Sendable {
   private var failures = 0
   private var waitsUntil: Instant?
@@ -132,10 +132,10 @@ extension SecurityDemand {
   }
 }
 
-/// What the settings of a pairing depend on.
+/// The facts that the settings of a pairing depend on.
 struct PairingFacts: Sendable {
   var ownIdentity: DeviceAddress
-  /// Whether our identity is kept from a device that pairs without authentication.
+  /// Whether our identity is withheld from a device that pairs without authentication.
   var withholdsIdentity: Bool
   var rules: BondRules
   /// The bond of the device that the peer is taken for, and whether the link has proven it.

@@ -79,7 +79,7 @@ struct PendingAnswer: Equatable, Sendable {
   }
 
   let token: RequestToken
-  /// The owner that answers a request that is one owner's alone, which needs no array.
+  /// The owner that answers a request alone, which needs no array.
   private var only: OwnerID?
   private var several: [OwnerID] = []
   private var rejection: RequestAnswer?

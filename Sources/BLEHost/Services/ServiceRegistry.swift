@@ -3,7 +3,7 @@ import BLECrypto
 import BLEGATT
 import BLEWire
 
-/// What the registry alone causes.
+/// An effect of the registry.
 enum ServiceEffect: Equatable, Sendable {
   /// Services in this range were added or removed: bonded and subscribed clients get Service Changed.
   case changed(ClosedRange<AttributeHandle>)
@@ -16,7 +16,7 @@ struct ServiceRegistry: Sendable {
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
-      // Without libcrypto's AES there is no hash: the characteristic then says zero, and clients discover anew.
+      // Without libcrypto's AES there is no hash: the characteristic is then zero, and clients discover again.
       let mac = (try? cryptography.cmac(message, key: 0)) ?? 0
       return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
     }

@@ -1,7 +1,7 @@
 package import BLEHCI
 package import BLEWire
 
-/// What a controller said of itself while it was brought up. The host uses nothing that is not in here.
+/// The capabilities that a controller reported during its bring-up. The host uses no others.
 package struct ControllerCapabilities: Equatable, Sendable {
   package var version = HCI.ReadLocalVersionInformation.Response()
   package var commands = HCI.SupportedCommands()
@@ -18,7 +18,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var maximumAdvertisingData = LinkLayerLimits.legacyAdvertisingData
 
   /// Whether advertising, scanning and connecting go by the extended commands (Vol 4, Part E, 3.1.1): a host that has
-  /// used one of them may use no legacy one until the next reset.
+  /// used one of them must not use a legacy one until the next reset.
   package var usesExtendedCommands: Bool {
     leFeatures.contains(.extendedAdvertising) && commands.contains(HCI.LESetExtendedAdvertisingParameters.self)
       && commands.contains(HCI.LESetExtendedAdvertisingData.self)
@@ -45,7 +45,8 @@ package struct ControllerCapabilities: Equatable, Sendable {
     return missing.isEmpty ? nil : .unsupported("\(missing) PHY")
   }
 
-  /// The same question for scanning and connecting, which a controller may have without extended advertising.
+  /// Whether scanning and connecting go by the extended commands, which a controller may have without extended
+  /// advertising.
   package var scansByExtendedCommands: Bool {
     commands.contains(HCI.LESetExtendedScanParameters.self) && commands.contains(HCI.LESetExtendedScanEnable.self)
       && commands.contains(HCI.LEExtendedCreateConnection.self) && usesExtendedCommands

@@ -1,7 +1,7 @@
 import BLEHCI
 import BLEWire
 
-/// What the session alone causes.
+/// An effect of the session.
 enum SessionEffect: Sendable {
   /// The controller has returned its public address: the address to use is due (``ControllerSession/addressChosen(_:into:)``).
   case chooseAddress
@@ -9,7 +9,7 @@ enum SessionEffect: Sendable {
   case ready
   /// Links and activities at the controller have ended.
   case lost
-  /// Everything is to be switched off, and links are to be ended.
+  /// Everything is to be disabled, and links are to be ended.
   case stop
   /// A command has ended: its purpose, the status, and the return parameters where there are any.
   case answered(Purpose, HCIOpcode, HCIErrorCode, Bytes)
@@ -95,7 +95,7 @@ struct ControllerSession: Sendable {
     advance(after: step, into: &effects)
   }
 
-  /// The address is chosen that the controller is to use: goes on with the bring-up.
+  /// The address for the controller has been chosen: continues the bring-up.
   mutating func addressChosen(_ address: DeviceAddress, into effects: inout [Effect<SessionEffect>]) {
     self.address = address
     advance(after: .leFeatures, into: &effects)

@@ -3,8 +3,8 @@ import BLEWire
 
 /// The steps that bring a controller up, in order (Vol 6, Part D, 2; Vol 4, Part E, 4).
 ///
-/// Each is one command; a step that the controller does not support is left out, and of the ones that only read what more
-/// there is a refusal is taken as "nothing more".
+/// Each is one command. A step that the controller does not support is left out. If a step only reads further
+/// capabilities, its rejection counts as "nothing more".
 ///
 /// ```
 ///   reset → who are you → what can you do → how large are your buffers → which events → limits → address → poweredOn
@@ -26,7 +26,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
     }
   }
 
-  /// The step behind this one that has work with such a controller; nil when it is up.
+  /// The next step that such a controller needs; nil when it is up.
   func following(
     _ controller: ControllerCapabilities, usesRandomAddress: Bool, isExclusive: Bool
   ) -> Self? {
@@ -39,8 +39,8 @@ enum SetupStep: Int, CaseIterable, Sendable {
     return nil
   }
 
-  /// Whether it takes nothing from the system host where that runs the controller: it reads, or tells it the random address,
-  /// which the system host tells it only when it advertises or scans itself.
+  /// Whether the step changes nothing for a system host that runs the controller: it reads, or sets the random address,
+  /// which the system host sets only when it advertises or scans itself.
   private var goesBesideSystemHost: Bool {
     switch self {
     case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength: false

@@ -8,11 +8,11 @@ package import BLEWire
 ///
 /// The system host pairs, encrypts, answers the controller's requests for keys, and has the signalling channel. This host decides
 /// on pairings, asks the user, stores the bonds, and has the services that peers open channels to. ``SystemHostReport`` is the
-/// other direction. Both have the address under which the system host has the device: the identity address where it is known.
+/// other direction. Both name a device by the address that the system host uses: the identity address if known.
 package enum SystemHostCommand: Sendable {
   /// Sets the settings of pairings; nil disables pairing.
   case setPairing(PairingSettings?)
-  /// Replaces the keys of the system host by those of all bonds.
+  /// Replaces the keys of the system host with those of all bonds.
   case loadKeys([SystemHostKeys])
   /// Removes the keys of a device.
   case forget(DeviceAddress)

@@ -19,13 +19,13 @@ enum SystemHostLinkReport: Sendable {
 
 /// One pairing of the system host on one link, or a request to secure the link, as far as the system host reports it.
 struct SystemHostPairing: Sendable {
-  /// The system host was asked to secure the link, or has asked a question: nothing has come of it yet.
+  /// The system host was asked to secure the link, or has asked a question, and there is no result yet.
   var isUnderWay = false
-  /// We asked for it: until it has succeeded the system host carries no ATT on the link.
+  /// We requested it: until it has succeeded the system host carries no ATT on the link.
   var isOurs = false
-  /// The application asked for it as the central, which is its consent.
+  /// The application requested it as the central, which is its consent.
   var isRequested = false
-  /// A pairing is known to be under way, so that a key is a new one.
+  /// A pairing is known to be in progress, so a key is a new one.
   var isPairing = false
   /// The link is encrypted with its key.
   var isKeyInUse = false
@@ -39,7 +39,7 @@ struct SystemHostPairing: Sendable {
   /// Reports of an unauthenticated pairing that the system host made without a question. They count when the application
   /// agrees.
   var withheld: [SystemHostReport] = []
-  /// Why we ended the pairing, where we did.
+  /// Why we ended the pairing; nil if we did not.
   var refusal: PairingFailure?
 
   /// A level, and two keys of legacy pairing with what signs.
@@ -57,8 +57,8 @@ struct SystemHostPairing: Sendable {
     settings?.asksConsent == true && !strength.isAuthenticated && !hasConsent
   }
 
-  /// What the application is asked before a key counts that an unauthenticated pairing has made for `identity`; nil where
-  /// it has agreed, or need not.
+  /// The question to the application before a key counts that an unauthenticated pairing has made for `identity`; nil
+  /// if it has agreed, or does not have to.
   mutating func question(
     before outcome: PairingOutcome, of identity: DeviceAddress, _ context: SecurityContext
   ) -> PairingQuestion? {

@@ -2,7 +2,7 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// What the pairings of the system host alone cause.
+/// An effect of the pairings of the system host.
 enum SystemHostEffect: Sendable {
   /// A report for the security manager of one link.
   case report(SystemHostLinkReport, LinkID)
@@ -26,7 +26,7 @@ struct SystemHostLink: Sendable {
   /// The device that the peer is taken for, and whether the link has proven its bond.
   var identity: DeviceAddress
   var isBondProven = false
-  /// The system host is securing the link; a pairing is known to be under way.
+  /// The system host is securing the link; a pairing is known to be in progress.
   var isUnderWay = false
   var isPairing = false
   /// The controller says that the link is encrypted.
@@ -40,7 +40,7 @@ struct SystemHostLink: Sendable {
 
 /// Facts that the pairings of the system host take from other parts, at the time of one input.
 struct SystemHostContext: Sendable {
-  /// Nil where pairing is switched off.
+  /// Nil if pairing is disabled.
   var settings: PairingSettings?
   var ownIdentity: DeviceAddress
   var bonds: [Bond] = []
@@ -54,7 +54,7 @@ struct SystemHostContext: Sendable {
   func isUsed(_ identity: DeviceAddress, except peer: LinkID?) -> Bool {
     links.contains { $0.peer != peer && $0.systemHostAddress == identity.identity }
   }
-  /// What may become of the bond of this device when an unauthenticated pairing on `link` names it.
+  /// How the bond of this device may be replaced if an unauthenticated pairing on `link` names it.
   func replacement(of device: DeviceAddress, on link: SystemHostLink?) -> BondRules.Replacement? {
     let isProven = link.map { $0.isBondProven && $0.identity == device.identity } ?? false
     return settings?.replacement(of: bond(of: device), isProven: isProven)
@@ -62,7 +62,8 @@ struct SystemHostContext: Sendable {
 }
 
 /// The pairings of the system host, by the identity of the device: its reports name devices by address, and the
-/// link of a report is found by its address on the radio and by the pairings that are under way (Docs/Decisions/0051).
+/// link of a report is found by its address on the radio and by the pairings that are in progress
+/// (Docs/Decisions/0051).
 ///
 /// The host's bonds, settings and decisions go the other way, as ``SystemHostCommand``s.
 ///
@@ -84,14 +85,14 @@ struct SystemHostPairings: Sendable {
     var agreedReplacement: DeviceAddress?
     /// The system host reported the device's identity in this pairing.
     var isIdentified = false
-    /// Another link has that identity, or it cannot be told whose pairing it was: the keys are refused.
+    /// Another link has that identity, or the link of the pairing cannot be determined: the keys are refused.
     var isRefused = false
     var identityResolvingKey: SecretKey?
     var peerCSRK: SecretKey?
     var ownCSRK: SecretKey?
     /// The first key has been accepted.
     var isAnnounced = false
-    /// Which record it is, in the order in which they were made.
+    /// The number of the record, in the order in which the records were made.
     var number: UInt64 = 0
   }
 
@@ -219,12 +220,12 @@ struct SystemHostPairings: Sendable {
       return effects.append(.own(.bondChanged(bond)))
     }
     let outcome = pairingOutcome(identity, key, use, isBonded: isBonded, known)
-    // The system host resolves addresses by the key that it received last. The bond table sees to the key of a bond.
+    // The system host resolves addresses by the key that it received last. The bond table handles the key of a bond.
     if isKeyTaken, !isBonded { loadKeys(context, into: &effects) }
     if let link { return effects.append(.own(.report(.keyMade(outcome, of: identity, report), link.peer))) }
     keyAccepted(identity)
     guard isBonded, identity.randomKind != .resolvablePrivate else { return }
-    // The link has gone already; the device will reconnect with its key.
+    // The link has already ended; the device will reconnect with its key.
     if isAllowed(key.strength, for: identity, known, context) {
       effects.append(.own(.bondMade(Bond(identity: identity, outcome), hasConsent: known.hasConsent)))
     } else {
@@ -292,7 +293,8 @@ struct SystemHostPairings: Sendable {
     if let link {
       return effects.append(.own(.report(.keysRefused(refusal, claimed: identity), link.peer)))
     }
-    // As the central the system host may have paired anew without a question: the link is not of the bonded device any more.
+    // As the central the system host may have paired anew without a question: the link is no longer that of the bonded
+    // device.
     for link in context.links where link.isCentral && link.systemHostAddress == identity.identity {
       effects.append(.own(.close(link.peer)))
     }
@@ -357,7 +359,7 @@ extension SystemHostPairings {
     if context.isPoweredOn { effects.append(.systemHost(.setPairing(context.settings))) }
   }
 
-  /// Replaces the keys that the system host has by those of the bonds.
+  /// Replaces the keys that the system host has with those of the bonds.
   func loadKeys(_ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]) {
     if context.isPoweredOn { effects.append(.systemHost(.loadKeys(context.bonds.map(SystemHostKeys.init)))) }
   }
@@ -367,7 +369,8 @@ extension SystemHostPairings {
     effects.append(.systemHost(.forget(identity)))
   }
 
-  /// Removes the keys of a pairing. The system host has replaced those of the bond by them, and gets these again.
+  /// Removes the keys of a pairing. The system host has replaced the keys of the bond with them, and gets those of the
+  /// bond again.
   func removeKeys(
     of identity: DeviceAddress, _ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]
   ) {

@@ -60,7 +60,7 @@ struct SystemHostSecurityManager: LinkSecurityManager {
     }
   }
 
-  /// The system host does not take a request back: it ends the link that it could not encrypt.
+  /// The system host does not cancel a request: it ends the link that it could not encrypt.
   mutating func stopEncryption() {}
 
   func systemHostLink(of device: PeerIdentity) -> SystemHostLink? {
@@ -116,7 +116,7 @@ struct SystemHostSecurityManager: LinkSecurityManager {
     guard question == .consent else { return ask(question, &context, into: &effects) }
     let replacement = context.replacement(of: context.identity)
     let isProtected = context.bond?.strength.isAuthenticated ?? false
-    // A protected bond gives way to a protected one only.
+    // Only a protected bond replaces a protected one.
     if settings.requiresMITM || isProtected || replacement == .never {
       answer(question, .reject, PairingFailure(.authenticationRequirements, .local), context, into: &effects)
     } else if replacement == .ask {
@@ -188,7 +188,7 @@ struct SystemHostSecurityManager: LinkSecurityManager {
     }
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .kernel)
     context.report(failure, claimed: nil, on: peer, into: &effects)
-    // The system host would carry nothing on the link any more, or goes on to give it the level of the key
+    // The system host would no longer carry anything on the link, or would continue to give it the level of the key
     // (Docs/Decisions/0104).
     if ended.isOurs || ended.isKeyInUse { effects.append(.own(.close)) }
   }
@@ -308,7 +308,7 @@ extension SystemHostSecurityManager {
       effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
     }
     let ended = endPairing(into: &effects)
-    // With a bonded device it would have been no pairing.
+    // With a bonded device it would not have been a pairing.
     guard ended.isPairing || (ended.isOurs && context.bond == nil) else { return }
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
     effects.appendFailure(failure, of: peer)
