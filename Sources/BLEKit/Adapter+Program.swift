@@ -13,10 +13,10 @@ extension Adapter {
   /// ```
   ///
   /// - The first signal cancels the task of `body`, a second one ends the process at once.
-  /// - In the end advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
+  /// - At the end, advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
   /// - An error of `body` is written to standard error as one line, unless a signal has ended the program.
-  /// - The exit status is 0 when `body` returns and after a signal, as systemd expects it of a service; 69 when there is no adapter
-  ///   (``BLEError/Kind/adapterUnavailable``), that of an ``AdapterError``, and 1 for any other error.
+  /// - The exit status is 0 when `body` returns and after a signal, as systemd expects of a service; 69 when there is
+  ///   no adapter (``BLEError/Kind/adapterUnavailable``), that of an ``AdapterError``, and 1 for any other error.
   /// - Each printed line is written at once, even if standard output is a pipe or a file. Otherwise the lines of a service would reach
   ///   its journal in blocks of 4,096 octets.
   ///
@@ -62,7 +62,7 @@ extension Adapter {
     }
   }
 
-  /// Writes a line to standard error, in one call. A failure has no other place to be reported.
+  /// Writes a line to standard error, in one call. A failure cannot be reported anywhere else.
   private static func writeLine(_ text: String) {
     let line = Array("\(text)\n".utf8)
     _ = line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -25,8 +25,8 @@ public import BLEWire
 public final class Adapter: Sendable {
   let session: AdapterSession
 
-  /// The identity address of the adapter, which it gives to peers that bond; with ``PrivacyOptions`` others see a private one. Nil
-  /// before it was powered on.
+  /// The identity address of the adapter, which it gives to peers that bond; with ``PrivacyOptions`` other peers see a
+  /// private one. Nil before the adapter was powered on.
   public var address: DeviceAddress? { session.run { state, _ in state.address } }
 
   /// The states of the controller.
@@ -60,7 +60,7 @@ public final class Adapter: Sendable {
   ///
   /// - Parameters:
   ///   - options: the transport and how the adapter presents itself; by default what the command line or the environment
-  ///     names, else the machine's first adapter.
+  ///     names, otherwise the machine's first adapter.
   ///   - timeout: how long to wait; nil waits without a limit.
   /// - Throws: ``BLEError/Kind/adapterUnavailable`` with what failed and how to correct it.
   public static func open(
@@ -80,21 +80,21 @@ public final class Adapter: Sendable {
     session.attach()
   }
 
-  /// The state now.
+  /// The current state.
   public var state: State { session.run { state, _ in State(state.power) } }
 
   /// Why ``state`` is below ``State/poweredOn``, and what to do; nil when it is powered on, or when there is no error.
   public var stateReason: AdapterError? { session.run { state, _ in state.reason } }
 
-  /// The state now, and each change of it.
+  /// The current state, and each change of it.
   public var states: AsyncStream<State> {
     session.stream(in: \.stateStreams) { [State($0.power)] }
   }
 
   /// Waits until the adapter is powered on.
   ///
-  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where it cannot be used, ``BLEError/Kind/timedOut`` where it is not ready in
-  ///   time; both with what failed and how to correct it.
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` if it cannot be used, ``BLEError/Kind/timedOut`` if it is not ready
+  ///   in time; both with what failed and how to correct it.
   public func waitUntilPoweredOn(timeout: Duration? = nil) async throws(BLEError) {
     do {
       try await session.wait(
@@ -113,7 +113,7 @@ public final class Adapter: Sendable {
     }
   }
 
-  /// The devices that connect to this one; those that are connected already come first.
+  /// The devices that connect to this one, after those that are connected already.
   ///
   /// ```swift
   /// for await device in adapter.connections {

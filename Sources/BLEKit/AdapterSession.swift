@@ -37,12 +37,12 @@ final class AdapterSession: Sendable {
     var advertisements = Waiters<AdvertisingID, Void>()
     var updates = Waiters<UpdateToken, Void>()
     var updateWindows = UpdateWindows()
-    /// The requests of each link for handlers that run in tasks, where there was one.
+    /// The requests of each link that had one for a handler that runs in a task.
     var requestQueues = IdentifierTable<LinkID, RequestQueue>()
 
     // Links (Links.swift).
     var links = IdentifierTable<LinkID, LinkState>()
-    /// What a synchronous handler needs of each link.
+    /// The state of each link that synchronous handlers need.
     var clients = IdentifierTable<LinkID, ServedClient>()
     var connectionStreams = Streams<RemoteDevice>()
     var linkEnds = Waiters<LinkWait, BLEError>()
@@ -77,7 +77,7 @@ final class AdapterSession: Sendable {
       state.withLock { state in
         var actions = Actions()
         let value = change(&state, &actions)
-        // Under the lock, so that commands leave in the order of the changes.
+        // Under the lock, so that commands are sent in the order of the changes.
         for command in actions.commands { batch.append(command) }
         return (value, actions.calls)
       }
@@ -93,7 +93,7 @@ final class AdapterSession: Sendable {
     }
   }
 
-  /// Readers of scans go on when they can take what all the reports have brought.
+  /// Readers of scans continue when they can take the results of all the reports.
   private func receive(_ events: [HostEvent]) {
     var isAwaited = false
     for event in events {
@@ -126,7 +126,7 @@ final class AdapterSession: Sendable {
       guard !state.isClosed else { return }
       switch event {
       case .state(let power, let reason):
-        // The hub is there before the first event of a host.
+        // The hub exists before the first event of a host.
         state.lacksHost = client.hub == nil && (power == .unsupported || power == .unauthorized)
         state.powerChanged(power, client.reason(reason), into: &actions)
       case .serviceAdded(let id, let result):
@@ -176,7 +176,7 @@ final class AdapterSession: Sendable {
     }
   }
 
-  /// Withdraws what is declared. Waiting calls fail.
+  /// Withdraws the declarations. Waiting calls fail.
   func close() {
     run { state, actions in
       guard !state.isClosed else { return }
@@ -193,12 +193,12 @@ extension AdapterSession {
   /// Begins something and waits for the answer of the host.
   ///
   /// - Parameters:
-  ///   - path: where the answer will find the task, under `key`.
+  ///   - path: the place where the answer finds the task, under `key`.
   ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits without a limit.
   ///   - missing: the beginning of the error after the timeout: what has not happened, and on which device.
-  ///   - begin: posts the command; throws where it is not possible, and returns a value where there is nothing to wait
+  ///   - begin: posts the command; throws if that is not possible, and returns a value if there is nothing to wait
   ///     for.
-  ///   - abandon: takes the command back, after the timeout and on cancellation.
+  ///   - abandon: withdraws the command, after the timeout and on cancellation.
   func wait<Key: Hashable & Sendable, Value: Sendable>(
     in path: any WritableKeyPath<State, Waiters<Key, Value>> & Sendable, for key: Key, timeout: Duration? = nil,
     missing: @escaping @autoclosure @Sendable () -> String = "no answer",
@@ -242,7 +242,7 @@ extension AdapterSession {
 }
 
 extension AdapterSession {
-  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where the adapter is not powered on, or is closed.
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` if the adapter is not powered on, or is closed.
   func requirePower() throws(BLEError) {
     let refusal: BLEError? = run { state, _ in
       guard !state.isClosed else { return .closed }
@@ -268,14 +268,14 @@ extension AdapterSession.State {
     }
   }
 
-  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where the adapter is not powered on.
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` if the adapter is not powered on.
   func requirePower() throws(BLEError) {
     guard power != .poweredOn else { return }
     throw unavailable
   }
 
-  /// - Throws: ``BLEError/Kind/adapterUnavailable`` where nothing answers a command. A host whose adapter was lost does, and
-  ///   continues when the adapter is back.
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` if nothing answers a command. A host whose adapter was lost
+  ///   answers, and continues when the adapter is back.
   func requireHost() throws(BLEError) {
     guard !lacksHost else { throw unavailable }
   }
@@ -286,7 +286,7 @@ extension AdapterSession.State {
       .adapterUnavailable, reason?.text ?? "the adapter is \(power): wait until it is powered on (waitUntilPoweredOn)")
   }
 
-  /// The adapter was closed: nothing is answered any more.
+  /// The adapter was closed: no calls are answered any longer.
   mutating func failAll(_ error: BLEError, into actions: inout Actions) {
     powerWaiters.fail(error, into: &actions)
     serviceAdds.fail(error, into: &actions)

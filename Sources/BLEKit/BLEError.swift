@@ -49,8 +49,8 @@ public struct BLEError: Error, Hashable, Sendable {
   /// The reason, for the program.
   public let kind: Kind
   public let description: String
-  /// Why the key of the device's bond could not be used, if that is the reason. Before the two can pair again, the bond has
-  /// to be removed: ``Adapter/remove(_:)``.
+  /// Why the key of the device's bond could not be used, if that is the reason. The bond has to be removed before the
+  /// two devices can pair again: ``Adapter/remove(_:)``.
   public let bondLoss: BondLostError?
   /// Why the pairing that the operation needed failed, if that is the reason: for example a wrong passkey.
   public let pairingFailure: PairingError?
@@ -90,7 +90,7 @@ public struct BLEError: Error, Hashable, Sendable {
 extension BLEError: CustomStringConvertible {}
 
 extension BLEError {
-  /// The host's reason.
+  /// The error for the host's reason.
   init(_ error: HostError) {
     let kind: Kind =
       switch error {
@@ -119,7 +119,7 @@ extension BLEError {
     self.init(kind, "\(error)")
   }
 
-  /// The reason of the GATT client.
+  /// The error for the reason of the GATT client.
   ///
   /// - Parameters:
   ///   - loss: why the link could not be encrypted with the key of its bond, if that is so.
@@ -147,6 +147,6 @@ extension BLEError {
     }
   }
 
-  /// The reason of the database.
+  /// The error for the reason of the database.
   init(_ error: DatabaseError) { self.init(.invalidArgument, "\(error)") }
 }

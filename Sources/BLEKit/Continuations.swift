@@ -10,7 +10,7 @@ struct Waiters<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
   mutating func add(_ continuation: Continuation, for key: Key) { waiting[key] = continuation }
 
-  /// Takes the task that waits for this answer out; nil where it has given up.
+  /// Removes and returns the task that waits for this answer; nil if it no longer waits.
   mutating func take(_ key: Key) -> Continuation? { waiting.removeValue(forKey: key) }
 
   mutating func answer(_ key: Key, _ result: Result<Value, BLEError>, into actions: inout Actions) {
@@ -18,14 +18,14 @@ struct Waiters<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     actions.later { continuation.resume(returning: result) }
   }
 
-  /// Ends the wait of every task whose key is meant.
+  /// Ends the wait of every task whose key `isMeant` selects.
   mutating func fail(_ error: BLEError, where isMeant: (Key) -> Bool = { _ in true }, into actions: inout Actions) {
     for key in waiting.keys.filter(isMeant) { answer(key, .failure(error), into: &actions) }
   }
 }
 
-/// What a change of the state causes: commands in the order in which they were decided, posted under the lock, and calls of
-/// others, made after it.
+/// The effects of a change of the state: commands in the order in which they were decided, posted under the lock, and
+/// calls of other objects, made after it is released.
 struct Actions {
   var commands: [HostCommand] = []
   private(set) var calls: [@Sendable () -> Void] = []
@@ -40,12 +40,12 @@ extension Waiters where Value == Void {
 }
 
 extension Waiters {
-  /// Answers every task whose key is meant with the same value.
+  /// Answers every task whose key `isMeant` selects with the same value.
   mutating func succeed(_ value: Value, where isMeant: (Key) -> Bool, into actions: inout Actions) {
     for key in waiting.keys.filter(isMeant) { answer(key, .success(value), into: &actions) }
   }
 }
-/// The readers of one kind of news; each has a bounded buffer, and the newest elements stay in it.
+/// The readers of one kind of event; each has a bounded buffer, which keeps the newest elements.
 struct Streams<Element: Sendable>: Sendable {
   private var continuations: [UInt32: AsyncStream<Element>.Continuation] = [:]
 
@@ -70,9 +70,9 @@ struct Streams<Element: Sendable>: Sendable {
 }
 
 extension AdapterSession {
-  /// A stream whose end takes its entry out of the state.
+  /// A stream whose end removes its entry from the state.
   ///
-  /// - Parameter first: what the reader gets before all else.
+  /// - Parameter first: the first element for the reader.
   func stream<Element: Sendable>(
     in path: any WritableKeyPath<State, Streams<Element>> & Sendable,
     first: @Sendable (borrowing State) -> [Element] = { _ in [] }

@@ -1,4 +1,4 @@
-// A program that imports BLEKit gets the values of other modules that occur in its API.
+// A program that imports BLEKit also gets the types of other modules that occur in its API.
 @_exported public import BLEAdapter
 @_exported public import BLEGAP
 @_exported public import BLEOptions

@@ -1,4 +1,4 @@
-/// A type whose values travel as the octets of a characteristic.
+/// A type whose values are sent as the octets of a characteristic.
 ///
 /// Integers are little-endian, as in the characteristics of the SIG (GATT Specification Supplement, 2.2); a `String` is
 /// UTF-8. A type of the program conforms with two members:
@@ -17,8 +17,8 @@
 public protocol GATTValue: Sendable {
   /// Decodes the whole value of a characteristic.
   ///
-  /// - Returns: nil if the octets are no value of this type. A client that wrote them gets the error Invalid Attribute
-  ///   Value Length (0x0D); ``RemoteDevice/read(_:as:)`` throws ``BLEError/Kind/invalidValue``.
+  /// - Returns: nil if the octets are not a value of this type. A client that wrote them gets the error Invalid
+  ///   Attribute Value Length (0x0D); ``RemoteDevice/read(_:as:)`` throws ``BLEError/Kind/invalidValue``.
   init?(octets: [UInt8])
   /// The value as octets in the order in which they are sent; at most 512 (Vol 3, Part F, 3.2.9).
   var octets: [UInt8] { get }
@@ -30,7 +30,7 @@ extension Array: GATTValue where Element == UInt8 {
 }
 
 extension String: GATTValue {
-  /// Decodes UTF-8; nil where the octets are not.
+  /// Decodes UTF-8; nil if the octets are not UTF-8.
   public init?(octets: [UInt8]) { self.init(validating: octets, as: UTF8.self) }
   public var octets: [UInt8] { Array(utf8) }
 }

@@ -20,7 +20,7 @@ struct LinkState: Sendable {
   var pairingFailure: PairingFailure?
 
   // Our server (Peripheral).
-  /// The value that the last read of a client was cut from.
+  /// The value from which the parts of the last long read are cut.
   var snapshot: ValueSnapshot?
   var subscriptions: [AttributeID: SubscriptionTask] = [:]
 
@@ -30,7 +30,7 @@ struct LinkState: Sendable {
   var values: [AttributeHandle: ValueStreams] = [:]
 }
 
-/// One task that waits for something of a link.
+/// One task that waits for an event of a link.
 struct LinkWait: Hashable, Sendable {
   var peer: LinkID
   /// The level that a pairing has to reach.
@@ -83,8 +83,8 @@ extension AdapterSession.State {
   mutating func securityChanged(_ peer: LinkID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
     if security.isBondProven { links[peer]?.pairingFailure = nil }
-    // Encryption with a new key comes before the keys are distributed (Vol 3, Part H, 2.4.3): the end of that is
-    // `paired`.
+    // The link is encrypted with a new key before the keys are distributed (Vol 3, Part H, 2.4.3): `paired` reports the
+    // end of that.
     guard security.isBondProven else { return }
     pairings.succeed((), where: { $0.peer == peer && $0.level <= security.level }, into: &actions)
   }
@@ -110,7 +110,7 @@ extension AdapterSession.State {
     }
   }
 
-  /// - Throws: ``BLEError/Kind/disconnected`` where the link is not up.
+  /// - Throws: ``BLEError/Kind/disconnected`` if the link is not up.
   func requireLink(_ peer: LinkID) throws(BLEError) -> LinkState {
     guard let link = links[peer] else { throw .notConnected }
     return link

@@ -12,7 +12,7 @@ public struct PairingRequest: Sendable {
   public enum Question: Hashable, Sendable {
     /// Whether to pair with the device; asked only with ``PairingOptions/asksConsent``.
     case consent
-    /// Whether the device may replace the bond of a device that it has not proven to be; asked only with
+    /// Whether the device may replace the bond of a device whose identity it has not proven; asked only with
     /// ``PairingOptions/BondReplacement-swift.enum/ask``.
     case replaceBond
     /// Show these six digits until the pairing ends; the user types them on the other device.
@@ -50,18 +50,18 @@ extension Adapter {
   /// Removes a bond. The other device has to remove its own before the two can pair again.
   public func remove(_ bond: Bond) { session.client.remove(bond) }
 
-  /// The devices that central managers of CoreBluetooth remember beside these bonds (`AdapterOptions.deviceStorage`).
+  /// The devices that central managers of CoreBluetooth remember besides these bonds (`AdapterOptions.deviceStorage`).
   /// BLEKit names devices by their addresses, and remembers none itself.
   package var rememberedDevices: [DeviceAddress] { session.client.hub?.devices.remembered?.all ?? [] }
 
-  /// Removes a device from those that are remembered.
+  /// Removes a remembered device.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: whether it was remembered.
   package func forget(_ device: DeviceAddress) -> Bool {
     session.client.hub?.devices.remembered?.remove(device) ?? false
   }
 
-  /// Changes how the adapter pairs from now on, for all users of it. What is under way goes on as it began.
+  /// Changes how the adapter pairs from now on, for all users of it. A running pairing continues as it began.
   public func setPairing(_ options: PairingOptions) { session.client.setPairing(options) }
 }
 

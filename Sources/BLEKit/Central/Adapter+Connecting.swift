@@ -6,14 +6,15 @@ public import BLEWire
 extension Adapter {
   /// Connects to a device.
   ///
-  /// With a bond the link is encrypted before the call returns. The ATT_MTU is exchanged by the stack.
+  /// With a bond the link is encrypted before the call returns. The stack exchanges the ATT_MTU.
   ///
   /// - Parameters:
   ///   - address: the address of the device, for example from a ``ScanResult``.
-  ///   - timeout: after which the attempt ends; nil tries without a limit.
+  ///   - timeout: the time after which the attempt ends; nil tries without a limit.
   ///   - timing: the timing of the new link.
-  ///   - phys: the PHYs on which the controller scans for the device and the link may begin: those of ``ScanResult/report`` for a device with
-  ///     extended advertising. One of them is LE 1M or LE Coded, which have primary channels.
+  ///   - phys: the PHYs on which the controller scans for the device and on which the link may begin: those of
+  ///     ``ScanResult/report`` for a device with extended advertising. One of them is LE 1M or LE Coded, which have
+  ///     primary channels.
   /// - Returns: the device; the link stays until ``RemoteDevice/disconnect()``, or until the adapter is closed.
   public func connect(
     to address: DeviceAddress, timeout: Duration? = .seconds(30),

@@ -15,8 +15,8 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
     Iterator(device: device, characteristic: characteristic, values: nil)
   }
 
-  /// Subscribes at once, and returns when the device has answered: for a request whose answer is a notification. The iterator has the
-  /// values from then on.
+  /// Subscribes at once, and returns when the device has answered: for a request whose answer is a notification. The
+  /// iterator receives the values from then on.
   ///
   /// ```swift
   /// var answers = try await device.values(of: answer).subscribed()
@@ -57,8 +57,8 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
 }
 
 extension RemoteDevice {
-  /// Subscribes to a characteristic for as long as the sequence is read: notifications where the device offers them, else
-  /// indications (Vol 3, Part G, 4.10 and 4.11).
+  /// Subscribes to a characteristic for as long as the sequence is read: to notifications if the device offers them,
+  /// otherwise to indications (Vol 3, Part G, 4.10 and 4.11).
   ///
   /// ```swift
   /// let measurement = try await device.characteristic("2A37", in: "180D")
@@ -96,7 +96,7 @@ extension RemoteDevice {
     return stream
   }
 
-  /// The stream is there before the subscription, so that the first value finds it.
+  /// Adds the stream before the subscription, so that it receives the first value.
   private func addValueStream(
     _ handle: AttributeHandle, _ range: ClosedRange<AttributeHandle>
   ) throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {

@@ -8,7 +8,7 @@ public import BLEWire
 extension RemoteDevice {
   /// Discovers all primary services with their characteristics (Vol 3, Part G, 4.4.1 and 4.6.1).
   ///
-  /// What was found is kept until the device says that its services have changed (Vol 3, Part G, 7.1).
+  /// The result is kept until the device reports that its services have changed (Vol 3, Part G, 7.1).
   public func services() async throws(BLEError) -> [RemoteService] {
     guard case .services(let found) = try await ask(.discoverPrimaryServices) else { return [] }
     try await watchServices()
@@ -22,7 +22,7 @@ extension RemoteDevice {
 
   /// Discovers the primary services of a type (Vol 3, Part G, 4.4.2).
   ///
-  /// - Throws: ``BLEError/Kind/notFound`` where the device has none.
+  /// - Throws: ``BLEError/Kind/notFound`` if the device has none.
   public func service(_ uuid: BluetoothUUID) async throws(BLEError) -> RemoteService {
     if let known = session.run({ [peer] state, _ in state.links[peer]?.discovered[uuid]?.first }) { return known }
     guard case .services(let found) = try await ask(.discoverPrimaryServicesByUUID(uuid)), !found.isEmpty else {
@@ -38,7 +38,7 @@ extension RemoteDevice {
 
   /// Finds a characteristic of a service.
   ///
-  /// - Throws: ``BLEError/Kind/notFound`` where the device does not have it.
+  /// - Throws: ``BLEError/Kind/notFound`` if the device does not have it.
   public func characteristic(
     _ uuid: BluetoothUUID, in service: BluetoothUUID
   ) async throws(BLEError) -> RemoteCharacteristic {
@@ -83,8 +83,8 @@ extension RemoteDevice {
 extension RemoteDevice {
   /// Reads a whole value (Vol 3, Part G, 4.8.1 and 4.8.3).
   ///
-  /// - Throws: ``BLEError/Kind/att(_:)`` with the error of the device, ``BLEError/Kind/invalidValue`` where the octets are no
-  ///   `Value`.
+  /// - Throws: ``BLEError/Kind/att(_:)`` with the error of the device, ``BLEError/Kind/invalidValue`` if the octets are
+  ///   not a `Value`.
   public func read<Value: GATTValue>(
     _ characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
   ) async throws(BLEError) -> Value {
@@ -104,7 +104,7 @@ extension RemoteDevice {
     try await value(at: descriptor.handle, named: "descriptor \(descriptor.uuid)")
   }
 
-  /// Writes a value and waits for the answer; a long one in parts (Vol 3, Part G, 4.9.3 and 4.9.4).
+  /// Writes a value, a long one in parts, and waits for the answer (Vol 3, Part G, 4.9.3 and 4.9.4).
   public func write(
     _ value: some GATTValue, to characteristic: RemoteCharacteristic
   ) async throws(BLEError) {
@@ -120,7 +120,7 @@ extension RemoteDevice {
     try await write(value, to: try await self.characteristic(characteristic, in: service))
   }
 
-  /// Writes a value that the device does not answer (Vol 3, Part G, 4.9.1), at most ``mtu`` - 3 octets.
+  /// Writes a value without a response from the device (Vol 3, Part G, 4.9.1), at most ``mtu`` - 3 octets.
   ///
   /// It returns when the value was handed to the controller, so a loop that writes goes as fast as the link.
   public func writeWithoutResponse(
@@ -181,7 +181,7 @@ extension RemoteDevice {
   }
 }
 
-/// One procedure of a GATT client whose end a task waits for.
+/// A procedure of a GATT client that a task waits for.
 struct ClientWait: Hashable, Sendable {
   var peer: LinkID
   var id: GATTClient.OperationID

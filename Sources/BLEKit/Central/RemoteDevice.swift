@@ -4,16 +4,17 @@ import BLEHCI
 public import BLEHost
 public import BLEWire
 
-/// A device at the other end of a link, which it or this device made.
+/// A device at the other end of a link. Either device made the link.
 ///
 /// It stands for one link: a device that connects again is another `RemoteDevice`. When the link has ended, its methods throw
-/// ``BLEError/Kind/disconnected``. Each link has both roles of GATT: a device that reads values here can be asked for its own.
+/// ``BLEError/Kind/disconnected``. Each link has both roles of GATT: a device that reads values here can also serve its
+/// own.
 public struct RemoteDevice: Sendable {
   let session: AdapterSession
   let peer: LinkID
   private let firstAddress: DeviceAddress
 
-  /// Whether the device made the link, as the central of it.
+  /// Whether the device made the link, as its central.
   public let isCentral: Bool
 
   init(session: AdapterSession, peer: LinkID, address: DeviceAddress, isCentral: Bool) {
@@ -21,7 +22,7 @@ public struct RemoteDevice: Sendable {
     (firstAddress, self.isCentral) = (address, isCentral)
   }
 
-  /// The address of the device: its identity address where a bond resolves a private one.
+  /// The address of the device: its identity address if a bond resolves a private one.
   public var address: DeviceAddress { link { $0.address } ?? firstAddress }
 
   /// Whether the link is up.
@@ -78,8 +79,8 @@ public struct RemoteDevice: Sendable {
     try await phy { .readPHY($0) }
   }
 
-  /// Asks for other PHYs of the link, as its central or as its peripheral. The controllers choose among those that both devices
-  /// allow; an empty set is no preference (Vol 4, Part E, 7.8.49).
+  /// Requests other PHYs for the link, as its central or as its peripheral. The controllers choose among those that
+  /// both devices allow; an empty set means no preference (Vol 4, Part E, 7.8.49).
   ///
   /// ```swift
   /// let phy = try await device.setPreferredPHY(transmit: [.le2M], receive: [.le2M])
@@ -90,7 +91,7 @@ public struct RemoteDevice: Sendable {
   ///   - transmit: the PHYs that this device may send on.
   ///   - receive: the PHYs that it may receive on.
   ///   - coding: the coding of packets that this device sends on LE Coded.
-  /// - Returns: the PHYs from now on.
+  /// - Returns: the PHYs that the link uses from now on.
   /// - Throws: ``BLEError/Kind/unsupported`` for a PHY that the controller does not have.
   @discardableResult
   public func setPreferredPHY(
@@ -108,18 +109,18 @@ public struct RemoteDevice: Sendable {
     }
   }
 
-  /// Asks for an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
+  /// Requests an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
   ///
   /// When it returns, both devices have their keys, and a bond is stored.
   ///
-  /// How this device pairs is set with ``AdapterOptions/pairing``; ``Adapter/pairingRequests`` has the questions for the user.
+  /// ``AdapterOptions/pairing`` sets how this device pairs; ``Adapter/pairingRequests`` has the questions for the user.
   ///
   /// - Parameters:
-  ///   - level: the level that the link has afterwards, or a higher one; a pairing that cannot have it fails.
+  ///   - level: the level that the link has afterwards, or a higher one; a pairing that cannot reach it fails.
   ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just Works),
   ///     although this call has requested it.
   ///   - timeout: the time for the pairing.
-  /// - Throws: ``BLEError/Kind/security`` where the pairing failed.
+  /// - Throws: ``BLEError/Kind/security`` if the pairing failed.
   public func pair(
     level: PeerSecurity.Level = .encrypted, asksConsent: Bool = false, timeout: Duration = .seconds(60)
   ) async throws(BLEError) {
@@ -136,7 +137,7 @@ public struct RemoteDevice: Sendable {
     }
   }
 
-  /// Asks for another timing of the link; the central decides (Vol 3, Part A, 4.20).
+  /// Requests another timing of the link; the central decides (Vol 3, Part A, 4.20).
   public func requestConnectionParameters(_ request: ConnectionParameterRequest) throws(BLEError) {
     guard let parameters = request.parameters else {
       throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionParameterRequest")
@@ -144,8 +145,9 @@ public struct RemoteDevice: Sendable {
     try session.command(peer, .updateConnection(peer, parameters))
   }
 
-  /// Asks for the data length, the PHY and the timing of a priority, as the central or as the peripheral of the link. Each setting is
-  /// asked for within what both devices have; one that is refused is logged. ``timing`` and ``readPHY()`` have the result.
+  /// Requests the data length, the PHY and the timing of a priority, as the central or as the peripheral of the link.
+  /// Each setting is requested as far as both devices support it; a rejected setting is logged. ``timing`` and
+  /// ``readPHY()`` have the result.
   ///
   /// ```swift
   /// try device.requestConnectionPriority(.throughput)

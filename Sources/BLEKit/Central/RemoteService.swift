@@ -23,7 +23,7 @@ public struct RemoteCharacteristic: Hashable, Sendable {
   public let properties: GATTCharacteristicProperties
   /// The handle of the value.
   public let handle: AttributeHandle
-  /// The handles behind the value, of its descriptors; nil where there are none.
+  /// The handles of its descriptors, after the value; nil if there are none.
   let descriptors: ClosedRange<AttributeHandle>?
 }
 

@@ -2,8 +2,8 @@ import Synchronization
 
 /// The results of a scan that wait for its reader, who takes all of them at once.
 final class ScanBuffer: Sendable {
-  /// Results that wait for the reader; the oldest is dropped then, and ``ScanResult/droppedBefore`` of the next one
-  /// counts it.
+  /// The maximum number of results that wait for the reader. One more drops the oldest, and
+  /// ``ScanResult/droppedBefore`` of the next one counts it.
   static let limit = 1024
   /// The memory that these results may refer to, in octets, each counted as if it shared nothing. Above it the oldest are
   /// dropped. ``limit`` results with the longest advertisements take less.
@@ -11,7 +11,8 @@ final class ScanBuffer: Sendable {
 
   /// Results in order.
   struct Batch: Sendable {
-    /// The oldest at `first`; what follows the last place is in those before it, where results were dropped.
+    /// A ring: the oldest is at `first`, and those after the last place continue at the first. Nil for results that
+    /// were dropped.
     private var results: [ScanResult?] = []
     private var first = 0
     /// The number of results, and the octets of memory that they refer to.
@@ -35,7 +36,7 @@ final class ScanBuffer: Sendable {
       return result
     }
 
-    /// Adds a result; the oldest are dropped where there are too many.
+    /// Adds a result; the oldest are dropped if there are too many.
     mutating func append(_ result: ScanResult) {
       let octets = result.allocatedOctets
       while count > 0, count == ScanBuffer.limit || allocatedOctets + octets > ScanBuffer.maximumOctets { dropOldest() }
@@ -53,7 +54,7 @@ final class ScanBuffer: Sendable {
       dropped += 1
     }
 
-    /// Where a result is, by its number after the oldest.
+    /// The place of a result, by its number after the oldest.
     private func place(_ number: Int) -> Int {
       let index = first + number
       return index < ScanBuffer.limit ? index : index - ScanBuffer.limit
@@ -76,7 +77,7 @@ final class ScanBuffer: Sendable {
 
   /// Adds results under one lock.
   ///
-  /// - Returns: whether the reader waits for them: call ``wake()`` then, when more results are not at hand.
+  /// - Returns: whether the reader waits for them: call ``wake()`` then, if no more results follow at once.
   func append(_ add: (inout Batch) -> Void) -> Bool {
     state.withLock { state in
       guard state.end == nil else { return false }
@@ -95,7 +96,7 @@ final class ScanBuffer: Sendable {
     reader?.resume()
   }
 
-  /// Ends the sequence, after the results that are there.
+  /// Ends the sequence, after the results that have arrived.
   func finish(throwing error: BLEError?) {
     state.withLock { state in
       if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
@@ -103,13 +104,13 @@ final class ScanBuffer: Sendable {
     wake()
   }
 
-  /// Keeps a task that waits until there are results, or the end.
+  /// Stores a task that waits until there are results, or the end.
   ///
-  /// - Returns: false where it need not wait.
+  /// - Returns: false if it does not have to wait.
   private func keep(_ continuation: CheckedContinuation<Void, Never>) -> Bool {
     let (isKept, earlier) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
       if state.waiting.count > 0 || state.end != nil { return (false, nil) }
-      // An iterator has one reader: another one that waited looks again.
+      // An iterator has one reader: another one that waited checks again.
       defer { state.reader = continuation }
       return (true, state.reader)
     }
@@ -122,9 +123,9 @@ final class ScanBuffer: Sendable {
     await withCheckedContinuation { if !keep($0) { $0.resume() } }
   }
 
-  /// Takes the results that are there. The memory of the batch is reused.
+  /// Takes the results that have arrived. The memory of the batch is reused.
   ///
-  /// - Returns: false where there is nothing yet; true with an empty batch at the end.
+  /// - Returns: false if there is nothing yet; true with an empty batch at the end.
   func take(into batch: inout Batch) throws(BLEError) -> Bool {
     batch.removeAll()
     let error: BLEError?
@@ -153,7 +154,7 @@ final class ScanReader: Sendable {
 
   deinit { end() }
 
-  /// Takes the results, and waits where there are none. At the end there are none.
+  /// Takes the results, and waits if there are none. At the end there are none.
   func take(into batch: inout ScanBuffer.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError) {
     if Task.isCancelled { cancel() }
     while true {

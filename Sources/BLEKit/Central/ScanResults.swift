@@ -6,10 +6,10 @@ public import BLEWire
 
 /// A device that a scan reports, with what it advertises.
 public struct ScanResult: Sendable {
-  /// The address to connect to: the identity address where a bond resolves a private one.
+  /// The address to connect to: the identity address if a bond resolves a private one.
   public let address: DeviceAddress
   /// The number of results between the previous one and this one that were dropped, because more than 1024 have waited
-  /// for the reader: 0 for a reader that keeps up. The results that were dropped are older than this one.
+  /// for the reader: 0 for a reader that keeps up. The dropped results are older than this one.
   public internal(set) var droppedBefore = 0
   /// What the scan reports; results with the same content share it.
   private let device: DiscoveredDevice
@@ -21,11 +21,11 @@ public struct ScanResult: Sendable {
   }
   /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device may have them.
   public var overflowServiceUUIDs: [BluetoothUUID] { device.overflowServiceUUIDs }
-  /// In dBm; nil where the controller does not know it.
+  /// In dBm; nil if the controller does not know it.
   public var rssi: Int? { device.rssi == 127 ? nil : device.rssi }
   /// Whether the device accepts connections.
   public var isConnectable: Bool { device.isConnectable }
-  /// Whether the end of the data is missing, because the controller lost it (Vol 4, Part E, 7.7.65.13).
+  /// Whether the data is incomplete, because the controller lost the end (Vol 4, Part E, 7.7.65.13).
   public var isTruncated: Bool { device.isTruncated }
   /// What the controller reported: the address and its kind, the kind of the PDU, PHYs, advertising set, the octets.
   public var report: AdvertisingReport { device.report }
@@ -44,15 +44,15 @@ public struct ScanOptions: Hashable, Sendable {
   /// Whether each advertisement is reported; false reports each device once, and once more when its scan response adds
   /// to it.
   public var allowsDuplicates = false
-  /// Whether scan responses are asked for (Vol 6, Part B, 4.4.3.2).
+  /// Whether scan requests are sent (Vol 6, Part B, 4.4.3.2).
   public var isActive = true
   /// The time between the beginnings of two windows: 2.5 ms to 10.24 s in steps of 0.625 ms (Vol 4, Part E, 7.8.10).
   public var interval = Duration.milliseconds(60)
-  /// How long the receiver listens in each interval: 2.5 ms up to the interval.
+  /// How long the receiver is on in each interval: 2.5 ms up to the interval.
   public var window = Duration.milliseconds(30)
   /// The PHYs of the primary channels: LE 1M, LE Coded, or both. LE Coded needs a controller that has it.
   public var phys: Set<LEPHY> = [.le1M]
-  /// Whether a device with a scan response is reported with it at once; it is reported without when none has come
+  /// Whether a device with a scan response is reported together with it; it is reported without it if none has arrived
   /// for 2 s. The scan is active then.
   public var waitsForScanResponse = false
 
@@ -89,7 +89,7 @@ public struct ScanResults: AsyncSequence, Sendable {
   /// Scans until it is released. Results that have arrived are taken together, and handed out without a wait.
   public struct Iterator: AsyncIteratorProtocol {
     let reader: ScanReader
-    /// What was taken, and how many of it were handed out.
+    /// The results that were taken, and how many of them were handed out.
     private var batch = ScanBuffer.Batch()
 
     init(reader: ScanReader) { self.reader = reader }
@@ -118,9 +118,9 @@ extension Adapter {
   /// }
   /// ```
   ///
-  /// A reader that is slow loses the oldest of ``ScanResults`` beyond 1024 that wait, beside those that it has taken:
-  /// ``ScanResult/droppedBefore`` counts them. The sequence ends with an error if the controller refuses the scan; a
-  /// reset of the controller does not end it.
+  /// A slow reader loses the oldest results: at most 1024 wait, besides those that it has taken.
+  /// ``ScanResult/droppedBefore`` counts the lost ones. The sequence ends with an error if the controller rejects the
+  /// scan; a reset of the controller does not end it.
   public func scan(_ options: ScanOptions = ScanOptions()) -> ScanResults {
     ScanResults(session: session, options: options)
   }
@@ -131,8 +131,8 @@ struct Scan: Sendable {
   let parameters: ScanParameters
   let results: ScanBuffer
   private let filter: ScanFilter
-  /// What devices have advertised since the scan began. Above the limits the devices that have been silent longest are
-  /// removed.
+  /// What devices have advertised since the scan began. Above the limits, the devices that were not received for the
+  /// longest time are removed.
   private(set) var devices = DeviceTable(limit: deviceLimit, maximumOctets: maximumOctets)
 
   static let deviceLimit = 32_768
@@ -144,7 +144,7 @@ struct Scan: Sendable {
     filter = ScanFilter(number: 1, services: options.services, allowsDuplicates: options.allowsDuplicates)
   }
 
-  /// Gives the results of advertisements and scan responses to the reader, as far as the scan reports them.
+  /// Gives the results of advertisements and scan responses to the reader, if the scan reports them.
   ///
   /// - Returns: whether the reader waits.
   mutating func receive(_ discoveries: [Discovery]) -> Bool {
@@ -184,7 +184,7 @@ extension AdapterSession {
 }
 
 extension AdapterSession.State {
-  /// One scan of the host serves all.
+  /// Updates the host's scan, which serves all of them.
   mutating func scansChanged(into actions: inout Actions) {
     guard let union = ScanParameters(serving: scans.sorted { $0.key < $1.key }.map(\.value.parameters)) else {
       return actions.commands.append(.stopScanning)

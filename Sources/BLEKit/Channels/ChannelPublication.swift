@@ -72,7 +72,7 @@ final class IncomingChannels: Sendable {
   private let waiting = Mutex<[LinkID: Int]>([:])
   /// Channels of one link that may wait for a reader; one more is closed.
   static let linkLimit = 32
-  /// Channels of all links that may wait, those of links that have ended included; one more is closed.
+  /// Channels of all links that may wait, including those of links that have ended; one more is closed.
   static let limit = 512
 
   init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit)) }
@@ -90,7 +90,7 @@ final class IncomingChannels: Sendable {
     taken(by: peer)
   }
 
-  /// A channel of a link does not wait any more.
+  /// A channel of a link no longer waits.
   func taken(by peer: LinkID) {
     waiting.withLock { waiting in
       let rest = waiting[peer, default: 0] - 1
@@ -102,14 +102,16 @@ final class IncomingChannels: Sendable {
 }
 
 extension Adapter {
-  /// Lets devices open credit-based L2CAP channels to this one, until the publication is released or the adapter closed.
+  /// Lets devices open credit-based L2CAP channels to this one, until the publication is released or the adapter is
+  /// closed.
   ///
   /// - Parameters:
-  ///   - psm: the number of the service: 0x0080 to 0x00FF, or one that the Bluetooth SIG has assigned, 0x0001 to 0x007F. Nil has the
-  ///     host assign a free one.
-  ///   - security: what the link must have before a channel is opened (Vol 3, Part C, 10.3.2).
-  /// - Returns: keep it for as long as channels are to be accepted.
-  /// - Throws: ``BLEError/Kind/invalidArgument`` or ``BLEError/Kind/limitExceeded`` where the number is wrong or none is free.
+  ///   - psm: the number of the service: 0x0080 to 0x00FF, or one that the Bluetooth SIG has assigned, 0x0001 to
+  ///     0x007F. If it is nil, the host assigns a free one.
+  ///   - security: the security that the link needs before a channel is opened (Vol 3, Part C, 10.3.2).
+  /// - Returns: the publication; keep it for as long as channels are to be accepted.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` or ``BLEError/Kind/limitExceeded`` if the number is wrong or none is
+  ///   free.
   public func publishChannel(
     psm: UInt16? = nil, security: RequiredSecurity = .none
   ) async throws(BLEError) -> ChannelPublication {
@@ -133,11 +135,11 @@ extension RemoteDevice {
   ///
   /// - Parameters:
   ///   - psm: the number of the service, an SPSM, from the device's documentation or one of its characteristics.
-  ///   - level: the security that the link has before the request. A device that demands more is answered with a pairing, as for an
-  ///     attribute (``PairingOptions/pairsOnDemand``).
+  ///   - level: the security that the link has before the request. If the device demands more, the devices pair, as for
+  ///     an attribute (``PairingOptions/pairsOnDemand``).
   ///   - timeout: the time for the answer, pairing included.
-  /// - Throws: ``BLEError/Kind/notFound`` where the device has no such service, ``BLEError/Kind/security`` where the link does not have
-  ///   the security it demands, ``BLEError/Kind/limitExceeded`` where it has no room.
+  /// - Throws: ``BLEError/Kind/notFound`` if the device has no such service, ``BLEError/Kind/security`` if the link
+  ///   does not have the security that the device demands, ``BLEError/Kind/limitExceeded`` if the device has no room.
   public func openChannel(
     psm: UInt16, level: PeerSecurity.Level = .none, timeout: Duration = .seconds(60)
   ) async throws(BLEError) -> LEChannel {

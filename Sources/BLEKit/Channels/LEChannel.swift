@@ -12,13 +12,14 @@ import Synchronization
 /// }
 /// ```
 ///
-/// An element is an SDU, as the other device sent it: 1 to 2,048 octets. A device of another kind may divide its data in any way, so
-/// that a program that expects a stream appends the elements. Each element goes to one reader. The device gets the credits of an SDU
-/// when it is read: a program that does not read stops it from sending, and no octet is lost.
+/// An element is an SDU, as the other device sent it: 1 to 2,048 octets. A device of another kind may divide its data
+/// in any way, so a program that expects a stream appends the elements. Each element goes to one reader. The device
+/// gets the credits of an SDU when it is read: a program that does not read stops the device from sending, and no octet
+/// is lost.
 ///
-/// The sequence ends when the channel was closed by either side, after all that was received before. It throws
-/// ``BLEError/Kind/disconnected`` when the link or the adapter has ended, and ``BLEError/Kind/invalidResponse`` when the device has
-/// violated the protocol: what has arrived may not be all.
+/// The sequence ends when either side has closed the channel, after everything that was received before. It throws
+/// ``BLEError/Kind/disconnected`` when the link or the adapter has ended, and ``BLEError/Kind/invalidResponse`` when
+/// the device has violated the protocol: the received data may then be incomplete.
 ///
 /// The channel is closed by ``close()``, or when it is released. Octets that were written before are still sent, for at most ten
 /// seconds.
@@ -33,7 +34,7 @@ public final class LEChannel: Sendable {
   private struct State: Sendable {
     /// Tasks that wait for an SDU.
     var readers: [(id: UInt32, Reader)] = []
-    /// Tasks that wait for room, the octets that are not sent first.
+    /// Tasks that wait for room, with the octets that are not sent yet.
     var writers: [(id: UInt32, octets: ArraySlice<UInt8>, Writer)] = []
     /// Tasks that wait for the end.
     var closers: [CheckedContinuation<Void, Never>] = []
@@ -60,8 +61,8 @@ public final class LEChannel: Sendable {
 
   /// Sends octets: in one SDU, or in as many of ``maximumLength`` as needed.
   ///
-  /// It returns when all are on their way; at most 64 KiB are at a time. It waits while the other device gives no credits. The octets of one call stay
-  /// together, and calls of several tasks keep their order.
+  /// It returns when all are on their way; at most 64 KiB are at a time. It waits while the other device gives no
+  /// credits. The octets of one call stay together, and calls of several tasks keep their order.
   ///
   /// - Throws: ``BLEError/Kind/cancelled`` when the task is cancelled; the first SDUs may have been sent.
   ///   ``BLEError/Kind/disconnected`` when the channel is closed.
@@ -86,11 +87,11 @@ public final class LEChannel: Sendable {
     try result.get()
   }
 
-  /// Closes the channel, and waits until the octets that were written are on their way to the controller, at most ten seconds. What was
-  /// received and not read is discarded. It has no effect on a channel that has ended.
+  /// Closes the channel, and waits until the octets that were written are on their way to the controller, at most ten
+  /// seconds. Received octets that were not read are discarded. It has no effect on a channel that has ended.
   ///
-  /// A link that ends at once takes the last frames with it. A program that disconnects when it has sent everything has the other
-  /// device close the channel, and reads until the sequence ends.
+  /// If the link ends immediately afterwards, the last frames are lost with it. A program that disconnects when it has
+  /// sent everything lets the other device close the channel, and reads until the sequence ends.
   public func close() async {
     stream.close()
     await withCheckedContinuation { continuation in
@@ -187,7 +188,7 @@ extension LEChannel: AsyncSequence {
 
     /// The next SDU; nil when the channel was closed.
     ///
-    /// - Throws: ``BLEError/Kind/cancelled`` when the task is cancelled, and what ended the channel.
+    /// - Throws: ``BLEError/Kind/cancelled`` when the task is cancelled, and the reason why the channel ended.
     public mutating func next() async throws(BLEError) -> [UInt8]? { try await channel.next() }
   }
 }

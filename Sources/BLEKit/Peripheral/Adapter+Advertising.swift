@@ -2,16 +2,16 @@ public import BLEGAP
 import BLEHost
 
 extension Adapter {
-  /// Publishes services and advertises until the task is cancelled; then both are taken back.
+  /// Publishes services and advertises until the task is cancelled; then both are withdrawn.
   ///
   /// ```swift
   /// try await adapter.serve([battery], advertising: Advertisement(localName: "Lamp", serviceUUIDs: ["180F"]))
   /// ```
   ///
-  /// An adapter that is lost later is waited for: the services and the advertisement are there again when it is back.
+  /// If the adapter is lost later, the call waits: the services and the advertisement are restored when it is back.
   ///
-  /// - Throws: ``BLEError/Kind/cancelled`` in the end, or what cannot be published or advertised;
-  ///   ``BLEError/Kind/adapterUnavailable`` at once where the adapter is not powered on.
+  /// - Throws: ``BLEError/Kind/cancelled`` at the end, or the reason why something cannot be published or advertised;
+  ///   ``BLEError/Kind/adapterUnavailable`` at once if the adapter is not powered on.
   public func serve(
     _ services: [LocalService], advertising advertisement: Advertisement,
     options: AdvertisingOptions = AdvertisingOptions()
@@ -34,10 +34,10 @@ extension Adapter {
 
   /// Advertises until the task is cancelled.
   ///
-  /// Advertising pauses for a link where the controller demands it, and continues after a reset of the controller.
+  /// Advertising pauses for a link if the controller requires it, and continues after a reset of the controller.
   ///
-  /// - Throws: ``BLEError/Kind/cancelled`` in the end; ``BLEError/Kind/invalidArgument`` for content that does not fit,
-  ///   ``BLEError/Kind/unsupported`` where the controller cannot advertise it.
+  /// - Throws: ``BLEError/Kind/cancelled`` at the end; ``BLEError/Kind/invalidArgument`` for content that does not fit,
+  ///   ``BLEError/Kind/unsupported`` if the controller cannot advertise it.
   public func advertise(
     _ advertisement: Advertisement, options: AdvertisingOptions = AdvertisingOptions()
   ) async throws(BLEError) {
@@ -59,8 +59,8 @@ extension Adapter {
     } abandon: { _, actions in
       actions.commands.append(.stopAdvertising(id))
     }
-    // Nothing ends it but the task, or the end of the adapter. A task that is cancelled before it waits has begun nothing that
-    // `wait` could take back.
+    // Only the task, or the end of the adapter, ends it. A task that is cancelled before it waits has begun nothing
+    // that `wait` could withdraw.
     do {
       try await session.wait(in: \.advertisements, for: id) { _, _ throws(BLEError) in nil }
     } catch {

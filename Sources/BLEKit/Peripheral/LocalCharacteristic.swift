@@ -18,32 +18,34 @@ public import BLEWire
 ///   }
 /// ```
 ///
-/// A handler runs in a task of its own, unless it is a synchronous one (``readSynchronously(security:_:)``). The requests of one device are handled one after the other, in the order in which it
-/// sent them; those of different devices at the same time. A handler that throws an `ATTErrorCode` answers with it;
-/// any other error answers with Unlikely Error (0x0E) and goes to the log. The client waits 30 seconds for an answer
-/// (Vol 3, Part F, 3.3.3); before that the stack answers Unlikely Error and cancels the handler's task.
+/// A handler runs in a task of its own, unless it is a synchronous one (``readSynchronously(security:_:)``). The
+/// requests of one device are handled one after the other, in the order in which it sent them; those of different
+/// devices at the same time. If a handler throws an `ATTErrorCode`, that is the answer; any other error is logged, and
+/// the answer is Unlikely Error (0x0E). The client waits 30 seconds for an answer (Vol 3, Part F, 3.3.3); before that
+/// the stack answers Unlikely Error and cancels the handler's task.
 public struct LocalCharacteristic: Sendable {
   /// The type of the value.
   public let uuid: BluetoothUUID
-  /// What reads require of the link; nil where clients may not read.
+  /// What reads require of the link; nil if clients may not read.
   var readRequirement: AccessRequirement?
-  /// What writes require of the link; nil where clients may not write.
+  /// What writes require of the link; nil if clients may not write.
   var writeRequirement: AccessRequirement?
-  /// What subscriptions and updates require of the link; nil where clients may not subscribe.
+  /// What subscriptions and updates require of the link; nil if clients may not subscribe.
   var updateRequirement: AccessRequirement?
   var writeKinds: WriteKinds = []
   var updateKinds: Subscription = []
   var constant: [UInt8]?
-  /// Constant descriptors, after those that the stack makes.
+  /// Constant descriptors, after those that the stack creates.
   public var descriptors: [LocalDescriptor] = []
-  /// The handlers; nil where there is none, as of a constant value. They are apart, so that thousands of constant values are small.
+  /// The handlers; nil if there is none, as for a constant value. They are stored separately, so that thousands of
+  /// constant values are small.
   private(set) var handlers: Handlers?
 
   /// The handlers of a characteristic; a request without a handler is one for ``ServicePublication/requests``.
   final class Handlers: Sendable {
     let read: (@Sendable (RemoteDevice) async throws -> [UInt8])?
     let write: (@Sendable ([UInt8], RemoteDevice) async throws -> Void)?
-    /// The handlers that are called on the thread of the stack; ``read`` and ``write`` have them, too.
+    /// The handlers that are called on the thread of the stack; ``read`` and ``write`` also have them.
     let readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
     let writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
     let updates: (@Sendable (Subscriber) async throws -> Void)?
@@ -81,7 +83,7 @@ public struct LocalCharacteristic: Sendable {
     updateRequirement != nil || writeRequirement != nil || readRequirement != nil && constant == nil
   }
 
-  /// A characteristic that clients can find and not use; the methods below add procedures.
+  /// Creates a characteristic that clients can find but not use; the methods below add procedures.
   public init(_ uuid: BluetoothUUID, descriptors: [LocalDescriptor] = []) {
     self.uuid = uuid
     self.descriptors = descriptors
@@ -104,7 +106,7 @@ public struct LocalCharacteristic: Sendable {
 // MARK: - Reading
 
 extension LocalCharacteristic {
-  /// A value that never changes. The stack answers reads by itself.
+  /// A value that never changes. The stack answers reads itself.
   public func value(_ value: some GATTValue, security: RequiredSecurity = .none) -> Self {
     var copy = self
     copy.constant = value.octets
@@ -113,7 +115,7 @@ extension LocalCharacteristic {
     return copy
   }
 
-  /// A value that is made for each read.
+  /// A value that the handler makes for each read.
   ///
   /// The handler gives the whole value, at most 512 octets. The stack cuts it for clients that read in parts: a long read
   /// (Vol 3, Part G, 4.8.3) gets all parts from the value that its first part was cut from.
@@ -143,14 +145,15 @@ extension LocalCharacteristic {
 extension LocalCharacteristic {
   /// Takes the values that clients write.
   ///
-  /// The handler gets the whole value: the parts of a long write (Vol 3, Part G, 4.9.4) are joined first. Parts that begin
-  /// behind the start are joined to the value that the read handler gives. A write of several characteristics
-  /// (Vol 3, Part G, 4.9.5) calls the handlers in the order of the parts, and ends with the first that throws.
+  /// The handler gets the whole value: the parts of a long write (Vol 3, Part G, 4.9.4) are joined first. Parts that
+  /// begin after the start are joined to the value that the read handler gives. A write of several characteristics (Vol
+  /// 3, Part G, 4.9.5) calls the handlers in the order of the parts, and ends with the first that throws.
   ///
   /// - Parameters:
-  ///   - type: what is written; octets that do not decode are refused with Invalid Attribute Value Length (0x0D).
+  ///   - type: the type of the value; octets that do not decode are rejected with Invalid Attribute Value Length
+  ///     (0x0D).
   ///   - kinds: the procedures that clients may use.
-  ///   - security: what the link must have.
+  ///   - security: the security that the link needs.
   ///   - handler: gets the value and the client.
   public func write<Value: GATTValue>(
     _ type: Value.Type, kinds: WriteKinds = .withResponse, security: RequiredSecurity = .none,
@@ -193,7 +196,7 @@ extension LocalCharacteristic {
   /// Clients may subscribe to notifications (Vol 3, Part G, 4.10).
   ///
   /// - Parameters:
-  ///   - security: what the link must have, for the subscription and for each value.
+  ///   - security: the security that the link needs, for the subscription and for each value.
   ///   - handler: runs for each client from its subscription on, and is cancelled when the subscription or the link ends, or
   ///     the service is withdrawn. Nil leaves sending to ``ServicePublication/send(_:for:)``.
   public func notify(
@@ -205,7 +208,7 @@ extension LocalCharacteristic {
   /// Clients may subscribe to indications, which they confirm (Vol 3, Part G, 4.11).
   ///
   /// - Parameters:
-  ///   - security: what the link must have, for the subscription and for each value.
+  ///   - security: the security that the link needs, for the subscription and for each value.
   ///   - handler: as for ``notify(security:_:)``; ``Subscriber/send(_:)`` returns when the client has confirmed.
   public func indicate(
     security: RequiredSecurity = .none, _ handler: (@Sendable (Subscriber) async throws -> Void)? = nil
@@ -225,7 +228,7 @@ extension LocalCharacteristic {
 }
 
 extension LocalCharacteristic {
-  /// As the host takes it.
+  /// The definition for the host.
   func definition(_ id: AttributeID, descriptorID: () -> AttributeID) -> CharacteristicDefinition {
     var properties: GATTCharacteristicProperties = []
     if readRequirement != nil { properties.insert(.read) }
@@ -240,7 +243,7 @@ extension LocalCharacteristic {
       })
   }
 
-  /// - Throws: what makes it unfit to be published.
+  /// - Throws: the reason why it cannot be published.
   func validate() throws(BLEError) {
     if let constant, constant.count > ATT.maximumValueLength {
       throw BLEError(

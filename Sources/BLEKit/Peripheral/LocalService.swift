@@ -9,8 +9,8 @@ public import BLEWire
 /// ])
 /// ```
 ///
-/// ``Adapter/publish(_:)`` or ``Adapter/serve(_:advertising:options:)`` make it visible to clients. The same value can be
-/// published more than once: each publication is a service of its own.
+/// ``Adapter/publish(_:)`` or ``Adapter/serve(_:advertising:options:)`` makes it visible to clients. The same value can
+/// be published more than once: each publication is a service of its own.
 public struct LocalService: Sendable {
   /// The type of the service.
   public var uuid: BluetoothUUID
@@ -22,7 +22,7 @@ public struct LocalService: Sendable {
   /// In the order of their attribute handles.
   public var characteristics: [LocalCharacteristic]
 
-  /// A service with these characteristics.
+  /// Creates a service with these characteristics.
   public init(
     _ uuid: BluetoothUUID, _ characteristics: [LocalCharacteristic], isPrimary: Bool = true,
     including includedServices: [LocalService] = []
@@ -36,14 +36,14 @@ public struct LocalService: Sendable {
 
 /// A constant descriptor of a characteristic (Vol 3, Part G, 3.3.3).
 ///
-/// The stack makes the descriptors 2900 (Extended Properties) and 2902 (Client Characteristic Configuration) itself.
+/// The stack creates the descriptors 2900 (Extended Properties) and 2902 (Client Characteristic Configuration) itself.
 public struct LocalDescriptor: Hashable, Sendable {
   /// The type of the descriptor.
   public var uuid: BluetoothUUID
   /// At most 512 octets.
   public var value: [UInt8]
 
-  /// A descriptor with a constant value.
+  /// Creates a descriptor with a constant value.
   public init(_ uuid: BluetoothUUID, value: [UInt8]) {
     self.uuid = uuid
     self.value = value

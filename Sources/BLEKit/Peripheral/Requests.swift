@@ -6,9 +6,9 @@ import Synchronization
 
 /// The requests of one client for values with a handler, in the order in which they came.
 ///
-/// One task handles them one after the other: a client has one request on its way (Vol 3, Part F, 3.3.2), and commands before
-/// it take effect before it. The first request starts the task, and it ends when none waits. A request that takes too long cancels
-/// its task; those that follow get a new one.
+/// One task handles them one after the other: a client has one pending request (Vol 3, Part F, 3.3.2), and commands
+/// before it take effect before it. The first request starts the task, and it ends when none waits. A request that
+/// takes too long cancels its task; those that follow get a new one.
 ///
 /// ```
 ///   idle ──append──▶ running ──append──▶ running     finish: the task is cancelled, and what waits is dropped
@@ -19,7 +19,7 @@ final class RequestQueue: Sendable {
     var waiting: [IncomingRequest] = []
     /// The requests of ``waiting`` that were taken out.
     var taken = 0
-    /// The number of the task that runs; nil for none.
+    /// The number of the running task; nil for none.
     var run: Int?
     var lastRun = 0
     /// The task of ``run``, as soon as it is known.
@@ -41,7 +41,7 @@ final class RequestQueue: Sendable {
         taken = 0
         return nil
       }
-      // Early enough that a queue that is never empty is bounded, too.
+      // Early enough that a queue that is never empty is also bounded.
       if taken >= RequestQueue.commandLimit {
         waiting.removeFirst(taken)
         taken = 0
@@ -89,7 +89,7 @@ final class RequestQueue: Sendable {
     if isOver { task.cancel() }
   }
 
-  /// The next request of a run, which ends where there is none.
+  /// The next request of a run; the run ends if there is none.
   private func next(of run: Int) -> IncomingRequest? {
     contents.withLock { contents in
       guard contents.run == run else { return nil }
@@ -102,14 +102,14 @@ final class RequestQueue: Sendable {
 
   /// Cancels the handler of a request.
   ///
-  /// - Returns: false where it does not run.
+  /// - Returns: false if it does not run.
   func cancel(_ token: RequestToken) -> Bool {
     let task = contents.withLock { $0.current == token ? $0.task : nil }
     task?.cancel()
     return task != nil
   }
 
-  /// Drops what waits and cancels the handler that runs.
+  /// Drops the waiting requests and cancels the running handler.
   func finish() {
     let task = contents.withLock { contents in
       contents.isFinished = true
@@ -134,7 +134,7 @@ enum IncomingRequest: Sendable {
   }
 }
 
-/// The value that the first part of a long read was cut from (Vol 3, Part G, 4.8.3).
+/// The value from which the parts of a long read are cut (Vol 3, Part G, 4.8.3).
 struct ValueSnapshot: Sendable {
   var attribute: AttributeID
   var octets: [UInt8]
@@ -146,7 +146,8 @@ extension AdapterSession.State {
     clients[peer]?.snapshot = snapshot.attribute
   }
 
-  /// The queue for a request, which the first one of a client makes; nil where no value is concerned that is published.
+  /// The queue for a request, which the first request of a client creates; nil if the request concerns no published
+  /// value.
   mutating func queue(of peer: LinkID, for attributes: some Sequence<AttributeID>) -> RequestQueue? {
     guard !isClosed, clients.contains(peer), attributes.contains(where: { self.attributes.contains($0) }) else {
       return nil
@@ -169,7 +170,8 @@ extension AdapterSession.State {
 // MARK: - Handling
 
 extension AdapterSession {
-  /// Gives a request to the task of its client, on the thread of the host and without the lock: the task begins at once.
+  /// Gives a request to the task of its client, on the thread of the host and without the lock, because the task begins
+  /// at once.
   func queue(_ request: IncomingRequest, in queue: RequestQueue?, of peer: LinkID) {
     guard let queue, !queue.append(request, of: self) else { return }
     if let token = request.token {
@@ -201,7 +203,7 @@ extension AdapterSession {
     }
   }
 
-  /// The value of an attribute from `offset` on, and the whole value where it is to be kept.
+  /// The value of an attribute from `offset` on, and the whole value if it has to be kept.
   private func read(
     _ attribute: AttributeID, from offset: Int, for device: RemoteDevice
   ) async -> (RequestAnswer, ValueSnapshot?) {
@@ -223,7 +225,7 @@ extension AdapterSession {
     }
   }
 
-  /// The whole value, as its handler makes it.
+  /// The whole value, from its handler.
   private func value(of attribute: AttributeID, for device: RemoteDevice) async throws -> [UInt8] {
     guard let published = published(attribute), published.characteristic.readRequirement != nil else {
       throw ATTErrorCode.readNotPermitted
@@ -240,7 +242,7 @@ extension AdapterSession {
     return octets
   }
 
-  /// Writes parts, which a prepared write has several of: those of one attribute are joined (Vol 3, Part F, 3.4.6.3).
+  /// Writes parts, of which a prepared write has several: those of one attribute are joined (Vol 3, Part F, 3.4.6.3).
   private func write(_ parts: [WritePart], isPrepared: Bool, for device: RemoteDevice) async -> RequestAnswer {
     var attribute = parts.first?.attribute
     do {
@@ -303,7 +305,7 @@ extension AdapterSession {
     run { state, _ in state.attributes[attribute] }
   }
 
-  /// The error that the client receives where a handler throws.
+  /// The error that the client receives if a handler throws.
   func code(of error: any Error, _ verb: String, _ attribute: AttributeID?) -> ATTErrorCode {
     if let code = error as? ATTErrorCode { return code }
     if !(error is CancellationError) {

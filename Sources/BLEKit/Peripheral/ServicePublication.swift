@@ -5,7 +5,7 @@ public import BLEWire
 import Synchronization
 
 /// Services that ``Adapter/publish(_:)`` made visible. They are withdrawn with ``remove()``, or when nothing refers to
-/// the publication any more.
+/// the publication any longer.
 public final class ServicePublication: Sendable {
   let session: AdapterSession
   private let ids: [ServiceID]
@@ -37,8 +37,8 @@ public final class ServicePublication: Sendable {
   /// The reads and writes of characteristics that are ``LocalCharacteristic/readable(security:)`` or
   /// ``LocalCharacteristic/writable(kinds:security:)`` and have no handler.
   ///
-  /// The stack answers with Unlikely Error (0x0E) where the program does not: at once if the request is released, else before
-  /// the client stops waiting. Read the sequence in one task at a time.
+  /// If the program does not answer, the stack answers with Unlikely Error (0x0E): at once if the request is released,
+  /// otherwise before the client stops waiting. Read the sequence in one task at a time.
   public var requests: AsyncStream<AttributeRequest> { requestStream.stream }
 
   /// The clients that subscribe from now on, to any characteristic of the publication.
@@ -68,7 +68,7 @@ public final class ServicePublication: Sendable {
 
 /// A read or a write that waits for an answer, from ``ServicePublication/requests``. Answer it once.
 public final class AttributeRequest: Sendable {
-  /// What the client wants.
+  /// The kind of the request.
   public enum Kind: Hashable, Sendable {
     /// A client reads; answer with the whole value.
     case read
@@ -76,7 +76,7 @@ public final class AttributeRequest: Sendable {
     case write([UInt8])
   }
 
-  /// What the client wants.
+  /// The kind of the request.
   public let kind: Kind
   /// The client.
   public let device: RemoteDevice
@@ -127,7 +127,8 @@ final class AttributeRequests: Sendable {
     (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit))
   }
 
-  /// Waits for the answer of the application; a request that finds no room, or whose task is cancelled, is refused.
+  /// Waits for the answer of the application. A request for which there is no room, or whose task is cancelled, is
+  /// rejected.
   func ask(
     _ kind: AttributeRequest.Kind, of device: RemoteDevice, _ published: PublishedCharacteristic
   ) async throws(ATTErrorCode) -> [UInt8] {
@@ -198,9 +199,9 @@ struct PublishedService: Sendable {
 extension Adapter {
   /// Makes services visible to clients, in this order. They are published again after the adapter was switched off or lost.
   ///
-  /// - Returns: keep it for as long as the services are to be there.
-  /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; none is
-  ///   then. ``BLEError/Kind/adapterUnavailable`` where the transport could not be opened.
+  /// - Returns: the publication; keep it for as long as the services are to be published.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; then none
+  ///   is published. ``BLEError/Kind/adapterUnavailable`` if the transport could not be opened.
   public func publish(_ services: [LocalService]) async throws(BLEError) -> ServicePublication {
     let requests = AttributeRequests()
     var ids: [ServiceID] = []
@@ -268,7 +269,7 @@ extension AdapterSession {
 extension AdapterSession.State {
   /// Withdraws services: from now on the host answers requests for them.
   mutating func withdraw(_ ids: [ServiceID], into actions: inout Actions) {
-    // The last one first, because an earlier one may be included by it.
+    // In reverse order, because a service may include an earlier one.
     for id in ids.reversed() {
       guard let service = services[id] else { continue }
       actions.commands.append(.removeService(id))

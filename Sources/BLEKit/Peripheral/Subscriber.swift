@@ -11,14 +11,14 @@ public struct Subscriber: Sendable {
   public let characteristic: BluetoothUUID
   let attribute: AttributeID
 
-  /// The longest value that one notification or indication holds, in octets: ATT_MTU - 3 (Vol 3, Part F, 3.4.7.1), and
+  /// The maximum length of one notification or indication, in octets: ATT_MTU - 3 (Vol 3, Part F, 3.4.7.1), and
   /// at most the 512 of an attribute value (Vol 3, Part F, 3.2.9).
   public var maximumLength: Int { min(device.mtu - 3, ATT.maximumValueLength) }
 
   /// Sends a value to this client.
   ///
   /// It returns when a notification was handed to the controller or an indication was confirmed, so a loop that sends
-  /// goes as fast as the link. A longer value than ``maximumLength`` is cut; the client can read the rest.
+  /// runs as fast as the link. A longer value than ``maximumLength`` is cut; the client can read the rest.
   ///
   /// - Throws: ``BLEError/Kind/disconnected``, ``BLEError/Kind/cancelled`` when the subscription ends.
   public func send(_ value: some GATTValue) async throws(BLEError) {
@@ -82,7 +82,7 @@ extension AdapterSession {
       actions.commands += commands
       return nil
     } abandon: { state, actions in
-      // A value that the host has is on its way and cannot be taken back.
+      // A value that the host has is on its way and cannot be withdrawn.
       actions.commands += state.updateWindows.cancel(token)
     }
   }

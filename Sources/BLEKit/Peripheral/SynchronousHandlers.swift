@@ -11,11 +11,11 @@ import Synchronization
 ///   packet ──► stack ──► task: read { } ──► stack ──► packet     two changes of threads
 /// ```
 extension LocalCharacteristic {
-  /// A value that is made for each read on the thread of the stack, and sent at once.
+  /// A value that the handler makes for each read on the thread of the stack, and that is sent at once.
   ///
   /// It takes a fraction of the time of ``read(security:_:)``, because it starts no task and wakes no other thread. Until
-  /// `handler` returns, the stack serves no other client and reads no packet, so the handler has to return within microseconds.
-  /// It must not
+  /// `handler` returns, the stack serves no other client and reads no packet, so the handler has to return within
+  /// microseconds. It must not
   ///
   /// - wait: for a file, a device, another thread, or a task,
   /// - take a lock that other code holds while it waits, or while it calls this API,
@@ -24,8 +24,8 @@ extension LocalCharacteristic {
   /// It may call this API: properties of `device` return at once, and a `Task` can make asynchronous calls.
   ///
   /// The handler gives the whole value, at most 512 octets. The stack cuts it for clients that read in parts, as for
-  /// ``read(security:_:)``. What the link must have is checked before the handler is called. An `ATTErrorCode` that it throws is
-  /// the answer; any other error answers with Unlikely Error (0x0E) and goes to the log.
+  /// ``read(security:_:)``. The security of the link is checked before the handler is called. If the handler throws an
+  /// `ATTErrorCode`, that is the answer; any other error is logged, and the answer is Unlikely Error (0x0E).
   ///
   /// Handlers of one device are called in the order of its requests, except that synchronous ones do not wait for the others: a Write
   /// Command to another characteristic that came before may still wait for its task.
@@ -44,16 +44,17 @@ extension LocalCharacteristic {
 
   /// Takes the values that clients write on the thread of the stack; the answer is sent at once.
   ///
-  /// The rules of ``readSynchronously(security:_:)`` hold.
+  /// The rules of ``readSynchronously(security:_:)`` apply.
   ///
-  /// The handler gets the whole value, as that of ``write(_:kinds:security:_:)``. It is called in a task instead where the value can
-  /// only be completed in one: in a write of several characteristics of which one has another kind of handler, and in a long
-  /// write that begins behind the start of a value with a read handler of another kind.
+  /// The handler gets the whole value, like that of ``write(_:kinds:security:_:)``. It is called in a task instead if
+  /// the value can be completed only in one: in a write of several characteristics of which one has another kind of
+  /// handler, and in a long write that begins after the start of a value with a read handler of another kind.
   ///
   /// - Parameters:
-  ///   - type: what is written; octets that do not decode are refused with Invalid Attribute Value Length (0x0D).
+  ///   - type: the type of the value; octets that do not decode are rejected with Invalid Attribute Value Length
+  ///     (0x0D).
   ///   - kinds: the procedures that clients may use.
-  ///   - security: what the link must have.
+  ///   - security: the security that the link needs.
   ///   - handler: gets the value and the client.
   public func writeSynchronously<Value: GATTValue>(
     _ type: Value.Type, kinds: WriteKinds = .withResponse, security: RequiredSecurity = .none,
@@ -85,7 +86,7 @@ final class SynchronousHandlers: Sendable {
   /// Whether the value can be read with a handler of another kind.
   let readsInTask: Bool
 
-  /// - Returns: nil where there is none.
+  /// - Returns: nil if there is none.
   init?(_ characteristic: LocalCharacteristic) {
     guard let handlers = characteristic.handlers, handlers.readAtOnce != nil || handlers.writeAtOnce != nil else {
       return nil
@@ -95,7 +96,7 @@ final class SynchronousHandlers: Sendable {
   }
 }
 
-/// What a synchronous handler needs of a link; small, because it is copied for each request.
+/// The state of a link that a synchronous handler needs; small, because it is copied for each request.
 struct ServedClient: Sendable {
   var address: DeviceAddress
   var isCentral: Bool
@@ -112,7 +113,7 @@ extension AdapterSession {
 
   /// Answers a read.
   ///
-  /// - Returns: false where the value has no synchronous handler.
+  /// - Returns: false if the value has no synchronous handler.
   func readAtOnce(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: LinkID) -> Bool {
     let handlers = state.withLock { $0.synchronousHandlers[attribute] }
     switch handlers.flatMap({ value(of: attribute, $0, from: offset, by: peer) }) {
@@ -127,8 +128,8 @@ extension AdapterSession {
 
   /// The whole value, for a read from an offset on.
   ///
-  /// - Parameter mtu: that of the bearer, where it is known.
-  /// - Returns: nil where no synchronous handler makes it.
+  /// - Parameter mtu: that of the bearer, if it is known.
+  /// - Returns: nil if no synchronous handler makes it.
   private func value(
     of attribute: AttributeID, _ handlers: SynchronousHandlers, from offset: Int, by peer: LinkID, mtu: Int? = nil
   ) -> Result<[UInt8], ATTErrorCode>? {
@@ -184,7 +185,7 @@ extension AdapterSession {
     return octets
   }
 
-  /// One value that is written, and what it takes to make it.
+  /// One value that is written, and what is needed to complete it.
   private struct SynchronousWrite {
     var attribute: AttributeID
     var parts: [WritePart]
@@ -194,7 +195,7 @@ extension AdapterSession {
 
   /// Takes a write, and answers a request.
   ///
-  /// - Returns: false where a task has to do it.
+  /// - Returns: false if a task has to do it.
   func writeAtOnce(_ parts: [WritePart], as token: RequestToken?, by peer: LinkID) -> Bool {
     if parts.count == 1, let part = parts.first, part.offset == 0 { return writeAtOnce(part, as: token, by: peer) }
     let joined = joined(parts)
@@ -239,7 +240,7 @@ extension AdapterSession {
 
   /// Gives a whole value to its handler.
   ///
-  /// - Returns: nil where the value is not published any more, or there is no such link.
+  /// - Returns: nil if the value is no longer published, or there is no such link.
   private func write(
     _ octets: [UInt8], to attribute: AttributeID, _ handler: @Sendable ([UInt8], RemoteDevice) throws -> Void,
     by peer: LinkID

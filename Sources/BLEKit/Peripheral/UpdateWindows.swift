@@ -4,10 +4,10 @@ import BLEWire
 
 /// The values of notifications and indications that the host has, and those that wait, for each link.
 ///
-/// Each link has a window of its own. A value for several links waits until each of them has room, and is then sent to
-/// all. When all values of one link have left, the links without room are late: a late link delays no other one, and misses
-/// values for several links while it has no room. So a link for which values wait has others on their way, and their end
-/// sends the next ones.
+/// Each link has its own window. A value for several links waits until each of them has room, and is then sent to all.
+/// When all values of one link have left, the links without room are late: a late link does not delay the others, and
+/// misses values for several links while it has no room. Therefore a link for which values wait always has others on
+/// their way, and their end sends the next ones.
 struct UpdateWindows: Sendable {
   struct Value: Sendable {
     var attribute: AttributeID
@@ -37,13 +37,14 @@ struct UpdateWindows: Sendable {
 
   /// Takes a value for links.
   ///
-  /// - Returns: the commands that send it, where it need not wait, and those that send what has waited before it.
-  /// - Throws: ``BLEError/Kind/limitExceeded`` where ``limit`` values wait for each of them.
+  /// - Returns: the commands that send it, if it does not have to wait, and those that send the values that waited
+  ///   before it.
+  /// - Throws: ``BLEError/Kind/limitExceeded`` if ``limit`` values wait for each of them.
   mutating func append(_ value: Value, _ token: UpdateToken, to peers: [LinkID]) throws(BLEError) -> [HostCommand] {
     let open = peers.filter { windows[$0]?.hasRoom ?? true }
     let isAwaited = peers.contains { windows[$0].map { !$0.hasRoom && !$0.isLate } ?? false }
     if !open.isEmpty, !isAwaited { return [send(value, token, to: open)] }
-    // Those with room have nothing that waits before it.
+    // For those with room, no value waits before it.
     let takers = peers.filter { windows[$0].map { $0.waiting.count < Self.limit } ?? true }
     if takers.isEmpty {
       throw BLEError(
@@ -72,7 +73,7 @@ struct UpdateWindows: Sendable {
 
   /// A value has left on a link.
   ///
-  /// - Returns: the commands that send what has waited for it.
+  /// - Returns: the commands that send the values that waited for it.
   mutating func finished(on peer: LinkID) -> [HostCommand] {
     guard var window = windows[peer] else { return [] }
     window.sentCount = max(0, window.sentCount - 1)
@@ -81,7 +82,7 @@ struct UpdateWindows: Sendable {
     return advance([peer])
   }
 
-  /// Sends what waits for links and can be sent, and what can be sent after that.
+  /// Sends the values that wait for links and can be sent, and those that can be sent after that.
   private mutating func advance(_ peers: [LinkID]) -> [HostCommand] {
     var commands: [HostCommand] = []
     var links = peers
@@ -110,8 +111,8 @@ struct UpdateWindows: Sendable {
     windows[peer].map { !$0.isFull && $0.waiting.first == token } ?? false
   }
 
-  /// What is to be sent next so that a link gets its first value, which no link with room is to miss: where such a link
-  /// has another value before it, that one is first. Each is older than the one before, so the way has an end.
+  /// The value to send next so that a link gets its first value, which no link with room may miss: if such a link has
+  /// another value before it, that one is first. Each is older than the one before, so the search ends.
   private func firstInLine(before peer: LinkID) -> UpdateToken? {
     guard var token = windows[peer]?.waiting.first else { return nil }
     while let other = values[token]?.peers.lazy.compactMap({ windows[$0] }).first(where: {
@@ -131,9 +132,9 @@ struct UpdateWindows: Sendable {
     return (send(value, token, to: open), peers)
   }
 
-  /// A value that waits is not to be sent.
+  /// A waiting value is not to be sent.
   ///
-  /// - Returns: the commands that send what has waited behind it.
+  /// - Returns: the commands that send the values that waited behind it.
   mutating func cancel(_ token: UpdateToken) -> [HostCommand] {
     guard let peers = values[token]?.peers else { return [] }
     take(token)
@@ -142,7 +143,7 @@ struct UpdateWindows: Sendable {
 
   /// A link has ended.
   ///
-  /// - Returns: the values that waited for it alone, and the commands that send what others waited for.
+  /// - Returns: the values that waited for it alone, and the commands that send the values that other links waited for.
   mutating func remove(_ peer: LinkID) -> (lost: [UpdateToken], commands: [HostCommand]) {
     guard let window = windows.removeValue(forKey: peer) else { return ([], []) }
     var others: [LinkID] = []
@@ -157,7 +158,7 @@ struct UpdateWindows: Sendable {
     return (lost, advance(others))
   }
 
-  /// Takes a value out that waits.
+  /// Removes a value that waits.
   private mutating func take(_ token: UpdateToken) {
     for peer in values.removeValue(forKey: token)?.peers ?? [] { windows[peer]?.waiting.removeAll { $0 == token } }
   }
