@@ -115,8 +115,7 @@ let package = Package(
       "BLEAdapter",
       on: [
         "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions", "BLERuntime",
-        "BLESMP",
-        "BLEStorage", "BLEWire",
+        "BLESMP", "BLEStorage", "BLEWire",
       ]),
     layer(
       "CoreBluetoothTypes",
@@ -128,8 +127,7 @@ let package = Package(
       "BLEKit",
       on: [
         "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions",
-        "BLESMP",
-        "BLEStorage", "BLEWire",
+        "BLESMP", "BLEStorage", "BLEWire",
       ]),
     layer("BLEProfiles", on: ["BLEGAP", "BLEKit", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
@@ -148,8 +146,8 @@ let package = Package(
       name: "ble",
       dependencies: [
         "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEOptions",
-        "BLEProfiles", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ToolCore",
+        "BLEOptions", "BLEProfiles", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
+        "ToolCore",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.
@@ -213,9 +211,7 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLESMP",
-        "BLEVirtual", "BluetoothLE",
-        "BLEVirtualServer", "CoreBluetooth",
-        "BLEWire",
+        "BLEVirtual", "BluetoothLE", "BLEVirtualServer", "CoreBluetooth", "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),
 
@@ -262,8 +258,7 @@ let package = Package(
     tests(
       "BLERuntimeTests",
       on: [
-        "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLELinux", "BLEVirtual",
-        "BLEHCI", "BLEWire",
+        "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire",
       ]),
     tests("BLEJSONTests", on: ["BLEJSON"]),
     tests(
@@ -334,8 +329,7 @@ if isFuzzing {
         dependencies: [
           "BLEAdapter", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
           "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEStorage", "BLEVirtual", "BLEWire",
-          "CoreBluetoothTypes",
-          "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
+          "CoreBluetoothTypes", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }
