@@ -27,10 +27,10 @@ import Synchronization
 ///   adapter, unless it is unknown, and the links that are up come first. Events come in the host's order, on
 ///   ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
 ///   order for everything.
-/// - An event counts as taken when the handler returns, or when the sequence is asked for the next one. With more than
-///   1,024 events that one client has not taken, the transport is not read.
+/// - An event counts as taken when the handler returns, or when the next one is requested from the sequence. With more
+///   than 1,024 events that one client has not taken, the transport is not read.
 /// - SDUs of channels do not wait for ``queue``: ``stream(of:)`` has them.
-/// - ``detach()``, which the end of the object calls, too, ends the events; the host withdraws what the client
+/// - ``detach()``, which the end of the object also calls, ends the events; the host withdraws what the client
 ///   declared.
 /// - A question of a pairing goes to every client. Each of them answers with ``reply(to:of:)`` or calls
 ///   ``decline(_:of:isConcerned:)``.
@@ -46,7 +46,8 @@ import Synchronization
 package final class AdapterClient: Sendable {
   /// Serial; the events come on it. Its target is the queue that the client was made with.
   package let queue: DispatchQueue
-  /// Where commands go, from any thread. What is posted while the transport is being opened is kept, 64 commands at most.
+  /// The destination of commands, from any thread. Commands that are posted while the transport is being opened are
+  /// kept, 64 at most.
   package let commands: CommandPort
   private let link: any AdapterLink
   private let log: Log
@@ -55,10 +56,10 @@ package final class AdapterClient: Sendable {
   private let name = HostIDs.number()
   private let isDetached = Atomic(false)
   private let hasJoined = Atomic(false)
-  /// Ends the sequence of events, where there is one.
+  /// Ends the sequence of events, if there is one.
   private let end = Mutex<(@Sendable () -> Void)?>(nil)
 
-  /// - Parameter target: where the events are to come: an application's queue, which may be concurrent; nil is one of
+  /// - Parameter target: the queue for the events: an application's queue, which may be concurrent; nil is one of
   ///   the system's.
   package convenience init(
     _ options: AdapterOptions, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write
@@ -86,7 +87,7 @@ package final class AdapterClient: Sendable {
     updatesFinished: (@Sendable ([HostEvent]) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
   ) {
     let inbox = EventInbox()
-    // One block for all batches, which so need no memory of their own.
+    // One block for all batches, which therefore need no memory of their own.
     let client = WeakClient(self)
     let handleWaiting: @convention(block) @Sendable () -> Void = { client.object?.handle(inbox, handler) }
     link.attach { [queue] events in
@@ -109,7 +110,7 @@ package final class AdapterClient: Sendable {
   }
 
   /// Attaches the client: `handler` is called with each batch of events on the thread of the host, before the host
-  /// sends what the batch has caused so far to be sent. It must not wait. Commands that it posts are performed next.
+  /// sends the packets that the batch has caused so far. It must not wait. Commands that it posts are performed next.
   package func startOnHostThread(_ handler: @escaping @Sendable ([HostEvent]) -> Void) {
     link.attach { [weak self] events in
       guard let self, !isDetached.load(ordering: .acquiring) else { return 0 }
@@ -124,7 +125,7 @@ package final class AdapterClient: Sendable {
   /// the end of the task detaches the client.
   ///
   /// - Parameter limit: events that the sequence keeps for a task that does not take them. One more detaches the
-  ///   client, with a line in the log. Because the host is held back at 1,024, that are results of commands without a
+  ///   client, with a line in the log. Because the host is held back at 1,024, these are results of commands without a
   ///   waiting caller.
   package func events(limit: Int = 4_096) -> AdapterEvents {
     let (stream, continuation) = AsyncStream.makeStream(of: HostEvent.self, bufferingPolicy: .bufferingOldest(limit))
@@ -167,13 +168,13 @@ package final class AdapterClient: Sendable {
     return count - events.count
   }
 
-  /// What the clients of the adapter share; nil before there is a host.
+  /// The state that the clients of the adapter share; nil before there is a host.
   package var hub: AdapterHub? { link.hub }
 
   /// Why the adapter is below powered on: no host, or the reason of its state.
   package func reason(_ reason: HostError?) -> AdapterError? { link.failure ?? reason.map { AdapterError($0) } }
 
-  /// Known to the hub from the first batch on, before which no question comes.
+  /// The hub knows the client from the first batch on; no question comes before it.
   private func join() {
     guard !hasJoined.exchange(true, ordering: .acquiringAndReleasing) else { return }
     link.hub?.questions.joined(name)
@@ -193,7 +194,7 @@ extension AdapterClient {
     return hub.devices.connected(with: services) { Self.storedServices(of: $0, in: bonds) }
   }
 
-  /// The services that a device is known by, to any client or from an earlier link.
+  /// The services that are known of a device, from any client or from an earlier link.
   package func knownServices(of device: DeviceAddress) -> [BluetoothUUID] {
     guard let hub = link.hub else { return [] }
     return hub.devices.services(of: device) + Self.storedServices(of: device, in: hub.bonds.bonds)
@@ -207,7 +208,7 @@ extension AdapterClient {
 
   /// Removes a bond; ``HostEvent/bondRemoved(_:)`` follows.
   package func remove(_ bond: Bond) {
-    // The store has the change also where the client ends before the host reports it.
+    // The store has the change even if the client ends before the host reports it.
     link.hub?.bonds.receive(.bondRemoved(bond.identity))
     commands.post(.removeBond(bond.identity))
   }
@@ -224,7 +225,7 @@ extension AdapterClient {
     PairingReply(commands: commands, peer: peer, question: question)
   }
 
-  /// Says that this client does not answer a question. When no client of the adapter answers it, the question is
+  /// Declines to answer a question. When no client of the adapter answers it, the question is
   /// rejected.
   ///
   /// - Parameter isConcerned: whether the client uses the link. A question about a link that no client uses is not

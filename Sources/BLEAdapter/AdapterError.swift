@@ -1,7 +1,7 @@
 package import BLEHost
 package import BLELinux
 
-/// Why there is no adapter: what failed, where, and what to do.
+/// The reason why there is no adapter: what failed, where, and what to do.
 ///
 /// `Adapter.stateReason` and `CBManager.stateReason` have it when the state is below powered on.
 public struct AdapterError: Error, Hashable, Sendable {

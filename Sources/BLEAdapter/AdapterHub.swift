@@ -5,8 +5,8 @@ import BLERuntime
 package import BLEStorage
 import Synchronization
 
-/// What the clients of one adapter share: the storage of its bonds, the devices that it knows, the questions of
-/// its pairings, and its lines in the log.
+/// The state that the clients of one adapter share: the storage of its bonds, the devices that it knows, the questions
+/// of its pairings, and its lines in the log.
 ///
 /// It is attached to the host before the first client, and lives as long as a client holds it.
 package final class AdapterHub: Sendable {
@@ -14,7 +14,7 @@ package final class AdapterHub: Sendable {
   package let questions = DeclinedQuestions()
   package let devices: KnownDevices
   private let log: Log
-  /// Of the controller; nil before it is up.
+  /// The capabilities of the controller; nil before it is up.
   private let heldCapabilities = Mutex<ControllerCapabilities?>(nil)
   private let attachment = Mutex<HostAttachment?>(nil)
   /// Whether the host uses private addresses.
@@ -53,8 +53,8 @@ package final class AdapterHub: Sendable {
     }
   }
 
-  /// Ends every host of the process in good order, waits for it, and saves what is not saved yet: advertising off, links closed,
-  /// transports closed.
+  /// Shuts down every host of the process, waits for it, and saves what is not saved yet: advertising is disabled,
+  /// links and transports are closed.
   ///
   /// - Returns: whether all have ended in time.
   package static func shutDownAll(atMost patience: Duration) -> Bool {
@@ -67,7 +67,7 @@ package final class AdapterHub: Sendable {
     return BondStorage.waitForSaves(atMost: patience) && isInTime
   }
 
-  /// What the controllers of this process can do, of those that have been powered on.
+  /// The capabilities of the controllers of this process that have been powered on.
   package static var capabilities: [ControllerCapabilities] {
     hubs.withLock { $0.values.compactMap(\.hub) }.compactMap { hub in hub.heldCapabilities.withLock { $0 } }
   }
@@ -89,7 +89,8 @@ package final class AdapterHub: Sendable {
     bonds.report { [weak attached] in attached?.commands.post($0) }
   }
 
-  /// What the host reports to everyone, before the clients receive it, and what it refuses of the commands of the hub.
+  /// Receives the events for all clients, before the clients receive them, and the rejections of the hub's own
+  /// commands.
   package func receive(_ events: [HostEvent]) {
     for event in events {
       devices.receive(event)

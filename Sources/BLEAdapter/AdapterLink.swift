@@ -6,26 +6,26 @@ import BLERuntime
 import Dispatch
 import Synchronization
 
-/// The connection of one client to the host of its adapter. ``HostConnection`` is the one of programs; tests have
-/// another, with a script instead of the host.
+/// The connection of one client to the host of its adapter. Programs use ``HostConnection``; tests use another one,
+/// with a script instead of the host.
 ///
 /// ``AdapterClient`` is its only user.
 package protocol AdapterLink: AnyObject, Sendable {
-  /// Where the commands of the client go.
+  /// The destination of the client's commands.
   var commands: CommandPort { get }
-  /// Has `sink` called with the host's events, in batches and in order, on a thread of the host's. The newest state of
-  /// the adapter comes first. Called once.
+  /// Attaches `sink`, which is called with the host's events, in batches and in order, on a thread of the host. The
+  /// newest state of the adapter comes first. Called once.
   ///
   /// - Parameter sink: may exchange the array of a batch for another one, whose memory the host uses next. It returns
   ///   how many of the events it has taken; ``consumed(_:)`` has the others.
   func attach(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int)
   /// The client has taken so many of the events that `sink` was called with.
   func consumed(_ count: Int)
-  /// Ends the attachment: `sink` is called no more, and the host withdraws what the client declared.
+  /// Ends the attachment: `sink` is no longer called, and the host withdraws what the client declared.
   func detach()
-  /// Why there is no host, where there is none.
+  /// Why there is no host; nil otherwise.
   var failure: AdapterError? { get }
-  /// What the clients of the adapter share; nil before there is a host.
+  /// The state that the clients of the adapter share; nil before there is a host.
   var hub: AdapterHub? { get }
 }
 
@@ -42,12 +42,13 @@ package final class HostConnection: AdapterLink {
   private let phase = Mutex(Phase.idle(waiting: []))
   private let heldHub = Mutex<AdapterHub?>(nil)
 
-  /// Commands kept while the transport is being opened. Further ones are dropped; clients post none that matter then.
+  /// Commands kept while the transport is being opened. Further ones are dropped; clients post none that matter at that
+  /// time.
   package static let waitingLimit = 64
 
   private enum Phase: Sendable {
     case idle(waiting: [HostCommand])
-    /// The attachment keeps the host.
+    /// The attachment retains the host.
     case open(HostAttachment)
     case failed(AdapterError)
     case detached
@@ -76,7 +77,7 @@ package final class HostConnection: AdapterLink {
   package func attach(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
     Self.opener.async { [weak self, options] in
       let result = Result { () throws(TransportError) in try options.host() }
-      // The client may be gone; the host ends with this reference then.
+      // The client may have been released; the host ends with this reference then.
       self?.opened(result, sink)
     }
   }
@@ -86,7 +87,7 @@ package final class HostConnection: AdapterLink {
   ) {
     switch result {
     case .success(let host):
-      // The bonds are there before the first command of a client.
+      // The bonds are loaded before the first command of a client.
       let hub = AdapterHub.shared(for: host, options, log: BluetoothLog.write)
       phase.withLock { phase in
         guard case .idle(let waiting) = phase else { return }
@@ -138,7 +139,7 @@ extension HostConnection: CommandReceiver {
         waiting.append(octets.isEmpty ? command : command.value(octets))
         phase = .idle(waiting: waiting)
         return (nil, true)
-      // The client has been told, or has left.
+      // The client has received the state, or has left.
       case .failed, .detached: return (nil, true)
       }
     }

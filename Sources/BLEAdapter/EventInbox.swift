@@ -2,8 +2,8 @@ import BLEHost
 import BLEWire
 import Synchronization
 
-/// The batches of events that wait for the queue of a client, usually one. A batch changes its owner without a
-/// copy of an event: the host gets the memory of one that was handled in exchange.
+/// The batches of events that wait for the queue of a client, usually one. A batch is passed on without copying an
+/// event: in exchange, the host gets the memory of a batch that was handled.
 final class EventInbox: Sendable {
   private struct State {
     var waiting: [[HostEvent]] = []
@@ -12,7 +12,7 @@ final class EventInbox: Sendable {
   }
   private let state = Mutex(State())
 
-  /// Takes a batch over, unless it is empty; `events` is empty then.
+  /// Takes a batch, unless it is empty; `events` is empty afterwards.
   ///
   /// - Returns: whether the queue is to take a batch.
   func append(_ events: inout [HostEvent]) -> Bool {
@@ -20,7 +20,8 @@ final class EventInbox: Sendable {
     state.withLock { state in
       var batch: [HostEvent] = []
       swap(&batch, &state.spare)
-      // Several batches wait: at once, because an array that grows moves its events again and again.
+      // Several batches wait. The memory is reserved at once, because an array that grows moves its events again and
+      // again.
       if batch.capacity == 0 { batch.reserveCapacity(events.count) }
       swap(&batch, &events)
       state.waiting.append(batch)
@@ -31,13 +32,13 @@ final class EventInbox: Sendable {
   /// Takes the next batch.
   func take() -> [HostEvent] {
     state.withLock { state in
-      // Usually there is one only, and no others are moved.
+      // Usually there is only one, and no others are moved.
       if state.waiting.count > 1 { return state.waiting.removeFirst() }
       return state.waiting.popLast() ?? []
     }
   }
 
-  /// Keeps the memory of events that were handled.
+  /// Keeps the memory of events that were handled for the next batch.
   func reuse(_ events: inout [HostEvent]) {
     events.removeFew()
     state.withLock { state in
@@ -46,9 +47,9 @@ final class EventInbox: Sendable {
   }
 }
 
-/// Hands a batch with events of values that have left to `handler`, and removes these events from it.
+/// Passes a batch with events of values that have left to `handler`, and removes these events from it.
 ///
-/// - Returns: how many events they were.
+/// - Returns: the number of these events.
 func takeFinishedUpdates(of events: inout [HostEvent], _ handler: ([HostEvent]) -> Void) -> Int {
   let count = finishedUpdates(in: events)
   if count == 0 { return 0 }

@@ -7,7 +7,7 @@ package enum HostIDs {
   private static let lastID = Atomic<UInt32>(0)
   private static let lastUpdate = Atomic<UInt64>(0)
 
-  /// Never one of the highest numbers, which are the stack's own; 2³¹ identifiers are enough for a process.
+  /// Never one of the highest numbers, which the stack uses itself; 2³¹ identifiers are enough for a process.
   package static func next32() -> UInt32 { lastID.wrappingAdd(1, ordering: .relaxed).newValue & 0x7FFF_FFFF }
 
   package static func service() -> ServiceID { ServiceID(rawValue: next32()) }

@@ -6,8 +6,8 @@ package import BLEStorage
 extension RestorationStore {
   /// The store of a manager.
   ///
-  /// - Returns: nil, with a line in the log, where the identifier cannot be used, where another manager uses it, and where the file
-  ///   cannot be trusted.
+  /// - Returns: nil, with a line in the log, if the identifier cannot be used, if another manager uses it, and if the
+  ///   file cannot be trusted.
   package static func open(
     _ identifier: String, _ role: Role, _ options: AdapterOptions, log: @escaping Log = BluetoothLog.write
   ) -> RestorationStore? {

@@ -2,8 +2,8 @@ import BLEHost
 import Dispatch
 import Synchronization
 
-/// The channels of one client: their reports go to their streams at once, on the thread of the host, and do not wait for the queue of
-/// the application. A program that waits in `read` on that queue would wait for itself otherwise.
+/// The channels of one client: their reports go to their streams at once, on the thread of the host, and do not wait
+/// for the queue of the application. Otherwise a program that waits in `read` on that queue would wait for itself.
 final class ChannelRouter: Sendable {
   private let streams = Mutex<[L2CAPChannelID: Entry]>([:])
   private let post: @Sendable (HostCommand) -> Bool
@@ -14,12 +14,12 @@ final class ChannelRouter: Sendable {
     var hasEnded = false
   }
 
-  /// Set when the host has refused an SDU: no further one may follow it.
+  /// Set when the host has rejected an SDU: no further one may follow it.
   private final class Gap: Sendable {
     let exists = Atomic(false)
   }
 
-  /// - Parameter post: posts a command; false where too many wait for the host.
+  /// - Parameter post: posts a command; false if too many wait for the host.
   init(_ post: @escaping @Sendable (HostCommand) -> Bool) { self.post = post }
 
   /// Takes the reports of channels out of a batch. The events that announce a channel stay in it.
@@ -38,7 +38,7 @@ final class ChannelRouter: Sendable {
     }
   }
 
-  /// The stream of a channel; nil where it was taken before.
+  /// The stream of a channel; nil if it was taken before.
   func take(_ id: L2CAPChannelID) -> ChannelStream? {
     streams.withLock { streams in
       guard let entry = streams[id], !entry.isTaken else { return nil }

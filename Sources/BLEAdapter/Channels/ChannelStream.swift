@@ -13,10 +13,10 @@ import Synchronization
 ///
 /// No octet is lost or reordered while the channel is open. Both directions are bounded: the host holds at most
 /// ``Limits/outstandingOctets`` and ``Limits/outstandingSDUs`` of this channel, and ``write(_:)`` accepts no more; the credits limit
-/// what the peer can have unread here. Calls do not wait. The lock is `state`; commands are posted under it, so that they leave in the
-/// order of the calls, and the handler is called without it.
+/// what the peer can have unread here. Calls do not wait. The lock is `state`; commands are posted under it, so that
+/// they are sent in the order of the calls, and the handler is called without it.
 package final class ChannelStream: Sendable {
-  /// The bounds of one channel.
+  /// The limits of one channel.
   package struct Limits: Sendable {
     /// Octets that were accepted and have not left the queue of the host. The queue of a channel in the host has the same limit.
     package var outstandingOctets = 65_536
@@ -28,7 +28,7 @@ package final class ChannelStream: Sendable {
     package init() {}
   }
 
-  /// What the host does for the stream.
+  /// A command of the stream to the host.
   package enum Command: Equatable, Sendable {
     case send([UInt8])
     /// One SDU was read.
@@ -67,7 +67,7 @@ package final class ChannelStream: Sendable {
     var unreadOctets = 0
     /// Octets that are accepted and not in an SDU.
     var unsent: [UInt8] = []
-    /// The lengths of the SDUs that the host has, without what has left.
+    /// The lengths of the SDUs that the host has, without the octets that have left.
     var outstanding: [Int] = []
     var outstandingOctets = 0
     /// ``Event/writable`` follows when there is room.
@@ -96,7 +96,8 @@ package final class ChannelStream: Sendable {
     (self.limits, self.later, self.post) = (limits, later, post)
   }
 
-  /// Has `handler` called with each change from now on, and at once with what is the case now. It replaces an earlier one.
+  /// Sets the handler, which is called at once with the present state, and with each change from then on. It replaces
+  /// an earlier one.
   ///
   /// It is called on the thread that causes the change, and may call the stream.
   package func observe(_ handler: Handler?) {
@@ -124,7 +125,8 @@ package final class ChannelStream: Sendable {
     }
   }
 
-  /// Ends the channel when the octets that were accepted have left, or after ``Limits/linger``. What is unread is discarded.
+  /// Ends the channel when the octets that were accepted have left, or after ``Limits/linger``. Unread octets are
+  /// discarded.
   package func close() {
     let (isDone, handler): (Bool, Handler?) = change { state in
       guard state.phase == .open else { return (true, nil) }
@@ -136,7 +138,7 @@ package final class ChannelStream: Sendable {
     if isDone { handler?(.finished) } else { later(limits.linger) { [self] in abort() } }
   }
 
-  /// Discards what is unread and what is received from now on. The peer goes on getting credits.
+  /// Discards unread octets, and those that are received from now on. The peer still gets credits.
   package func stopReading() {
     change { state in
       state.isDiscarding = true
@@ -183,7 +185,7 @@ extension ChannelStream {
   /// The octets that can be read now.
   package var unreadOctets: Int { change { $0.unreadOctets } }
 
-  /// Takes received octets, at most `limit` of them; none if there are none. The limits of SDUs are not visible.
+  /// Takes received octets, at most `limit` of them; none if there are none. The boundaries of SDUs are not visible.
   package func read(atMost limit: Int) -> [UInt8] {
     change { state in
       var octets: [UInt8] = []
@@ -224,14 +226,14 @@ extension ChannelStream {
 extension ChannelStream {
   /// The octets that ``write(_:)`` accepts now.
   package var room: Int { change { room($0) } }
-  /// Whether there is enough room that a writer that waits should go on: half of the limit.
+  /// Whether there is enough room for a waiting writer to continue: half of the limit.
   package var isWritable: Bool { change { isWritable($0) } }
 
   /// Accepts octets as far as there is room. If not all were accepted, or the next would not be, ``Event/writable`` follows when
   /// ``isWritable``.
   ///
-  /// They are sent in SDUs of at most ``maximumLength`` octets, whose limits mean nothing: what is written while the host has
-  /// ``Limits/outstandingSDUs`` is sent together.
+  /// They are sent in SDUs of at most ``maximumLength`` octets, whose boundaries mean nothing: octets that are written
+  /// while the host has ``Limits/outstandingSDUs`` are sent together.
   ///
   /// - Returns: the number of octets accepted, from the first on; 0 if the channel is not open.
   package func write(_ octets: [UInt8]) -> Int {
@@ -248,7 +250,7 @@ extension ChannelStream {
   /// Sends one SDU, if there is room; ``Event/writable`` follows if there was none.
   ///
   /// - Parameter sdu: 1 to ``maximumLength`` octets.
-  /// - Returns: whether it is sent; false, too, if the channel is not open.
+  /// - Returns: whether it is sent; also false if the channel is not open.
   package func send(_ sdu: [UInt8]) -> Bool {
     change { state in
       guard state.phase == .open, !sdu.isEmpty, sdu.count <= maximumLength else { return false }
@@ -289,9 +291,9 @@ extension ChannelStream {
   }
 }
 
-/// What the host reports.
+/// Reports of the host.
 extension ChannelStream {
-  /// An SDU of the peer. One without octets is read already.
+  /// An SDU of the peer. An empty one counts as read.
   package func received(_ sdu: [UInt8]) {
     let handler: Handler? = change { state in
       guard state.phase == .open else { return nil }

@@ -5,7 +5,7 @@ package import BLEWire
 
 /// The devices that a scan reports.
 package struct ScanFilter: Sendable {
-  /// Different for each scan of a client: each reports devices anew.
+  /// Different for each scan of a client: each scan reports devices again.
   package var number: UInt64
   package var services: [BluetoothUUID]
   package var solicited: [BluetoothUUID]
@@ -34,7 +34,7 @@ package struct ScanFilter: Sendable {
 struct AdvertisedArea: Sendable {
   /// The report with the octets; nil for none.
   private(set) var source: Discovery.Shared?
-  /// Whether the octets end before the end of the data.
+  /// Whether the data is incomplete.
   private(set) var isTruncated = false
   private let isScanResponse: Bool
 
@@ -48,8 +48,8 @@ struct AdvertisedArea: Sendable {
     return report.content.data
   }
 
-  /// - Returns: whether the octets are others than before. The beginning of octets that are there, whose end the
-  ///   controller has lost, says nothing new.
+  /// - Returns: whether the octets have changed. The beginning of the present octets, whose end the controller has
+  ///   lost, is not a change.
   mutating func replace(by report: Discovery.Shared, isTruncated isNewTruncated: Bool) -> Bool {
     let (new, old) = (octets(in: report), octets)
     if isNewTruncated, old.starts(with: new), !old.isEmpty { return false }
@@ -59,23 +59,23 @@ struct AdvertisedArea: Sendable {
   }
 }
 
-/// What a device has advertised.
+/// The advertisements of a device.
 package struct AdvertisementRecord: Sendable {
   private var advertisingData = AdvertisedArea(isScanResponse: false)
   private var scanResponse = AdvertisedArea(isScanResponse: true)
   private var isConnectable = false
-  /// What was last added of either kind: to add it once more changes nothing.
+  /// The last additions of either kind: adding one of them again changes nothing.
   private var added: (advertisement: Discovery.Shared?, scanResponse: Discovery.Shared?)
   package private(set) var name: String?
-  /// What the reports of a scan have in common for as long as nothing changes.
+  /// The content that the reports of a scan share for as long as nothing changes.
   private var content: AdvertisedContent?
-  /// What was last reported.
+  /// The content that was last reported.
   private var reported: AdvertisedContent?
-  /// The octets of memory that the record refers to. What two contents share counts for both.
+  /// The octets of memory that the record refers to. Octets that two contents share count for both.
   package private(set) var allocatedOctets = 0
-  /// The last advertisement, or a scan response where there was none.
+  /// The last advertisement, or a scan response if there was none.
   private var latest: Discovery.Shared? { added.advertisement ?? added.scanResponse }
-  /// Whether one of the areas ends before its end.
+  /// Whether the data of one of the areas is incomplete.
   private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
 
   package init() {}
@@ -90,7 +90,7 @@ package struct AdvertisementRecord: Sendable {
     AdvertisedData(advertisingData: advertisingData.octets[...], scanResponse: scanResponse.octets[...])
   }
 
-  /// The PHYs on which the device was last seen, to connect to it with; LE 1M for a device that was not.
+  /// The PHYs on which the device was last seen, to connect to it with; LE 1M for a device that was not seen.
   package var phys: Set<LEPHY> {
     guard let latest = latest?.content else { return [.le1M] }
     return Set([LEPHY(latest.primaryPHY) ?? .le1M, LEPHY(latest.secondaryPHY) ?? .le1M])
@@ -98,7 +98,7 @@ package struct AdvertisementRecord: Sendable {
 
   /// Adds an advertisement or a scan response.
   ///
-  /// - Parameter view: what the client makes of contents, if it does.
+  /// - Parameter view: the client's view of contents, if it has one.
   mutating func add(
     _ discovery: Discovery, for filter: ScanFilter, view: (any AdvertisedView.Type)?
   ) -> DeviceTable.Addition {
@@ -155,7 +155,7 @@ package struct AdvertisementRecord: Sendable {
       isConnectable = new.isConnectable
       content = nil
     }
-    // Of an advertisement with its scan response, the controller lost the end of the latter.
+    // Of an advertisement with its scan response, the controller lost the end of the scan response.
     let isTruncated = new.isTruncated && new.scanResponse == nil
     var isNew = advertisingData.replace(by: discovery.shared, isTruncated: isTruncated)
     if new.scanResponse != nil, scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated) {
@@ -164,8 +164,8 @@ package struct AdvertisementRecord: Sendable {
     return isNew
   }
 
-  /// The report of a scan: one for each device, and another one when its scan response adds to it, or when what was
-  /// truncated is complete.
+  /// The report of a scan: one for each device, and another one when its scan response adds to it, or when truncated
+  /// data is complete.
   private mutating func report(
     _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
     into addition: inout DeviceTable.Addition
@@ -181,7 +181,7 @@ package struct AdvertisementRecord: Sendable {
 }
 
 extension Discovery.Content {
-  /// Whether another report says the same, apart from its octets.
+  /// Whether another report is equal, apart from its octets.
   fileprivate func describes(_ other: Self) -> Bool {
     address == other.address && reportedAddress == other.reportedAddress && isConnectable == other.isConnectable
       && isScannable == other.isScannable && isScanResponse == other.isScanResponse && isLegacy == other.isLegacy

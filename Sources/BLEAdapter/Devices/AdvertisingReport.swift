@@ -3,12 +3,12 @@ public import BLEHost
 import BLEOptions
 public import BLEWire
 
-/// What the controller reported of an advertisement (Vol 4, Part E, 7.7.65.2 and 7.7.65.13).
+/// The controller's report of an advertisement (Vol 4, Part E, 7.7.65.2 and 7.7.65.13).
 ///
-/// ``DiscoveredDevice/data`` has the content of the data.
+/// ``DiscoveredDevice/data`` has the decoded data.
 public struct AdvertisingReport: Hashable, Sendable {
-  /// The address of the device: its identity address where the controller or a bond resolved a private one. The kind
-  /// `anonymous` stands for an advertisement without an address.
+  /// The address of the device: its identity address if the controller or a bond resolved a private one. The kind
+  /// `anonymous` is that of an advertisement without an address.
   public let address: DeviceAddress
   /// The address in the report. Its kind is public, random, or that of an identity which the controller resolved.
   public let reportedAddress: DeviceAddress
@@ -20,7 +20,7 @@ public struct AdvertisingReport: Hashable, Sendable {
   public let isScannable: Bool
   /// Whether the advertisement is meant for one device.
   public let isDirected: Bool
-  /// The address of that device, where the controller reported it.
+  /// The address of that device, if the controller reported it.
   public let target: DeviceAddress?
   /// The PHY of the primary channels.
   public let primaryPHY: LEPHY
@@ -32,7 +32,7 @@ public struct AdvertisingReport: Hashable, Sendable {
   public let txPower: Int?
   /// The interval of the periodic advertising that belongs to the advertisement; nil where there is none.
   public let periodicInterval: Duration?
-  /// Whether the data ends before its end (``DiscoveredDevice/isTruncated``).
+  /// Whether the data is incomplete (``DiscoveredDevice/isTruncated``).
   public let isTruncated: Bool
   /// The octets of the advertising data, as received.
   public let advertisingData: [UInt8]

@@ -4,7 +4,7 @@ package import BLEHost
 public struct ConnectionTiming: Hashable, Sendable {
   /// The time between two connection events.
   public var interval: Duration
-  /// How many events the peripheral may sleep through.
+  /// The number of connection events that the peripheral may skip.
   public var latency: Int
   /// The time without a packet after which the link is lost.
   public var supervisionTimeout: Duration

@@ -2,13 +2,13 @@ package import BLEHost
 package import BLEStorage
 package import BLEWire
 
-/// The devices that one client of an adapter knows: those that it received advertisements of, connected to or named by
+/// The devices that one client of an adapter knows: those that it received advertisements of, connected to, or named by
 /// address.
 ///
 /// A machine without a clock. Devices are stored by identity address. With more than ``limit`` devices, or with more
 /// memory for what they have advertised than ``maximumOctets``, the one that was not used for the longest time is
 /// removed, unless the client says that it needs it: such a device stays, without what it has advertised.
-/// `Content` is what the client itself stores about a device. Each operation on one device takes the same time for any
+/// `Content` is the client's own data about a device. Each operation on one device takes the same time for any
 /// number of devices.
 ///
 /// ```swift
@@ -24,11 +24,11 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   @usableFromInline package var contents: ContiguousArray<Content> = []
   @usableFromInline package var identifiers: [PeerIdentifier: Int] = [:]
 
-  /// How many devices are looked at to find those that can be removed. Those that are needed count as used from then
-  /// on.
+  /// The number of devices that are examined to find those that can be removed. Those that are needed count as used
+  /// from then on.
   @inlinable package static var candidateLimit: Int { 64 }
 
-  /// The number of devices at most, beside those that the client needs.
+  /// The number of devices at most, besides those that the client needs.
   @inlinable package var limit: Int { table.limit }
 
   /// The octets of memory at most of what the devices have advertised.
@@ -37,7 +37,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   /// The octets of memory of what the devices have advertised.
   @inlinable package var allocatedOctets: Int { table.allocatedOctets }
 
-  /// - Parameter view: what the client makes of contents, if it does; its memory counts.
+  /// - Parameter view: the client's view of contents, if it has one; its memory counts.
   @inlinable package init(limit: Int, maximumOctets: Int, view: (any AdvertisedView.Type)? = nil) {
     table = DeviceTable(limit: limit, maximumOctets: maximumOctets, view: view)
   }
@@ -45,7 +45,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   /// The identity addresses of all devices, the one used last at the end.
   package var all: [DeviceAddress] { table.all }
 
-  /// The content of a device; setting it has an effect for a known device only.
+  /// The content of a device; setting it has an effect only for a known device.
   @inlinable package subscript(_ address: DeviceAddress) -> Content? {
     get { table.slot(of: address).map { contents[$0] } }
     set {
@@ -63,7 +63,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
     identifiers[identifier].map { table.address(at: $0) }
   }
 
-  /// What a device has advertised; empty for a device that has not.
+  /// The advertisements of a device; empty for a device that has not advertised.
   package func record(of address: DeviceAddress) -> AdvertisementRecord {
     table.slot(of: address).map { table.record(at: $0) } ?? AdvertisementRecord()
   }
@@ -71,7 +71,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   /// The name that a device has advertised.
   package func name(at slot: Int) -> String? { table.name(at: slot) }
 
-  /// Removes what devices have advertised.
+  /// Removes the advertisements of all devices.
   package mutating func removeRecords() { table.removeRecords() }
 
   /// Makes a device known, or marks it as used.
@@ -79,7 +79,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   /// - Parameters:
   ///   - isNeeded: whether a device with this content has to stay.
   ///   - content: the content of a new device.
-  /// - Returns: where the device is until the next one is made known.
+  /// - Returns: the slot of the device until the next one is made known.
   @discardableResult
   @inlinable package mutating func slot(
     of address: DeviceAddress, isNeeded: (Content) -> Bool, content: (PeerIdentifier) -> Content
@@ -95,7 +95,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
     return slot
   }
 
-  /// Removes the devices that were not used for the longest time and are not needed, as far as there are too many.
+  /// If there are too many devices, removes those that were not used for the longest time and are not needed.
   @inlinable mutating func makeRoom(_ isNeeded: (Content) -> Bool) {
     var (candidates, hasRemovedRecord) = (Self.candidateLimit, false)
     while table.isFull, candidates > 0, let oldest = table.oldest {
@@ -110,8 +110,8 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
     }
   }
 
-  /// Removes the records of the devices that were not used for the longest time, and the devices themselves that are
-  /// not needed, as far as the records take too much memory.
+  /// If the records take too much memory, removes those of the devices that were not used for the longest time, and the
+  /// devices themselves that are not needed.
   @inlinable mutating func limitOctets(isNeeded: (Content) -> Bool, keeping slot: Int) {
     var candidates = Self.candidateLimit
     while table.hasTooManyOctets, candidates > 0, let oldest = table.oldest, oldest != slot {

@@ -1,7 +1,7 @@
 package import BLEHost
 package import BLEWire
 
-/// What devices have advertised, in slots, and the order of their last uses. Slots are numbered from 0 without gaps.
+/// The advertisements of devices, in slots, and the order of their last uses. Slots are numbered from 0 without gaps.
 ///
 /// Memory is limited by the octets that the records refer to, and by the number of devices: the table itself takes
 /// about 200 octets for each.
@@ -14,10 +14,10 @@ package struct DeviceTable: Sendable {
   package let maximumOctets: Int
   /// The octets of memory that all records together refer to.
   package private(set) var allocatedOctets = 0
-  /// What the client makes of contents.
+  /// The client's view of contents.
   private let view: (any AdvertisedView.Type)?
 
-  /// - Parameter view: what the client makes of contents, if it does; its memory counts.
+  /// - Parameter view: the client's view of contents, if it has one; its memory counts.
   package init(limit: Int, maximumOctets: Int, view: (any AdvertisedView.Type)? = nil) {
     (self.limit, self.maximumOctets, self.view) = (limit, maximumOctets, view)
   }
@@ -41,7 +41,7 @@ package struct DeviceTable: Sendable {
 
   package mutating func touch(_ slot: Int) { keys.touch(slot) }
 
-  /// Adds a device that is not there.
+  /// Adds a device that is not in the table.
   package mutating func insert(_ address: DeviceAddress) -> Int {
     let slot = keys.insert(address.tableKey)
     if slot == records.count { records.append(AdvertisementRecord()) }
@@ -53,9 +53,9 @@ package struct DeviceTable: Sendable {
     keys.remove(slot)
   }
 
-  /// Removes what a device has advertised.
+  /// Removes the advertisements of a device.
   ///
-  /// - Returns: false where it has not.
+  /// - Returns: false if it has none.
   @discardableResult
   package mutating func removeRecord(at slot: Int) -> Bool {
     guard !records[slot].isEmpty else { return false }
@@ -70,9 +70,9 @@ package struct DeviceTable: Sendable {
 
   /// The effect of an advertisement.
   package struct Addition: Sendable {
-    /// The name of the device, where it is another one than before, and whether it had one.
+    /// The name of the device, if it has changed, and whether the device had one before.
     package var name: (new: String, isChange: Bool)?
-    /// The report for the client, where the scan has one.
+    /// The report for the client, if the scan has one.
     package var report: DiscoveredDevice?
     /// Whether the client has had a report with the same content, apart from the strength.
     package var isRepeated = false
@@ -80,7 +80,7 @@ package struct DeviceTable: Sendable {
     package init() {}
   }
 
-  /// Adds an advertisement or a scan response of a device. The client makes room where there are too many octets then.
+  /// Adds an advertisement or a scan response of a device. The client makes room if there are too many octets then.
   package mutating func add(_ discovery: Discovery, at slot: Int, for filter: ScanFilter) -> Addition {
     let before = records[slot].allocatedOctets
     let addition = records[slot].add(discovery, for: filter, view: view)
@@ -88,8 +88,8 @@ package struct DeviceTable: Sendable {
     return addition
   }
 
-  /// Adds an advertisement or a scan response of a device, which need not be there. Where there is no room, the devices
-  /// that were not used for the longest time are removed.
+  /// Adds an advertisement or a scan response of a device, which does not have to be in the table. If there is no room,
+  /// the devices that were not used for the longest time are removed.
   package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
     let address = discovery.shared.content.address.identity
     let slot: Int

@@ -7,13 +7,13 @@ import Synchronization
 ///
 /// Reports of a device whose advertisements do not change share their content.
 public struct DiscoveredDevice: Sendable {
-  /// What the reports of the device have in common.
+  /// The content that the reports of the device share.
   package let content: AdvertisedContent
   private let strength: Int8
 
   init(_ content: AdvertisedContent, rssi: Int8) { (self.content, strength) = (content, rssi) }
 
-  /// In dBm; 127 where the controller has none.
+  /// In dBm; 127 if the controller has none.
   public var rssi: Int { Int(strength) }
 
   /// Advertising data and scan response together.
@@ -23,23 +23,24 @@ public struct DiscoveredDevice: Sendable {
   }
   /// Whether the device accepts connections, by the type of its advertising PDU.
   public var isConnectable: Bool { content.isConnectable }
-  /// Whether the data ends before its end: the controller lost the rest of an extended advertisement, or it has more
+  /// Whether the data is incomplete: the controller lost the rest of an extended advertisement, or it has more
   /// than 1650 octets (Vol 4, Part E, 7.7.65.13). ``data`` then holds the AD structures up to the one that is cut.
   public var isTruncated: Bool { content.isTruncated }
-  /// Those of the services looked for whose bits are set in the overflow area: the device perhaps has them.
+  /// Those of the services looked for whose bits are set in the overflow area: the device may have them.
   public var overflowServiceUUIDs: [BluetoothUUID] { content.overflowServiceUUIDs }
-  /// What the controller reported: addresses, the kind of the PDU, PHYs, the octets.
+  /// The controller's report: addresses, the kind of the PDU, PHYs, the octets.
   public var report: AdvertisingReport { content.report(rssi: rssi) }
 }
 
-/// What a client makes of a content for its own interface, such as CoreBluetooth's dictionary.
+/// A client's view of a content for its own interface, such as CoreBluetooth's dictionary.
 package protocol AdvertisedView: AnyObject, Sendable {
   init(_ content: AdvertisedContent)
   /// The octets of memory that the view of a content with these data takes at most.
   static func allocatedOctets(for data: AdvertisedData) -> Int
 }
 
-/// What a device has advertised, as one scan reports it until something changes: all but the strength.
+/// The advertisements of a device, as one scan reports them until something changes: everything except the signal
+/// strength.
 package final class AdvertisedContent: Sendable {
   /// The number of the scan.
   package let scan: UInt64
@@ -57,7 +58,7 @@ package final class AdvertisedContent: Sendable {
   private let keepsView: Bool
   private let view = Mutex<(any AnyObject & Sendable)?>(nil)
 
-  /// - Parameter viewType: what the client makes of contents, if it does.
+  /// - Parameter viewType: the client's view of contents, if it has one.
   init(
     _ data: AdvertisedData, isConnectable: Bool, for filter: ScanFilter, latest: Discovery.Shared,
     areas: (advertisingData: AdvertisedArea, scanResponse: AdvertisedArea), view viewType: (any AdvertisedView.Type)?
@@ -91,14 +92,14 @@ package final class AdvertisedContent: Sendable {
     report === latest || report === areas.advertisingData.source || report === areas.scanResponse.source
   }
 
-  /// - Parameter rssi: in dBm; 127 where the controller has none.
+  /// - Parameter rssi: in dBm; 127 if the controller has none.
   func report(rssi: Int) -> AdvertisingReport {
     AdvertisingReport(
       latest.content, rssi: rssi == 127 ? nil : rssi, advertisingData: areas.advertisingData.octets,
       scanResponse: areas.scanResponse.octets, isTruncated: isTruncated)
   }
 
-  /// What a client has made of the content: made once, and kept with the content, unless the lists are long.
+  /// The client's view of the content: made once, and kept with the content, unless the lists are long.
   package func view<View: AdvertisedView>(as type: View.Type) -> View {
     guard keepsView else { return View(self) }
     if let known = view.withLock({ $0 }) as? View { return known }

@@ -23,7 +23,7 @@ package final class KnownDevices: Sendable {
     package var services: [BluetoothUUID] = []
   }
 
-  /// What a client has found out.
+  /// A fact that a client has found out.
   package enum Fact: Sendable {
     /// An advertisement that was reported.
     case seen(DeviceAddress, name: String?, services: [BluetoothUUID])
@@ -65,11 +65,11 @@ package final class KnownDevices: Sendable {
     var allocatedOctets = 0
   }
 
-  /// The number of devices at most. A device takes about 150 octets beside its name and services.
+  /// The number of devices at most. A device takes about 150 octets besides its name and services.
   package static let limit = 32_768
-  /// The octets of memory of names and services at most, beside those of devices with a link.
+  /// The octets of memory of names and services at most, besides those of devices with a link.
   package static let maximumOctets = 8 << 20
-  /// The services at most that are noted of what clients discover on one link.
+  /// The maximum number of services that are stored of those that clients discover on one link.
   static let linkServiceLimit = 4096
 
   private let state = Mutex(State())
@@ -97,7 +97,7 @@ package final class KnownDevices: Sendable {
   /// The octets of memory of names and services.
   package var allocatedOctets: Int { state.withLock(\.allocatedOctets) }
 
-  /// Notes reports that say the same as the last ones of their devices.
+  /// Records reports that are equal to the last ones of their devices.
   package func noteAgain(_ addresses: [DeviceAddress]) {
     guard !addresses.isEmpty else { return }
     state.withLock { state in
@@ -111,7 +111,7 @@ package final class KnownDevices: Sendable {
     }
   }
 
-  /// What the host reports to everyone.
+  /// Receives an event that the host reports to all clients.
   package func receive(_ event: HostEvent) {
     state.withLock { state in
       switch event {
@@ -133,7 +133,7 @@ package final class KnownDevices: Sendable {
     }
   }
 
-  /// The device with an identifier; nil where it is not known.
+  /// The device with an identifier; nil if it is not known.
   package func device(of identifier: PeerIdentifier) -> Device? {
     let known: Device? = state.withLock { state in
       guard let slot = state.identifiers[identifier] else { return nil }
@@ -143,8 +143,8 @@ package final class KnownDevices: Sendable {
     return known ?? remembered?.device(of: identifier).map { Device(address: $0) }
   }
 
-  /// The devices that are connected, by another program of this machine too, and have one of these services, as far as
-  /// it is known: they advertise it, a client has discovered it, or `stored` has it.
+  /// The devices that are connected, also by another program of this machine, and are known to have one of these
+  /// services: they advertise it, a client has discovered it, or `stored` has it.
   ///
   /// - Parameter stored: the services of a device that are stored with its bond.
   package func connected(
@@ -160,7 +160,7 @@ package final class KnownDevices: Sendable {
     return links.filter { ($0.services + stored($0.device.address)).contains(where: services.contains) }.map(\.device)
   }
 
-  /// The services that a device is known by: those that it advertises, and those that were discovered on its links.
+  /// The services that are known of a device: those that it advertises, and those that were discovered on its links.
   package func services(of address: DeviceAddress) -> [BluetoothUUID] {
     state.withLock { state in
       let discovered = state.links.values.filter { $0.address == address }.flatMap(\.services)
@@ -206,9 +206,9 @@ extension KnownDevices.State {
     }
   }
 
-  /// Removes the device that was not used for the longest time and has no link; one that has counts as used.
+  /// Removes the device that was not used for the longest time and has no link; one that has a link counts as used.
   ///
-  /// - Returns: false where there is none beside the one in the slot `kept`.
+  /// - Returns: false if there is none besides the one in the slot `kept`.
   private mutating func removeOldest(but kept: Int? = nil) -> Bool {
     let connected = Set(links.values.map(\.address))
     for _ in 0...connected.count {
@@ -231,7 +231,7 @@ extension KnownDevices.State {
   }
 }
 
-/// UUIDs in little more than the octets in which they are sent: of each the size, then the octets, least significant
+/// UUIDs in little more than the octets in which they are sent: the size of each, then its octets, least significant
 /// first.
 private struct PackedUUIDs: Equatable, Sendable {
   private var octets: [UInt8] = []

@@ -4,8 +4,9 @@ import Synchronization
 
 /// The questions of pairings that clients of an adapter have declined to answer.
 ///
-/// A question goes to every client, and the answer of one is enough. It is rejected when every client has declined it, at once
-/// rather than when the other device has waited for 30 seconds, and only where the link is used by one of them.
+/// A question goes to every client, and the answer of one is enough. It is rejected as soon as every client has
+/// declined it, instead of after the 30 seconds that the other device waits, and only if one of the clients uses the
+/// link.
 package final class DeclinedQuestions: Sendable {
   package struct Question: Sendable {
     package var id: PairingQuestionID
@@ -48,8 +49,8 @@ package final class DeclinedQuestions: Sendable {
     }
   }
 
-  /// Questions that some clients have declined and others have not, at most; of more, the oldest are left to the limit of 30 seconds
-  /// (Vol 3, Part H, 3.4).
+  /// The maximum number of questions that some clients have declined and others have not. Of more, the oldest are left
+  /// to the limit of 30 seconds (Vol 3, Part H, 3.4).
   static let limit = 64
 
   private let state = Mutex(State())
@@ -89,7 +90,8 @@ package final class DeclinedQuestions: Sendable {
     state.withLock { $0.declined.removeAll { $0.question.id == id && $0.question.peer == peer } }
   }
 
-  /// Whether no question of this kind has been reported. Each kind is reported once, because a peer can cause them.
+  /// Whether no question of this kind has been reported. Each kind is reported only once, because a peer can cause such
+  /// questions.
   func isFirst(_ kind: PairingQuestion) -> Bool {
     let purpose = Question(id: PairingQuestionID(rawValue: 0), peer: LinkID(rawValue: 0), kind: kind).purpose
     return state.withLock { $0.reported.insert(purpose).inserted }

@@ -7,7 +7,7 @@ package import BLESMP
 /// `CBPairingDelegate.manager(_:didWithdrawQuestion:of:)`, and an answer of another kind than the question asks for change
 /// nothing and are logged.
 public struct PairingReply: Sendable, Identifiable {
-  /// Identifies the question among all questions of the adapter, for as long as the process lives.
+  /// Identifies the question among all questions of the adapter for the life of the process.
   public struct ID: Hashable, Sendable {
     let rawValue: UInt64
 
@@ -24,10 +24,10 @@ public struct PairingReply: Sendable, Identifiable {
 
   public var id: ID { ID(question) }
 
-  /// Says yes: to pair, or that the numbers agree.
+  /// Agrees to pair, or confirms that the numbers agree.
   public func accept() { answer(.accept) }
 
-  /// Says no, or ends the pairing whose digits are displayed.
+  /// Rejects the question, or ends the pairing whose digits are displayed.
   public func reject() { answer(.reject) }
 
   /// - Parameter passkey: 0 to 999999; a larger number rejects.

@@ -21,7 +21,7 @@ public struct PeerSecurity: Hashable, Sendable {
   /// The security level of the link.
   public var level: Level
 
-  /// What a program demands of a link, as the host has it; nil for a link without security.
+  /// The host's type for a program's demand on the security of a link; nil for a link without security.
   package static func demand(_ level: Level, asksConsent: Bool) -> SecurityDemand? {
     switch level {
     case .none: nil
@@ -30,7 +30,7 @@ public struct PeerSecurity: Hashable, Sendable {
     case .secureConnections: SecurityDemand(level: .secureConnections, asksConsent: asksConsent)
     }
   }
-  /// The length of the encryption key in octets; 0 on a link that is not encrypted.
+  /// The length of the encryption key in octets; 0 on an unencrypted link.
   public var keySize: Int
   /// Whether a bond is stored for the address that the peer uses. Any device can use that address: decide by
   /// ``isBondProven``.
@@ -55,7 +55,7 @@ public struct PeerSecurity: Hashable, Sendable {
   }
 }
 
-/// Why a pairing failed, and who ended it.
+/// The reason why a pairing failed, and the side that ended it.
 public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The reason of the Pairing Failed PDU (Vol 3, Part H, 3.5.5).
   public let reason: UInt8
@@ -67,15 +67,15 @@ public struct PairingError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Why a link could not be encrypted with the key of a bond, and what to do.
+/// The reason why a link could not be encrypted with the key of a bond, and what to do.
 public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The causes, as far as they can be distinguished.
   public enum Cause: Hashable, Sendable {
-    /// The other device does not have the key any more.
+    /// The other device no longer has the key.
     case forgottenByPeer
-    /// The other device has a key that is not here.
+    /// The other device has a key that this device does not have.
     case missingHere
-    /// Both have one, and they differ.
+    /// Both have a key, and the keys differ.
     case keysDiffer
     /// The link could not be encrypted, for another reason: the other device does not answer, or cannot encrypt.
     case notEncrypted
