@@ -11,11 +11,11 @@ import Synchronization
 /// soon.
 ///
 /// A device is written when the program connects to it for the first time in a run, so that a program that connects
-/// again and again does not wear out the disk. The next write, or ``settle()``, has the order of the last connections.
-/// With more than ``limit`` devices the one that was connected to the longest time ago is removed.
+/// again and again does not wear out the disk. The next write, or ``settle()``, stores the order of the last
+/// connections. With more than ``limit`` devices, the one whose last connection is the oldest is removed.
 ///
 /// The file has the permissions 0600, and is trusted by the rules of the file of bonds (``FileBondStore``): it and its
-/// folder belong to the user, and no other user may write them. A file that differs, or is no file of devices, is
+/// folder belong to the user, and no other user may write them. A file that differs, or is not a file of devices, is
 /// neither read nor replaced; a line in the log says why. Programs may share a file: a program adds its devices to
 /// those in it.
 ///
@@ -39,7 +39,7 @@ package final class RememberedDevices: Sendable {
     var connected: [DeviceAddress] = []
     /// Whether the file does not have ``connected`` at its end.
     var isChanged = false
-    /// Whether a write is on its way.
+    /// Whether a write is pending.
     var isDue = false
     /// The failures that were logged.
     var reported: Set<String> = []
@@ -73,7 +73,7 @@ package final class RememberedDevices: Sendable {
       return true
     }
     guard isFirst else { return }
-    // A program may call `exit` as soon as it has what it has connected for.
+    // A program may call `exit` as soon as it has what it connected for.
     OrderlyEnd.holdExit()
     queue.async {
       self.write()
@@ -81,7 +81,7 @@ package final class RememberedDevices: Sendable {
     }
   }
 
-  /// The device with an identifier; nil where it is not remembered.
+  /// The device with an identifier; nil if it is not remembered.
   package func device(of identifier: PeerIdentifier) -> DeviceAddress? {
     let (device, isLoaded) = state.withLock { ($0.known[identifier], $0.isLoaded) }
     if device != nil || isLoaded { return device }
@@ -100,7 +100,7 @@ package final class RememberedDevices: Sendable {
 
   /// Removes a device.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: whether it was remembered.
   package func remove(_ address: DeviceAddress) -> Bool {
     queue.sync {
       let wasConnected = state.withLock { state in
@@ -139,7 +139,7 @@ extension RememberedDevices {
     do {
       let (path, name) = FileBondStore.split(path)
       guard let folder = try PrivateFolder.open(path, isMade: true) else { return }
-      // Before anything is made beside it.
+      // Before any file is created beside it.
       try folder.check(name)
       let lock = try folder.lock(name, waiting: .seconds(2))
       let before = try read(name, in: folder)
@@ -154,7 +154,7 @@ extension RememberedDevices {
     }
   }
 
-  /// The devices in the file; none where it cannot be read.
+  /// The devices in the file; none if it cannot be read.
   private func load() -> [DeviceAddress] {
     do {
       let (folder, name) = FileBondStore.split(path)

@@ -2,19 +2,19 @@ package import BLELinux
 import Dispatch
 import Synchronization
 
-/// Keeps what one manager has declared for the next manager with its identifier: the storage below CoreBluetooth's
+/// Keeps the declarations of one manager for the next manager with its identifier: the storage below CoreBluetooth's
 /// state restoration.
 ///
 /// While the manager exists, its state is a file beside the bonds of the adapter, by the rules of that file
-/// (``FileBondStore``): it has the permissions 0600, is replaced as a whole, and is neither read nor replaced where
-/// another user could have written it. Where bonds are kept in memory, there is no file. Changes are saved 200 ms after
+/// (``FileBondStore``): it has the permissions 0600, is replaced as a whole, and is neither read nor replaced if
+/// another user could have written it. If bonds are kept in memory, there is no file. Changes are saved 200 ms after
 /// the first of them.
 ///
 /// | end | the state |
 /// |---|---|
 /// | the process is killed or crashes | stays in the file, for the next process |
 /// | the process ends in good order (``OrderlyEnd``), or calls ``endAll()`` | is removed |
-/// | the manager is released, and its process goes on | is removed from the file, and kept for the next manager in this process |
+/// | the manager is released, and its process continues | is removed from the file, and kept for the next manager in this process |
 ///
 /// A store belongs to one manager at a time. It locks `NAME.lock` beside the file until the manager ends; the lock ends
 /// with the process, however that ends.
@@ -54,9 +54,9 @@ package final class RestorationStore: Sendable {
 
   private struct State: Sendable {
     var due: (@Sendable () -> [UInt8]?)?
-    /// What the file holds.
+    /// The content of the file.
     var saved: [UInt8]?
-    /// What was loaded, saved or settled last.
+    /// The state that was loaded, saved or settled last.
     var latest: [UInt8]?
     /// ``endAll()`` was called.
     var hasEnded = false
@@ -69,7 +69,7 @@ package final class RestorationStore: Sendable {
   private let log: Log
   private let state = Mutex(State())
   private let claim: Mutex<FileLock?>
-  /// Has the file removed when the process ends in good order; nil after the end of the store, and without a file.
+  /// Removes the file when the process ends in good order; nil after the end of the store, and without a file.
   private let file: Mutex<FileAtEnd?>
   private let writing = Mutex(())
   private let later: Timer
@@ -112,8 +112,8 @@ package final class RestorationStore: Sendable {
   ///
   /// - Parameters:
   ///   - bonds: the path of the file of bonds; nil keeps the state in memory.
-  ///   - later: the real time where it is nil.
-  /// - Returns: nil, with a line in the log, where another manager uses the identifier, and where the file cannot be trusted.
+  ///   - later: the real time if it is nil.
+  /// - Returns: nil, with a line in the log, if another manager uses the identifier, and if the file cannot be trusted.
   package static func open(
     _ identifier: String, _ role: Role, beside bonds: String?, _ transport: String, log: @escaping Log,
     later: Timer? = nil
@@ -164,9 +164,9 @@ package final class RestorationStore: Sendable {
     return FileBondStore.path(beside: bonds, "\(role)-\(String(repeating: "0", count: 16 - digits.count))\(digits)")
   }
 
-  /// The state of the manager with this identifier that was there before; nil where there is none.
+  /// The earlier state of the manager with this identifier; nil if there is none.
   package func load() -> [UInt8]? {
-    // A file is of a process that was killed after this one has released its last manager.
+    // A file belongs to a process that was killed after this one released its last manager.
     let (octets, saved) = loadFile().map { ($0, $0) } ?? (Self.memory.withLock { $0[place.key] }, nil)
     if let octets, octets.count > Self.lengthLimit {
       report("cannot be restored (it is longer than \(Self.lengthLimit) octets)")
@@ -248,7 +248,7 @@ package final class RestorationStore: Sendable {
     writing.withLock { _ in write(octets) }
   }
 
-  /// Writes a state that is another one than before; with the lock ``writing``.
+  /// Writes a state that has changed; with the lock ``writing``.
   private func write(_ octets: [UInt8]) {
     let isNew = state.withLock { !$0.isReleased && !$0.hasEnded && $0.saved != octets }
     guard isNew, isShortEnough(octets) else { return }
@@ -262,7 +262,7 @@ package final class RestorationStore: Sendable {
       } catch {
         return reportOnce("is not saved (\(error))")
       }
-      // It has begun meanwhile.
+      // The end of the process has begun in the meantime.
       if OrderlyEnd.hasBegun { file.withLock { $0 }?.remove() }
     }
     state.withLock { state in

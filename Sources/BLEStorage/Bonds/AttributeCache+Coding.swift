@@ -42,11 +42,11 @@ extension AttributeCacheForm {
       ServiceChanged(value: $0.valueHandle.rawValue, configuration: $0.configuration.rawValue)
     }
     discoveries = cache.discoveries.compactMap { Discovery($0, $1) }
-    // A file has the same octets for the same cache.
+    // Sorted, so that a file has the same octets for the same cache.
     discoveries.sort { $0.order < $1.order }
   }
 
-  /// The cache, nil where the form is not one.
+  /// The cache, nil if the form is not valid.
   var cache: AttributeCache? {
     guard let hash = [UInt8](hexadecimal: hash) else { return nil }
     var known: [GATTClient.Operation.Kind: GATTClient.Outcome] = [:]
@@ -121,7 +121,7 @@ extension AttributeCacheForm.Discovery {
     }
   }
 
-  /// What was found, nil where one form does not fit.
+  /// The discovered items; nil if one form is not valid.
   private func each<T>(_ value: (AttributeCacheForm.Found) -> T?) -> [T]? {
     let values = found.compactMap(value)
     return values.count == found.count ? values : nil

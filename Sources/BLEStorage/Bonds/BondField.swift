@@ -5,13 +5,14 @@ public import BLEHost
 import BLESMP
 import BLEWire
 
-/// A field of a bond in the file: its form, and what becomes of it where two programs have changed the bond.
+/// A field of a bond in the file: its form, and how it is merged when two programs have changed the bond.
 ///
-/// A new field of ``Bond`` that is stored is one row of ``all``. The identity and the strength are no rows: without them there is no bond.
+/// A new stored field of ``Bond`` is one row of ``all``. The identity and the strength are not rows: without them there
+/// is no bond.
 struct BondField: Sendable {
   typealias Reader = KeyedDecodingContainer<Name>
   typealias Writer = KeyedEncodingContainer<Name>
-  /// Sets a field of a bond to what it is together with the same bond of another program.
+  /// Merges a field of a bond with the field of the other program's bond of the same device.
   typealias Merge = @Sendable (inout Bond, _ other: Bond) -> Void
 
   /// The name of a member of the JSON object.
@@ -22,8 +23,8 @@ struct BondField: Sendable {
     init?(intValue: Int) { nil }
   }
 
-  /// The fields; octets as hexadecimal digits, keys most significant octet first. Those without a merge are of the program that counts as
-  /// the newer one (``BondRecord/merged(with:since:)``).
+  /// The fields; octets as hexadecimal digits, keys most significant octet first. Fields without a merge are taken from
+  /// the program that counts as the newer one (``BondRecord/merged(with:since:)``).
   static let all: [Self] = [
     // Files of older versions have none.
     Self(\.addressOnAir) {

@@ -30,9 +30,9 @@ extension BondRecord: Codable {
   }
 }
 
-/// Octets that are no record of bonds.
+/// Octets that are not a record of bonds.
 struct CorruptRecord: Error, CustomStringConvertible {
-  /// Why, without the octets themselves: they may be a key.
+  /// The reason, without the octets themselves: they may be a key.
   let description: String
 
   fileprivate init(_ error: any Error) {

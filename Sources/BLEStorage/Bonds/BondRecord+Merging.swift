@@ -2,7 +2,7 @@ import BLEHost
 import BLEWire
 
 extension BondRecord {
-  /// This record, and what others have written since both came from `base`.
+  /// This record, merged with what others have written since both came from `base`.
   ///
   /// Bond by bond, where nothing, a note or the keys may have changed on each side:
   ///
@@ -31,7 +31,7 @@ extension BondRecord {
       if !isPairedAnew, !other.isSamePairing(as: old) { return other }
       return bond.merged(with: other)
     }
-    // Of what is not here, what we have removed was in the base, and has not been paired anew since.
+    // Bonds that are missing here because we have removed them were in the base, and have not been paired anew since.
     merged.bonds += theirs.bonds.filter { bond in
       ours[bond.identity] == nil && before[bond.identity].map(bond.isSamePairing(as:)) != true
     }
@@ -47,13 +47,13 @@ extension BondRecord {
 }
 
 extension Bond {
-  /// Whether both come from one pairing: every key is the same, whatever was noted since.
+  /// Whether both come from one pairing: every key is the same, whatever notes changed since.
   func isSamePairing(as other: Self) -> Bool {
     identity == other.identity && strength == other.strength
       && BondField.all.allSatisfy { !$0.isKey || $0.isEqual(self, other) }
   }
 
-  /// This bond with what the fields take of `other`, such as higher counters (``BondField/merge``).
+  /// This bond, merged with the fields of `other`, such as higher counters (``BondField/merge``).
   fileprivate func merged(with other: Self) -> Self {
     var bond = self
     for field in BondField.all { field.merge?(&bond, other) }

@@ -1,15 +1,15 @@
 import BLEWire
 
-/// When changed bonds are saved; a machine without a clock.
+/// The times at which changed bonds are saved; a machine without a clock.
 ///
 /// ```
 /// saved ──change──▶ due ──begin──▶ saving ──success──▶ saved
 ///                    ▲                └─────failure──▶ due after a pause, twice as long each time
 /// ```
 ///
-/// A change of trust is due at once. A change that a peer can cause as often as it likes (what it configured, its sign
-/// counter) is due one ``interval`` after the last attempt for such a change, so that a peer cannot make the host write
-/// without pause; the first one after a pairing does not wait.
+/// A change of trust is due at once. A change that a peer can cause at any rate (its configuration, its sign counter)
+/// is due one ``interval`` after the last attempt for such a change, so that a peer cannot make the host write without
+/// pause; the first one after a pairing does not wait.
 struct BondSaveSchedule: Sendable {
   enum Urgency: Sendable { case atOnce, soon }
 
@@ -18,7 +18,7 @@ struct BondSaveSchedule: Sendable {
   /// The longest pause between two attempts that fail.
   static let longestPause = Duration.seconds(60)
 
-  /// When the next attempt is due; nil where everything is saved or being saved.
+  /// When the next attempt is due; nil if everything is saved or being saved.
   private(set) var deadline: Instant?
   /// Attempts that failed since the last that succeeded.
   private(set) var failures = 0
@@ -29,7 +29,7 @@ struct BondSaveSchedule: Sendable {
   /// Something has changed.
   mutating func change(_ urgency: Urgency, now: Instant) {
     if urgency == .soon { hasPatientChange = true }
-    // The pause after a failure holds for all changes.
+    // The pause after a failure applies to all changes.
     if failures > 0, deadline != nil { return }
     let due =
       switch urgency {

@@ -8,9 +8,9 @@ import Synchronization
 
 /// Stores the bonds of one host: posts those of earlier runs, and saves changes.
 ///
-/// All clients of a host share it. The store is called on a queue of its own, with the newest state only where several changes
-/// come at once; ``BondSaveSchedule`` says when. A store that could not be loaded is not saved to: each attempt to save loads it
-/// first, until that succeeds.
+/// All clients of a host share it. The store is called on a queue of its own, with only the newest state if several
+/// changes come at once; ``BondSaveSchedule`` decides when. A store that could not be loaded is not saved to: each
+/// attempt to save loads it first, until that succeeds.
 package final class BondStorage: Sendable {
   /// The clock and the timer, which tests replace.
   package struct Timing: Sendable {
@@ -27,11 +27,11 @@ package final class BondStorage: Sendable {
     /// Bonds removed before the store could be loaded, the newest last.
     var removed: [DeviceAddress] = []
     var schedule = BondSaveSchedule()
-    /// When the timer runs that was started last.
+    /// When the timer that was started last fires.
     var timer: Instant?
   }
 
-  /// Bonds that may be removed while the store cannot be loaded; of more, the oldest come back with it.
+  /// Bonds that may be removed while the store cannot be loaded; of more, the oldest are restored with it.
   static let removedLimit = 1024
 
   private let state: Mutex<State>
@@ -40,11 +40,11 @@ package final class BondStorage: Sendable {
   private let timing: Timing
   private let queue: DispatchQueue
   private let post = Mutex<(@Sendable (HostCommand) -> Void)?>(nil)
-  /// The saves of all storages that are under way on a queue.
+  /// The saves of all storages that are running on a queue.
   private static let saves = DispatchGroup()
 
-  /// Waits for saves that are under way. The storages may be gone already: the last client of a host has left, and what the end of its
-  /// links has changed is being saved.
+  /// Waits for running saves. The storages may have been released already: the last client of a host has left, and the
+  /// changes from the end of its links are being saved.
   ///
   /// - Returns: whether all have ended in time.
   package static func waitForSaves(atMost patience: Duration) -> Bool {
@@ -55,13 +55,13 @@ package final class BondStorage: Sendable {
 
   /// Saves what is not saved yet, and waits for it.
   ///
-  /// - Parameter isLast: whether the program ends, so that a failure is the end of what has changed.
+  /// - Parameter isLast: whether the program ends, so that a failure loses the changes.
   package func settle(isLast: Bool = false) {
     queue.sync { save(isLast: isLast) }
     startTimer()
   }
 
-  /// - Parameter timing: the real time where it is nil.
+  /// - Parameter timing: the real time if it is nil.
   package init(_ store: any BondStore, log: @escaping Log, timing: Timing? = nil) {
     (self.store, self.log) = (store, log)
     let queue = DispatchQueue(label: "BluetoothLE.bonds")
@@ -92,11 +92,11 @@ package final class BondStorage: Sendable {
 
   deinit { save(isLast: true) }
 
-  /// Has `post` called with what the host is to know of the store.
+  /// Sets the receiver of the store's commands to the host.
   package func report(to post: @escaping @Sendable (HostCommand) -> Void) { self.post.withLock { $0 = post } }
 
-  /// Saves our key before it is used: a program that shares the store and begins at the same time has the same one. To be
-  /// called before anything else changes.
+  /// Saves our key before it is used: a program that shares the store and begins at the same time has the same key.
+  /// Call it before anything else changes.
   package func shareKey() {
     state.withLock { $0.schedule.change(.atOnce, now: timing.now()) }
     settle()
@@ -146,8 +146,8 @@ extension BondStorage.State {
     schedule.change(.atOnce, now: now)
   }
 
-  /// Adds what a store held that could not be loaded before. Peers of this run have the key of this run; those of earlier
-  /// runs are more, so their key stays in the store.
+  /// Adds the content of a store that could not be loaded before. Peers of this run have the key of this run; those of
+  /// earlier runs are more numerous, so their key stays in the store.
   fileprivate mutating func add(_ loaded: BondRecord) {
     record = record.merged(with: loaded, since: BondRecord())
     record.bonds.removeAll { bond in
@@ -210,7 +210,7 @@ extension BondStorage {
     }
   }
 
-  /// Loads the store that could not be loaded before; the host gets what it held.
+  /// Loads the store that could not be loaded before; the host gets its content.
   private func loadLate() throws {
     let loaded = try store.load() ?? BondRecord()
     let bonds = state.withLock { state in

@@ -22,16 +22,16 @@ public struct BondRecord: Hashable, Sendable {
 /// Its functions are called one at a time, on a thread of their own, and may block.
 ///
 /// - A store whose ``load()`` throws is not saved to. Before each later attempt to save, it is loaded again; once that
-///   succeeds, what it holds and what has changed in this run are put together and saved. So a store whose content is
-///   damaged for good puts it aside, throws, and returns nil the next time.
+///   succeeds, its content and the changes of this run are merged and saved. Therefore a store whose content is damaged
+///   permanently puts it aside, throws, and returns nil the next time.
 /// - A save that throws is repeated after a pause of 1 second, then of twice as long up to 60 seconds, and at the end of
 ///   the program. The log has one line at the first failure and one when a save succeeds again.
-/// - A bond that is new, paired anew or removed is saved at once; what peers change as often as they like (subscriptions,
-///   sign counters) at most once a second.
+/// - A bond that is new, paired anew or removed is saved at once; changes that peers can cause at any rate
+///   (subscriptions, sign counters) are saved at most once a second.
 public protocol BondStore: AnyObject, Sendable {
-  /// What was saved last; nil where nothing was.
+  /// The record that was saved last; nil if none was.
   func load() throws -> BondRecord?
-  /// Replaces the saved record by `record`: all of it or, where it throws, none.
+  /// Replaces the saved record with `record`: all of it or, if it throws, none.
   func save(_ record: BondRecord) throws
 }
 

@@ -1,6 +1,6 @@
 import BLELinux
 
-/// Why bonds were not loaded or not saved.
+/// The reason why bonds were not loaded or not saved.
 public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file.
   public let path: String
@@ -20,7 +20,7 @@ public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible
 }
 
 extension BondStoreError {
-  /// A refusal of the file system, or of what was found there.
+  /// A refusal of the file system, or a fault of what was found there.
   init(_ path: String, _ failure: String, _ refusal: FileRefusal) {
     let another = "name another file with PairingOptions.storage or BLE_BONDS"
     let folder = FileBondStore.split(path).folder

@@ -4,17 +4,17 @@ import Synchronization
 
 /// Keeps bonds in a file that only its owner may read and write.
 ///
-/// A file is replaced whole: the new one is written beside it, flushed to the disk and renamed, so that whatever happens
-/// there is the old one or the new one.
+/// A file is replaced as a whole: the new one is written beside it, flushed to the disk and renamed, so that there is
+/// always either the old one or the new one.
 ///
 /// The file belongs to the effective user of the process, is a regular file and gives group and others no access; its
 /// folder belongs to that user or root and is not writable for group or others. A file or folder that differs is neither
 /// read nor replaced. A file whose content is not a record of bonds is moved to `NAME.corrupt-1` (and so on), never read
 /// in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file.
 ///
-/// Programs may share a file, and lock `NAME.lock` beside it while they write. A store that has loaded it writes down what
-/// changed since and leaves what others have written meanwhile; one that has not replaces everything. What others have
-/// written is known at the next load.
+/// Programs may share a file, and lock `NAME.lock` beside it while they write. A store that has loaded the file writes
+/// the changes since then, and keeps what others have written meanwhile; a store that has not loaded it replaces
+/// everything. Changes by others are known at the next load.
 ///
 /// ```swift
 /// let store = FileBondStore(path: "/var/lib/clock/bonds.json")
@@ -23,7 +23,7 @@ import Synchronization
 public final class FileBondStore: BondStore {
   /// The path of the file, as it was given.
   public let path: String
-  /// What was last loaded or saved here: by comparison, what has changed.
+  /// The record that was last loaded or saved here; changes are found by comparison.
   private let known = Mutex<BondRecord?>(nil)
   /// How long another program may be writing.
   private let patience: Duration
@@ -36,7 +36,7 @@ public final class FileBondStore: BondStore {
 
   /// Creates a store over a file.
   ///
-  /// - Parameter path: of the file; it is created with the first save.
+  /// - Parameter path: the path of the file, which is created with the first save.
   public convenience init(path: String) { self.init(path: path, log: BluetoothLog.write) }
 
   package init(
@@ -76,7 +76,7 @@ public final class FileBondStore: BondStore {
     guard let folder = try PrivateFolder.open(path, isMade: true) else {
       throw FileRefusal.failed(SystemError(.open, ENOENT))
     }
-    // Before anything is made beside it.
+    // Before any file is created beside it.
     try folder.check(name)
     let lock = try folder.lock(name, waiting: patience, on: clock)
     var merged = record
@@ -90,10 +90,10 @@ public final class FileBondStore: BondStore {
     lock.release()
   }
 
-  /// What the file holds; call it with the lock held.
+  /// The content of the file; call it with the lock held.
   ///
-  /// - Returns: nil where there is no file; a failure where it was no record of bonds and has been set aside.
-  /// - Throws: where it can be neither read nor set aside.
+  /// - Returns: nil if there is no file; a failure if it was not a record of bonds and has been set aside.
+  /// - Throws: if it can be neither read nor set aside.
   private func content(
     of name: String, in folder: borrowing PrivateFolder
   ) throws -> Result<BondRecord?, BondStoreError> {
@@ -124,7 +124,7 @@ public final class FileBondStore: BondStore {
     "\(bonds.hasSuffix(".json") ? String(bonds.dropLast(5)) : bonds).\(kind).json"
   }
 
-  /// The folder, empty for the working one, and the name in it, empty where the path ends with a slash.
+  /// The folder, empty for the working one, and the name in it, empty if the path ends with a slash.
   static func split(_ path: String) -> (folder: String, name: String) {
     guard let slash = path.lastIndex(of: "/") else { return ("", path) }
     let folder = slash == path.startIndex ? "/" : String(path[..<slash])
