@@ -12,9 +12,10 @@ import BLEStorage
 /// ```
 public struct AdapterOptions: Hashable, Sendable {
   /// The way to the controller, for example `linux:hci0`, `serial:/dev/ttyACM0,1000000`, `tcp-client:127.0.0.1:6402` or
-  /// `virtual`; nil takes the program's `--transport X`, else `BLE_TRANSPORT`, else `linux`.
+  /// `virtual`; nil takes the program's `--transport X`, otherwise `BLE_TRANSPORT`, otherwise `linux`.
   public var transport: String?
-  /// The file that the packet trace goes to, in the btsnoop format; nil takes `--snoop FILE`, else `BLE_SNOOP`, else none.
+  /// The file that the packet trace goes to, in the btsnoop format; nil takes `--snoop FILE`, otherwise `BLE_SNOOP`,
+  /// otherwise none.
   public var snoop: String?
   /// The Device Name characteristic of the GAP service, at most 248 octets of UTF-8.
   public var deviceName: String?
@@ -23,8 +24,8 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The largest ATT_MTU offered to centrals, 23 to 517 octets.
   public var maximumMTU: Int?
 
-  /// The priority of each connection of the adapter, in both roles; nil leaves connections as they come up. A connection can have
-  /// another one.
+  /// The priority of each connection of the adapter, in both roles; nil leaves connections unchanged. A connection can
+  /// have another one.
   public var connectionPriority: ConnectionPriority?
 
   /// The enhanced ATT bearers that the central requests of each peripheral that supports them, 0 to 5 (Vol 3, Part F, 3.2.11). With
@@ -34,8 +35,8 @@ public struct AdapterOptions: Hashable, Sendable {
   /// is 0: some devices support enhanced bearers in name only. An adapter that the kernel runs has none.
   public var enhancedATTBearers = 0
 
-  /// Where the devices are remembered that a central manager has connected to: an identifier that the program has
-  /// stored then names its device in a later run without a scan.
+  /// The storage of the devices that a central manager has connected to: an identifier that the program has stored then
+  /// names its device in a later run without a scan.
   public var deviceStorage = DeviceStorage.standard
 
   /// How the adapter pairs, and where its bonds are stored.
@@ -47,7 +48,7 @@ public struct AdapterOptions: Hashable, Sendable {
 
   /// The identity address of an adapter (Vol 6, Part B, 1.3). Peers that bond recognize the adapter by it.
   public enum OwnAddress: Hashable, Sendable {
-    /// The public address of the controller; a static random one that is drawn where it has none.
+    /// The public address of the controller; if it has none, a static random one that is drawn.
     case controller
     /// A static random address, drawn anew by each process: peers do not recognize the adapter after a restart.
     case random
@@ -56,14 +57,14 @@ public struct AdapterOptions: Hashable, Sendable {
     case staticRandom(UInt64)
   }
 
-  /// Where devices are remembered between runs. Bonded devices are known by their bonds in addition.
+  /// The storage of devices between runs. Bonded devices are also known by their bonds.
   ///
   /// A file has the permissions 0600, and needs the same owner and folder as a file of bonds (``FileBondStore``). It
-  /// has the addresses of 1,024 devices at most, and nothing else of them: the device that was connected to the longest
-  /// time ago makes room. Private addresses are not in it, because devices change them. `ble bonds` lists the devices
-  /// and removes them.
+  /// has the addresses of 1,024 devices at most, and nothing else of them: one more removes the device whose last
+  /// connection is the oldest. Private addresses are not in it, because devices change them. `ble bonds` lists the
+  /// devices and removes them.
   public enum DeviceStorage: Hashable, Sendable {
-    /// A file beside that of the bonds: `clock.devices.json` beside `clock.json`; ``memory`` where the bonds have no
+    /// A file beside that of the bonds: `clock.devices.json` beside `clock.json`; ``memory`` if the bonds have no
     /// file (``PairingOptions/Storage``).
     case standard
     /// The file at this path.
@@ -87,7 +88,7 @@ public struct AdapterOptions: Hashable, Sendable {
 }
 
 extension AdapterOptions.DeviceStorage {
-  /// The file; nil where there is none.
+  /// The file; nil if there is none.
   ///
   /// - Parameter bonds: the path of the file of bonds.
   package func path(beside bonds: String?) -> String? {

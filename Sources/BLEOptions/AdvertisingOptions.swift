@@ -1,19 +1,19 @@
 public import BLEGAP
 public import BLEHost
 
-/// How an advertisement is sent, as against what it says (``Advertisement``).
+/// How an advertisement is sent, as opposed to its content (``Advertisement``).
 ///
 /// An advertisement is a declared intent: it is kept, through connections and resets, until it is stopped.
 public struct AdvertisingOptions: Equatable, Sendable {
-  /// How the room is shared out: Apple's ways, all 62 octets, or extended advertising.
+  /// The division of the data: Apple's layouts, all 62 octets, or extended advertising.
   public var policy: AdvertisingPolicy
   /// The time between two events: 20 ms to 10.24 s, in steps of 0.625 ms (Vol 4, Part E, 7.8.5).
   public var interval: ClosedRange<Duration>
   /// False for a beacon.
   public var isConnectable = true
-  /// Goes on while a central is connected, where the controller can do that.
+  /// Whether it continues while a central is connected, if the controller supports that.
   public var continuesWhileConnected = true
-  /// Begins again when a link that stopped it has ended.
+  /// Whether it starts again when a link that stopped it has ended.
   public var resumesAfterDisconnection = true
   /// The PHY of the primary channels: LE 1M, or LE Coded with ``AdvertisingPolicy/extended(limit:)``.
   public var primaryPHY = LEPHY.le1M
@@ -35,10 +35,10 @@ public struct AdvertisingOptions: Equatable, Sendable {
     self.interval = interval
   }
 
-  /// The way of the dictionary.
+  /// The options of CoreBluetooth's dictionary.
   package static let coreBluetooth = Self(policy: .coreBluetooth)
 
-  /// The options, with the payload, in the type of the host; nil where the interval is not allowed.
+  /// The options, with the payload, in the type of the host; nil if the interval is not allowed.
   package func intent(_ payload: AdvertisingPayload) -> AdvertisingIntent? {
     let lower = (interval.lowerBound / .microseconds(625)).rounded()
     let upper = (interval.upperBound / .microseconds(625)).rounded()

@@ -1,6 +1,6 @@
 package import BLEHost
 
-/// The timing a peripheral asks a central for; the central decides (Vol 3, Part A, 4.20).
+/// The timing that a peripheral requests from a central; the central decides (Vol 3, Part A, 4.20).
 ///
 /// Intervals go from 7.5 ms to 4 s in steps of 1.25 ms, latency from 0 to 499 events, the timeout from 100 ms to 32 s in
 /// steps of 10 ms; the timeout must be longer than twice the interval times one more than the latency.
@@ -12,7 +12,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
   /// The time without a packet after which the link counts as lost.
   public var supervisionTimeout: Duration
 
-  /// Creates a request; the values are checked where it is used.
+  /// Creates a request; the values are checked when it is used.
   public init(
     interval: ClosedRange<Duration> = .milliseconds(30)...Duration.milliseconds(50), latency: Int = 0,
     supervisionTimeout: Duration = .seconds(5)
@@ -22,7 +22,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
     self.supervisionTimeout = supervisionTimeout
   }
 
-  /// In the units of HCI; nil where the values are not allowed.
+  /// In the units of HCI; nil if the values are not allowed.
   package var parameters: ConnectionParameters? {
     func units(_ duration: Duration, of microseconds: Int) -> UInt16? {
       UInt16(exactly: (duration / .microseconds(microseconds)).rounded())

@@ -2,11 +2,11 @@ import BLECrypto
 import BLESMP
 import BLEWire
 
-/// Pairing with data that two devices exchange in another way than by radio: NFC, a printed code, a cable (Vol 3, Part H,
+/// Pairing with data that two devices exchange by other means than radio: NFC, a printed code, a cable (Vol 3, Part H,
 /// 2.3.5.4 and 2.3.5.6.4). Such a pairing is authenticated, whatever displays and keys the devices have.
 ///
-/// One direction is enough: give ``own`` to the other device, or put what it gave into ``peer``, or do both. Make a new one
-/// for each run of the program; a device that has read ``own`` may pair.
+/// One direction is enough: give ``own`` to the other device, or store the data from the other device in ``peer``, or
+/// do both. Make a new one for each run of the program; a device that has read ``own`` may pair.
 ///
 /// ```swift
 /// var options = AdapterOptions(transport: "virtual")
@@ -19,15 +19,15 @@ public struct OutOfBandPairing: Hashable, Sendable {
   public let own: OutOfBandData
   /// The data of the other device, for LE Secure Connections.
   public var peer: OutOfBandData?
-  /// The Temporary Key of LE legacy pairing, 16 octets, least significant first, which both devices know; another count is
-  /// as none.
+  /// The Temporary Key of LE legacy pairing, 16 octets, least significant first, which both devices know; any other
+  /// length counts as none.
   public var legacyKey: [UInt8]?
 
   private let keys: P256KeyPair
 
   /// Draws a key pair and a random value.
   ///
-  /// - Throws: an error of the library for cryptography, where it has no P-256.
+  /// - Throws: an error of the library for cryptography, if it has no P-256.
   public init() throws {
     var random = RandomSource.system
     let (own, forPeer) = try PairingKeys.make(SecurityToolbox(LibCrypto()), random: &random)
@@ -59,7 +59,7 @@ public struct OutOfBandData: Hashable, Sendable, CustomStringConvertible, Custom
   /// 16 octets, least significant first.
   public let random: [UInt8]
 
-  /// - Returns: nil where either does not have 16 octets.
+  /// - Returns: nil if one of them does not have 16 octets.
   public init?(confirm: [UInt8], random: [UInt8]) {
     guard confirm.count == 16, random.count == 16 else { return nil }
     (self.confirm, self.random) = (confirm, random)

@@ -2,7 +2,7 @@ package import BLELinux
 package import BLEStorage
 
 extension PairingOptions.Storage {
-  /// The store of an adapter that is reached by `transport`; `log` receives why bonds are kept in memory, where they are.
+  /// The store of an adapter that is reached by `transport`; if bonds are kept in memory, `log` receives the reason.
   package func store(
     transport: String, program: String = CommandLine.arguments.first ?? "program",
     environment: (String) -> String? = Environment.value, log: @escaping Log = BluetoothLog.write
@@ -25,8 +25,8 @@ extension PairingOptions.Storage {
     }
   }
 
-  /// The file of the bonds of an adapter, or the file beside which a program keeps other state of the adapter, where its bonds are in
-  /// a store of its own; nil where state is kept in memory.
+  /// The file of the bonds of an adapter, or, if its bonds are in the program's own store, the file beside which the
+  /// program keeps other state of the adapter; nil if state is kept in memory.
   package func path(
     transport: String, program: String = CommandLine.arguments.first ?? "program",
     environment: (String) -> String? = Environment.value
@@ -36,7 +36,7 @@ extension PairingOptions.Storage {
     case .file(let path): return path
     case .standard, .custom:
       if let path = environment("BLE_BONDS") { return path }
-      // A simulated adapter is gone with the program, and so is everybody who knew it.
+      // A simulated adapter ends with the program, and so do all devices that knew it.
       guard !transport.hasPrefix("virtual"), let folder = Self.stateFolder(environment) else { return nil }
       let name = Self.lastComponent(of: program) + "-" + transport
       let file = String(String.UnicodeScalarView(name.unicodeScalars.map { Self.isAllowed($0) ? $0 : "_" }))
@@ -63,8 +63,8 @@ extension PairingOptions.Storage {
   /// The folder for state of this user, which only systemd or the user chooses; never a temporary one, in which any user
   /// could have put a file.
   ///
-  /// systemd separates the folders of `StateDirectory=` with colons. A path that is not absolute is passed over, as the
-  /// XDG Base Directory Specification says.
+  /// systemd separates the folders of `StateDirectory=` with colons. A path that is not absolute is ignored, as the
+  /// XDG Base Directory Specification requires.
   private static func stateFolder(_ environment: (String) -> String?) -> String? {
     let candidates = [
       environment("STATE_DIRECTORY").flatMap { $0.split(separator: ":").first.map(String.init) },

@@ -30,10 +30,10 @@ public struct PairingOptions: Hashable, Sendable {
 
   /// Where bonds are stored between runs.
   public enum Storage: Sendable {
-    /// The file that the environment variable `BLE_BONDS` names, else a file of the program and the adapter in the folder
-    /// `BluetoothLE` of the first of these folders that is set, by an absolute path: the first of `STATE_DIRECTORY`
-    /// (systemd), `XDG_STATE_HOME`, `$HOME/.local/state`. Without any, as `memory`, with a line in the log. On the
-    /// transport `virtual` without `BLE_BONDS`, as `memory`.
+    /// The file that the environment variable `BLE_BONDS` names, otherwise a file of the program and the adapter in the
+    /// folder `BluetoothLE` of the first of these folders that is set, by an absolute path: the first of
+    /// `STATE_DIRECTORY` (systemd), `XDG_STATE_HOME`, `$HOME/.local/state`. Without any, as `memory`, with a line in
+    /// the log. On the transport `virtual` without `BLE_BONDS`, as `memory`.
     case standard
     /// The file at this path; see ``FileBondStore`` for the permissions that it and its folder need.
     case file(String)
@@ -43,8 +43,8 @@ public struct PairingOptions: Hashable, Sendable {
     case custom(any BondStore)
   }
 
-  /// Whether a pairing without authentication replaces the bond of the device that the peer claims to be, where that bond
-  /// was made without authentication, too, and the link has not proven it.
+  /// Whether a pairing without authentication replaces the bond of the device that the peer claims to be, if that bond
+  /// was also made without authentication, and the link has not proven it.
   ///
   /// A bond that was made with authentication is never replaced by a pairing without.
   public enum BondReplacement: Hashable, Sendable {
@@ -70,24 +70,25 @@ public struct PairingOptions: Hashable, Sendable {
   public var allowsSecureConnections = true
   /// Whether LE legacy pairing is allowed. A device that receives its packets can compute the keys; older devices have nothing else.
   public var allowsLegacy = true
-  /// The shortest encryption key taken in legacy pairing, in octets, 7 to 16; Secure Connections always has 16.
+  /// The shortest encryption key that is accepted in legacy pairing, in octets, 7 to 16; Secure Connections always has
+  /// 16.
   public var minimumKeySize = 7
   /// A passkey, at most 999999, that is used in every pairing, for example from a label. A device that has seen it once, or has
   /// found it in several attempts, can pair.
   public var fixedPasskey: UInt32?
-  /// Asks for consent to each pairing that is not authenticated (Just Works), as a peripheral and as a central: also where
-  /// a peripheral asks for security, and where the stack pairs on demand. `Adapter.pairingRequests` has the question, or the
-  /// `CBPairingDelegate`. A pairing that the program begins by `RemoteDevice.pair` or `CBCentralManager.pair(with:)` has
-  /// its consent.
+  /// Requests consent to each pairing that is not authenticated (Just Works), as a peripheral and as a central: also if
+  /// a peripheral requests security, and if the stack pairs on demand. `Adapter.pairingRequests` has the question, or
+  /// the `CBPairingDelegate`. A pairing that the program begins with `RemoteDevice.pair` or
+  /// `CBCentralManager.pair(with:)` has its consent.
   public var asksConsent = false
   /// What happens to a bond without authentication when a device pairs anew under its identity.
   public var bondReplacement = BondReplacement.always
-  /// New bonds in one hour made without authentication and without the application's consent (``asksConsent``, or a pairing
-  /// that it began). Pairings beyond them encrypt the link and make no bond. The limit counts for the adapter and not for the
-  /// identities that devices claim.
+  /// The number of new bonds in one hour that are made without authentication and without the application's consent
+  /// (``asksConsent``, or a pairing that it began). Further pairings encrypt the link and make no bond. The limit
+  /// applies to the adapter, not to the identities that devices claim.
   public var unconfirmedBondLimit = 12
   /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
-  /// the request is made again then.
+  /// the request is then repeated.
   public var pairsOnDemand = true
   /// What a central does with the operations on a bonded peripheral, when the link cannot be encrypted with the key of the
   /// bond.
@@ -142,7 +143,7 @@ extension PairingOptions.Storage: Hashable {
 }
 
 extension PairingOptions {
-  /// The options in the type of the host; nil where pairing is disabled.
+  /// The options in the type of the host; nil if pairing is disabled.
   package func settings(identityResolvingKey: SecretKey) -> PairingSettings? {
     guard isEnabled else { return nil }
     var settings = PairingSettings()
@@ -154,8 +155,8 @@ extension PairingOptions {
       case .keyboardOnly: .keyboardOnly
       case .keyboardDisplay: .keyboardDisplay
       }
-    // Keypress notifications go both ways (Vol 3, Part H, 3.5.8): only a device that displays and has no keyboard asks
-    // for them.
+    // Keypress notifications work in both directions (Vol 3, Part H, 3.5.8): only a device that displays and has no
+    // keyboard requests them.
     settings.keypress = capability == .displayOnly || capability == .displayYesNo
     settings.isBonding = isBonding
     settings.requestsMITM = capability != .none || outOfBand != nil
