@@ -11,19 +11,19 @@ import BLEWire
 package enum JSON: Equatable, Sendable {
   case null
   case boolean(Bool)
-  /// The characters of a number: a 64-bit integer is no `Double`.
+  /// The characters of a number: a 64-bit integer does not fit into a `Double`.
   case number(String)
   case string(String)
   case array([JSON])
   case object([String: JSON])
 
-  /// One step on the way from a value to one inside it.
+  /// One step from a value to a value inside it.
   package enum Step: Equatable, Sendable {
     case member(String)
     case element(Int)
   }
 
-  /// The arrays and objects inside each other, the outermost included. A file with more is rejected.
+  /// The maximum depth of nested arrays and objects, including the outermost one. A deeper file is rejected.
   static let maximumDepth = 32
 
   /// Parses a whole file, UTF-8 with or without a byte order mark.
@@ -44,7 +44,7 @@ package enum JSON: Equatable, Sendable {
   /// - Throws: `EncodingError` for a number that is not finite.
   package init(encoding value: some Encodable) throws { self = try JSONEncoding.json(of: value) }
 
-  /// The value that this is the form of.
+  /// Decodes the value.
   ///
   /// - Throws: `DecodingError`.
   package func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {

@@ -6,7 +6,7 @@ struct JSONDecoding: Decoder {
 
   private init(_ json: JSON, _ codingPath: [any CodingKey]) { (self.json, self.codingPath) = (json, codingPath) }
 
-  /// The value that a JSON value is the form of.
+  /// Decodes the value of a JSON value.
   ///
   /// - Throws: `DecodingError`.
   static func value<Value: Decodable>(_ type: Value.Type, of json: JSON) throws -> Value {
@@ -106,7 +106,7 @@ extension JSONDecoding {
 
     init(elements: [JSON], codingPath: [any CodingKey]) { (self.elements, self.codingPath) = (elements, codingPath) }
 
-    /// The element at the index, which moves on where `body` does not throw.
+    /// The element at the index. The index advances if `body` does not throw.
     private mutating func next<Value>(_ type: Any.Type, _ body: (JSONDecoding) throws -> Value) throws -> Value {
       let path = codingPath + [JSONIndex(index: currentIndex)]
       guard currentIndex < elements.count else {

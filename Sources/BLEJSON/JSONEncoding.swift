@@ -1,6 +1,6 @@
 /// Encodes a value as ``JSON``, by the protocols of the standard library.
 struct JSONEncoding: Encoder {
-  /// What is encoded, while it is encoded.
+  /// A value while it is being encoded.
   fileprivate final class Place {
     var value = JSON.null
     /// The elements of an array, the members of an object: nil for other values.
@@ -69,7 +69,7 @@ extension JSONEncoding: SingleValueEncodingContainer {
 
   private func number(_ value: some BinaryInteger) { place.value = .number(value.description) }
 
-  /// The shortest text that is read as the same number, without a fraction where it has none.
+  /// The shortest text that is read as the same number, without a fraction if it has none.
   private func number(_ value: some BinaryFloatingPoint & LosslessStringConvertible) throws {
     guard value.isFinite else {
       throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "no finite number"))

@@ -1,10 +1,10 @@
 /// Parses the octets of a JSON file (RFC 8259, 2 to 8).
 ///
-/// Neither octets after the value, nor numbers and escapes outside the grammar, nor strings that are not UTF-8 are accepted. A comma
-/// before a closing bracket is, and of two members of an object with the same name the first one counts, as for Foundation's decoder,
-/// so that a file which was edited by hand stays valid.
+/// It rejects octets after the value, numbers and escapes outside the grammar, and strings that are not UTF-8. It
+/// accepts a comma before a closing bracket, and of two members of an object with the same name the first one counts,
+/// as for Foundation's decoder, so that a file that was edited by hand stays valid.
 package struct JSONParser {
-  /// What was not found, and where.
+  /// The expected element that was not found, and its place.
   package struct Failure: Error {
     /// The number of octets before it.
     package var position: Int
@@ -24,8 +24,8 @@ package struct JSONParser {
     return value
   }
 
-  /// The place of a value in a file that ``file()`` accepts: the number of octets before it, for a member before its name. Nil where there
-  /// is no such value.
+  /// The place of a value in a file that ``file()`` accepts: the number of octets before it; for a member, before its
+  /// name. Nil if there is no such value.
   package static func position(of path: [JSON.Step], in octets: [UInt8]) -> Int? {
     var parser = JSONParser(octets)
     if octets.starts(with: [0xEF, 0xBB, 0xBF]) { parser.position = 3 }
@@ -62,7 +62,7 @@ package struct JSONParser {
 
   private var current: UInt8? { position < octets.count ? octets[position] : nil }
 
-  /// The next octet that is no white space.
+  /// The next octet that is not white space.
   private var next: UInt8? {
     mutating get {
       while let octet = current, [0x20, 0x09, 0x0A, 0x0D].contains(octet) { position += 1 }
