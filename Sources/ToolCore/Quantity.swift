@@ -54,12 +54,13 @@ public struct Quantity: Sendable {
   /// The quantity of a characteristic; nil for one that is not a number, or of no profile of the package.
   public static func of(_ uuid: BluetoothUUID) -> Quantity? { uuid.shortValue.flatMap { all[$0] } }
 
-  /// The number in a value of the characteristic with its unit; nil where ``number(in:)`` is.
+  /// The number in a value of the characteristic with its unit; nil if ``number(in:)`` is.
   public static func measured(_ octets: [UInt8], of uuid: BluetoothUUID) -> (value: Double, unit: String?)? {
     guard let quantity = of(uuid), let number = quantity.number(in: octets) else { return nil }
     return (number, quantity.unit)
   }
 
-  /// The number in a value; nil for a malformed value, for "value is not known" and for the special values that are no number.
+  /// The number in a value; nil for a malformed value, for "value is not known" and for the special values that are not
+  /// numbers.
   public func number(in octets: [UInt8]) -> Double? { decode(octets).flatMap { $0.isFinite ? $0 : nil } }
 }

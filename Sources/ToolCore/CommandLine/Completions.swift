@@ -135,7 +135,7 @@ public enum Completions {
     return lines
   }
 
-  /// The words that an operand accepts; empty where it accepts any.
+  /// The words that an operand accepts; empty if it accepts any.
   private static func words(of operand: CommandDeclaration.Operand, _ commands: [CommandDeclaration]) -> [String] {
     operand.isCommand ? commands.map(\.name) : operand.values ?? []
   }

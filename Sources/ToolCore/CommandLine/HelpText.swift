@@ -44,7 +44,7 @@ public enum HelpText {
     }.joined(separator: "\n")
   }
 
-  /// `text` in lines of at most ``width`` columns, each behind `indent` spaces.
+  /// `text` in lines of at most ``width`` columns, each after `indent` spaces.
   package static func wrapped(_ text: String, indent: Int = 0) -> String {
     let margin = String(repeating: " ", count: indent)
     var lines: [String] = []

@@ -4,14 +4,14 @@ public import BLEOptions
 import BLERuntime
 import BLEWire
 
-/// The options of the adapter, which the programs have in common.
+/// The options of the adapter, which the programs share.
 extension ParsedArguments {
-  /// The transport of the adapter: `--transport`, else `BLE_TRANSPORT`, else that of the machine.
+  /// The transport of the adapter: `--transport`, otherwise `BLE_TRANSPORT`, otherwise that of the machine.
   public var transport: String { value("transport") ?? Environment.value("BLE_TRANSPORT") ?? "linux" }
 
   /// The transport in the form that the names of files have.
   ///
-  /// - Throws: ``ToolError`` where it is malformed.
+  /// - Throws: ``ToolError`` if it is malformed.
   package func canonicalTransport() throws(ToolError) -> String {
     do throws(TransportError) { return "\(try TransportSpec(parsing: transport))" } catch {
       throw ToolError(description: "\(error)", status: AdapterError(error).exitStatus)
@@ -37,7 +37,7 @@ extension ParsedArguments {
     return (["ble"] + words + adapter).map(Self.quoted).joined(separator: " ")
   }
 
-  /// A word as a shell takes it.
+  /// A word in the form that a shell accepts.
   private static func quoted(_ word: String) -> String {
     let isPlain = word.utf8.allSatisfy { octet in
       switch octet {

@@ -6,7 +6,7 @@ public struct ParsedArguments: Sendable {
   public private(set) var operands: [String] = []
   private var flags: Set<String> = []
   private var values: [String: [String]] = [:]
-  /// Whether the help is wanted, and nothing else.
+  /// Whether only the help is requested.
   public private(set) var wantsHelp = false
 
   /// Reads the words after the name of the command. Options and operands may be mixed; all words after `--` are operands.
@@ -75,18 +75,18 @@ public struct ParsedArguments: Sendable {
   /// Whether the flag `--name` is given.
   public func has(_ name: String) -> Bool { flags.contains(name) }
 
-  /// The value of `--name`; nil where it is not given.
+  /// The value of `--name`; nil if it is not given.
   public func value(_ name: String) -> String? { values[name]?.last }
 
   /// Each value of `--name`.
   public func allValues(_ name: String) -> [String] { values[name] ?? [] }
 
-  /// The operand at `index`; nil where it is not given.
+  /// The operand at `index`; nil if it is not given.
   public func operand(_ index: Int) -> String? { operands.indices.contains(index) ? operands[index] : nil }
 
   /// The number of `--name`.
   ///
-  /// - Throws: ``ToolError`` where the value is not a number of the range.
+  /// - Throws: ``ToolError`` if the value is not a number in the range.
   public func number<Number: FixedWidthInteger & Sendable>(
     _ name: String, in range: ClosedRange<Number>
   ) throws(ToolError) -> Number? {
@@ -98,7 +98,7 @@ public struct ParsedArguments: Sendable {
     return number
   }
 
-  /// The handle of `--name`: hexadecimal digits behind 0x, as the tool prints it, or a decimal number.
+  /// The handle of `--name`: hexadecimal digits after 0x, as the tool prints it, or a decimal number.
   public func handle(_ name: String) throws(ToolError) -> UInt16? {
     guard let text = value(name) else { return nil }
     let isHexadecimal = text.lowercased().hasPrefix("0x")

@@ -5,8 +5,9 @@ import Glibc
 
 /// A value of a JSON file that a person has written, with its place in the file.
 ///
-/// Errors name the file, the line, the place and what the field takes. An object has the fields that the program names and no others: a
-/// misspelt one would be ignored, and `"secruity": "encrypted"` give an open characteristic.
+/// Errors name the file, the line, the place and what the field takes. An object has the fields that the program names
+/// and no others: otherwise a misspelt field would be ignored, and `"secruity": "encrypted"` would give an open
+/// characteristic.
 ///
 /// ```swift
 /// let name = try ConfigurationValue.read(file: "lamp.json") { value throws(ConfigurationFault) in
@@ -19,7 +20,7 @@ public struct ConfigurationValue: Sendable {
 
   fileprivate init(_ json: JSON, at path: [JSON.Step]) { (self.json, self.path) = (json, path) }
 
-  /// The octets of a file at most.
+  /// The maximum length of a file, in octets.
   public static let maximumFileLength = 1 << 20
 
   /// Reads a file.
@@ -148,13 +149,13 @@ public struct ConfigurationFields: Sendable {
   fileprivate let members: [String: JSON]
   fileprivate let path: [JSON.Step]
 
-  /// The value of a field; nil where it is missing or null.
+  /// The value of a field; nil if it is missing or null.
   public subscript(_ name: String) -> ConfigurationValue? {
     guard let json = members[name], json != .null else { return nil }
     return ConfigurationValue(json, at: path + [.member(name)])
   }
 
-  /// Whether the field is there, null or not.
+  /// Whether the field is present, null or not.
   public func has(_ name: String) -> Bool { members[name] != nil }
 
   /// The value of a field that has to be there.
@@ -164,7 +165,7 @@ public struct ConfigurationFields: Sendable {
   }
 }
 
-/// What is wrong with a value, and where it is in its file.
+/// The fault of a value, and its place in the file.
 public struct ConfigurationFault: Error, CustomStringConvertible {
   fileprivate let path: [JSON.Step]
   private let text: String?
@@ -187,7 +188,7 @@ public struct ConfigurationFault: Error, CustomStringConvertible {
   }
 }
 
-/// Why a file is of no use: one line with the file, the line, the place and what the field takes.
+/// Why a file cannot be used: one line with the file, the line, the place and what the field takes.
 public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   public enum Kind: Sendable {
     /// There is no such file, or it may not be read.
