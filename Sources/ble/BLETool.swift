@@ -46,14 +46,14 @@ struct BLETool {
     let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
     let numbers = [SIGINT, SIGTERM]
     let work = Task {
-      // Until the signals are watched: nothing is to be ended before.
+      // Until the signals are watched: nothing has to be ended before.
       for await _ in watched.prefix(numbers.count) {}
       try await run(Array(CommandLine.arguments.dropFirst()))
     }
     let signals = cancelling(work, on: numbers, watch)
     Output.watch { work.cancel() }
     var (text, status) = await outcome(of: work)
-    // Many sequences end without an error when their task is cancelled, so that the outcome does not say that it was.
+    // Many sequences end without an error when their task is cancelled, so the outcome does not show the cancellation.
     if let number = interruption.withLock({ $0 }) { (text, status) = (nil, 128 + number) }
     // Bonds are stored, links are ended.
     Adapter.shutDownAll()
@@ -108,7 +108,7 @@ struct BLETool {
 
   /// The first signal cancels the command, which closes its adapter; a second one ends the process at once.
   ///
-  /// - Parameter watch: receives each signal when it is watched. One that arrives before it ends the process.
+  /// - Parameter watch: receives each signal when it is watched. A signal that arrives earlier ends the process.
   private static func cancelling(
     _ work: Task<Void, any Error>, on numbers: [Int32], _ watch: AsyncStream<Int32>.Continuation
   ) -> [any DispatchSourceSignal] {
@@ -131,7 +131,7 @@ struct BLETool {
     }
   }
 
-  /// Runs a command that blocks its thread and has nothing to take back: a signal ends the process while it runs.
+  /// Runs a command that blocks its thread and has nothing to undo: a signal ends the process while it runs.
   static func endingAtOnce<Result>(_ body: () throws -> Result) async rethrows -> Result {
     try await withTaskCancellationHandler {
       try body()

@@ -13,8 +13,8 @@ enum AdapterUse {
 
   /// Opens an adapter and runs `body`.
   ///
-  /// - Parameter closes: whether the adapter is closed then. Otherwise it is kept until the tool ends with `Adapter.shutDownAll()`, which
-  ///   waits until links are ended and bonds are stored.
+  /// - Parameter closes: whether the adapter is closed afterwards. Otherwise it is kept until the tool ends with
+  ///   `Adapter.shutDownAll()`, which waits until links are ended and bonds are stored.
   static func withAdapter(
     _ options: AdapterOptions, closes: Bool = false, _ body: (Adapter) async throws -> Void
   ) async throws {
@@ -31,8 +31,8 @@ enum AdapterUse {
 
   /// Opens an adapter.
   ///
-  /// - Throws: `AdapterError`, which has the remedy and the exit status; `BLEError` where the adapter has no error but does not become
-  ///   ready.
+  /// - Throws: `AdapterError`, which has the remedy and the exit status; `BLEError` if the adapter has no error but
+  ///   does not become ready.
   static func opened(_ options: AdapterOptions) async throws -> Adapter {
     let adapter = Adapter(options)
     do {
@@ -58,7 +58,7 @@ enum AdapterUse {
 
   /// Connects to the device with the address or name `target`, runs `body` and ends the link.
   ///
-  /// - Throws: ``ToolError`` with the address of the device, and the command that makes a bond where one is missing.
+  /// - Throws: ``ToolError`` with the address of the device, and the command that makes a bond if one is missing.
   static func withDevice(
     _ target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
     _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
@@ -72,7 +72,7 @@ enum AdapterUse {
     }
   }
 
-  /// An error of a device, with its address and the command that makes a bond where one is missing.
+  /// An error of a device, with its address and the command that makes a bond if one is missing.
   static func explained(
     _ error: BLEError, of device: DeviceAddress, _ arguments: ParsedArguments
   ) -> ToolError {
@@ -83,7 +83,7 @@ enum AdapterUse {
     return ToolError(description: text, status: BLETool.status(of: error))
   }
 
-  /// The command after which the operation can succeed; nil where that is not a matter of pairing.
+  /// The command after which the operation can succeed; nil if pairing does not help.
   static func command(
     for error: BLEError, of address: String, _ arguments: ParsedArguments
   ) -> String? {
@@ -96,18 +96,18 @@ enum AdapterUse {
       case .notEncrypted: return nil
       }
     }
-    // The command itself has asked for it.
+    // The command itself has requested it.
     if arguments.command.name == "pair" { return nil }
     if error.pairingFailure != nil { return pair }
     switch error.kind {
-    // The adapter has paired on demand, without a question for the user: the device wants one.
+    // The adapter has paired on demand, without a question for the user: the device requires one.
     case .att(.insufficientAuthentication): return arguments.commandLine("pair", address, "--authenticated")
     case .att(.insufficientEncryption), .att(.insufficientEncryptionKeySize): return pair
     default: return nil
     }
   }
 
-  /// Scans until a device is the `target`, as ``DeviceSearch`` says.
+  /// Scans until a device is the `target`, as ``DeviceSearch`` decides.
   ///
   /// - Parameter scan: the command line that shows the devices in range, for the error.
   static func find(
@@ -139,7 +139,7 @@ enum AdapterUse {
           return nil
         })
     } catch { result = .failure(error) }
-    // Erased when nothing is written any more.
+    // Erased when nothing more is written.
     progress.cancel()
     await progress.value
     Output.progress("")
@@ -147,7 +147,7 @@ enum AdapterUse {
     return found
   }
 
-  /// The result of `body`; nil where it takes longer than `limit`.
+  /// The result of `body`; nil if it takes longer than `limit`.
   ///
   /// - Throws: the error of `body`; `CancellationError` when the task was cancelled, however `body` ended.
   static func first<Value: Sendable>(
@@ -167,8 +167,8 @@ enum AdapterUse {
     }
   }
 
-  /// The characteristic of `device` with the UUID or the name `text`: the one at `handle` where that is given, in the service
-  /// `service` where one is given.
+  /// The characteristic of `device` with the UUID or the name `text`: the one at `handle` if that is given, in the
+  /// service `service` if one is given.
   static func characteristic(
     _ text: String, service: String?, handle: UInt16?, of device: RemoteDevice
   ) async throws -> RemoteCharacteristic {

@@ -5,11 +5,11 @@ import ToolCore
 
 /// The search for the device that the user has named, in the results of a scan.
 ///
-/// Text that reads as an address is an address only: anybody can advertise it as a name. With a bond for it, the device is the bonded one,
-/// whose address has the kind of the bond. Upper and lower case of a name are the same.
+/// Text that reads as an address is only an address: any device can advertise it as a name. If there is a bond for it,
+/// the device is the bonded one, whose address has the kind of the bond. The case of a name does not matter.
 struct DeviceSearch {
   private let target: String
-  /// The address, where the target is one.
+  /// The address, if the target is one.
   let address: BD_ADDR?
   private let bonded: [DeviceAddress]
   /// Devices with a shortened name that the target begins with, in the order in which they were found.

@@ -5,7 +5,7 @@ import BLEWire
 import Glibc
 import ToolCore
 
-/// `ble doctor`: whether Bluetooth works here, and what to do where it does not.
+/// `ble doctor`: whether Bluetooth works here, and what to do if it does not.
 enum DoctorCommand {
   static let declaration = CommandDeclaration(
     name: "doctor", summary: "checks adapters, permissions and the controller, with remedies",
@@ -31,7 +31,7 @@ enum DoctorCommand {
     var checks = usesKernel ? Diagnosis.checks(.current()) : []
     var controller: ControllerFacts?
     var status: Int32 = 0
-    // Where one of these fails, the adapter cannot be opened, for the reason that the check has.
+    // If one of these fails, the adapter cannot be opened, for the reason in the check.
     if let failure = checks.first(where: { $0.verdict == .failure }) {
       status = failure.name == Diagnosis.permissions ? 77 : 69
     } else {

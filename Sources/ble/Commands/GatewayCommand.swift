@@ -2,8 +2,8 @@ import BLELinux
 import Glibc
 import ToolCore
 
-/// `ble gateway`: starts the program `ble-gateway`, which is a package of its own because it needs a library for MQTT. Its command line is
-/// checked here, and its help is here where it is not installed.
+/// `ble gateway`: starts the program `ble-gateway`, which is a package of its own because it needs a library for MQTT.
+/// Its command line is checked here, and its help is available here even if it is not installed.
 enum GatewayCommand {
   static let declaration = GatewayDeclaration.command(invocation: "ble gateway", run: run)
 
@@ -14,7 +14,7 @@ enum GatewayCommand {
     }
     let words = [path] + arguments.words
     var pointers: [UnsafeMutablePointer<CChar>?] = words.map { unsafe strdup($0) } + [nil]
-    // The signals that this program ignores or this thread blocks would be ignored or blocked in the next program, too.
+    // The next program would also ignore or block the signals that this program ignores or this thread blocks.
     for number in [SIGINT, SIGTERM, SIGPIPE] { signal(number, SIG_DFL) }
     var none = sigset_t()
     sigemptyset(&none)
@@ -23,7 +23,7 @@ enum GatewayCommand {
     throw ToolError(description: "\(path) cannot be started: \(String(cString: strerror(errno)))", status: 71)
   }
 
-  /// The program beside this one, else the first in PATH.
+  /// The program beside this one, otherwise the first in PATH.
   private static func path() -> String? {
     let own = Processes.ownPath ?? ""
     let folders =

@@ -48,7 +48,7 @@ enum InspectCommand {
   struct Value: Encodable, Sendable {
     var hex: String?
     var text: String?
-    /// The number, where the value is one, and its unit.
+    /// The number, if the value is one, and its unit.
     var value: Double?
     var unit: String?
     var error: String?

@@ -102,7 +102,8 @@ enum LogCommand {
       details: entry.details, failure: entry.isFailure)
   }
 
-  /// The line in the width of the terminal, wrapped under the name of the packet; one line where the output is not a terminal.
+  /// The line in the width of the terminal, wrapped under the name of the packet; one line if the output is not a
+  /// terminal.
   private static func coloured(_ entry: TraceEntry) -> String {
     let indent = 20
     let width = Style.isTerminal ? max(40, Style.columns) : .max

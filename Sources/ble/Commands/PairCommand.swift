@@ -116,7 +116,7 @@ enum PairCommand {
     }
   }
 
-  /// The bonds in the file of the adapter that the command line names, which need not be there.
+  /// The bonds in the file of the adapter that the command line names, which may be missing.
   private static func stored(_ arguments: ParsedArguments) throws -> [Bond] {
     guard let path = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport()) else {
       return []

@@ -52,8 +52,8 @@ enum ServeCommand {
     }
   }
 
-  /// The place of the bonds. On a radio the programs of one transport are devices that pair with each other, so that a peripheral has
-  /// bonds of its own there.
+  /// The place of the bonds. On a radio, the programs of one transport are devices that pair with each other, so a
+  /// peripheral has its own bonds there.
   private static func storage(of name: String, _ transport: String) -> PairingOptions.Storage {
     let isRadio = transport.hasPrefix("tcp-client:") || transport.hasPrefix("unix-client:")
     guard isRadio else { return .standard }
@@ -63,7 +63,7 @@ enum ServeCommand {
 
   /// Serves until the structure of the description changes.
   ///
-  /// - Returns: the new description; nil when the reader of the output has gone.
+  /// - Returns: the new description; nil when the reader of the output has closed it.
   private static func serve(
     _ services: [LocalService], _ description: ServiceDescription, _ values: ServedValues, _ file: String,
     _ adapter: Adapter
@@ -99,7 +99,8 @@ enum ServeCommand {
     }
   }
 
-  /// What of an advertisement does not fit into its 31 octets and those of the scan response; nil where all of it does.
+  /// The part of an advertisement that does not fit into its 31 octets and those of the scan response; nil if all of it
+  /// fits.
   static func notice(_ advertisement: Advertisement) -> String? {
     guard let payload = try? advertisement.payload(under: AdvertisingOptions().policy) else { return nil }
     var parts: [String] = []
@@ -149,7 +150,7 @@ final class ServedValues: Sendable {
 
   private let description: ServiceDescription
   private let values = Mutex<[Place: [UInt8]]>([:])
-  /// The description whose values were taken last.
+  /// The description whose values were used last.
   private let latest: Mutex<ServiceDescription>
   private let publication = Mutex<ServicePublication?>(nil)
 

@@ -15,7 +15,7 @@ struct ServiceDescription: Equatable, Sendable {
   static let fields = ["name", "appearance", "passkey", "advertise", "services"]
   var name: String
   var appearance: UInt16?
-  /// Six digits for every pairing; nil for new ones in each.
+  /// Six digits for every pairing; nil for new digits in each pairing.
   var passkey: UInt32?
   /// The UUIDs in the advertisement; nil for those of all primary services.
   var advertise: [BluetoothUUID]?
@@ -32,7 +32,7 @@ struct ServiceDescription: Equatable, Sendable {
     static let fields = ["uuid", "properties", "value", "security", "description"]
     var uuid: BluetoothUUID
     var properties: [Property]
-    /// In the file pairs of hexadecimal digits, or `text:…`.
+    /// In the file: pairs of hexadecimal digits, or `text:…`.
     var value: [UInt8]
     /// The security that reads, writes and subscriptions need.
     var security: Security
@@ -100,7 +100,7 @@ struct ServiceDescription: Equatable, Sendable {
     services.contains { $0.characteristics.contains { $0.security == .authenticated } }
   }
 
-  /// Whether everything but the values is the same.
+  /// Whether everything except the values is the same.
   func hasStructure(of other: Self) -> Bool { withoutValues == other.withoutValues }
 
   private var withoutValues: Self {

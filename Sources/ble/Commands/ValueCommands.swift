@@ -107,7 +107,7 @@ enum ValueCommands {
   /// The octets of standard input until its end. A signal ends the process while it is read.
   private static func standardInput() async throws -> [UInt8] {
     let octets = try await BLETool.endingAtOnce { () throws(ToolError) in
-      // One more than a value may have, so that more are noticed.
+      // One more than a value may have, to detect that there are too many.
       try StandardInput.octets(atMost: maximumLength + 1)
     }
     return try checked(octets)

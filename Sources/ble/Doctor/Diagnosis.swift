@@ -4,9 +4,9 @@ struct Check: Encodable, Sendable {
 
   var name: String
   var verdict: Verdict
-  /// What was found.
+  /// The finding.
   var finding: String
-  /// The command or step that repairs it; nil where nothing is to be done.
+  /// The command or step that repairs it; nil if nothing has to be done.
   var remedy: String?
 }
 

@@ -2,7 +2,7 @@ import BLELinux
 import CLinux
 import Glibc
 
-/// The parts of a Linux system on which Bluetooth depends, as they are now.
+/// The parts of a Linux system on which Bluetooth depends, in their current state.
 struct SystemFacts: Sendable {
   /// A radio switch (rfkill) of type bluetooth.
   struct RadioSwitch: Sendable {
@@ -11,7 +11,7 @@ struct SystemFacts: Sendable {
     var isHardBlocked: Bool
   }
 
-  /// The error number of `socket(AF_BLUETOOTH)`; 0 where it succeeds.
+  /// The error number of `socket(AF_BLUETOOTH)`; 0 if it succeeds.
   var socketError: Int32
   /// Whether the kernel's module bluetooth is loaded or built in.
   var hasModule: Bool
@@ -34,7 +34,7 @@ struct SystemFacts: Sendable {
     let capabilities = effectiveCapabilities()
     return Self(
       socketError: socketError(), hasModule: access("/sys/module/bluetooth", F_OK) == 0,
-      // Links are there, too: hci0:64.
+      // The folder also has links: hci0:64.
       adapters: Files.names(in: "/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") },
       radioSwitches: radioSwitches(),
       mayAdministrate: capabilities >> 12 & 1 == 1, mayUseRawSockets: capabilities >> 13 & 1 == 1,
@@ -67,7 +67,7 @@ struct SystemFacts: Sendable {
     }
   }
 
-  /// The content of a small file without the line feed at its end; empty where it cannot be read.
+  /// The content of a small file without the line feed at its end; empty if it cannot be read.
   private static func text(_ path: String) -> String {
     let octets = (try? Files.octets(of: path)) ?? []
     return String(decoding: octets.last == 0x0A ? octets.dropLast() : octets[...], as: UTF8.self)

@@ -5,7 +5,7 @@ import BLEWire
 
 /// Describes the ATT PDUs of one link, and keeps the UUIDs of handles that the discovery in the trace reveals.
 ///
-/// A link has two servers, one in each device: what is learned belongs to the direction of the requests.
+/// A link has two servers, one in each device: the learned UUIDs belong to the direction of the requests.
 struct AttributeNames {
   private struct Server {
     var uuids: [AttributeHandle: BluetoothUUID] = [:]

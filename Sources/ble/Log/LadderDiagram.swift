@@ -51,7 +51,7 @@ struct LadderDiagram {
     let other = entry.layer == .hci ? 1 : entry.peer.flatMap { peers.firstIndex(of: $0) }.map { $0 + 2 } ?? 1
     let (left, right) = (Self.x(0), Self.x(other))
     let (from, to) = entry.direction == .hostToController ? (left, right) : (right, left)
-    // The two strokes of the head begin behind the point of the arrow.
+    // The two strokes of the head begin behind the tip of the arrow.
     let back = to > from ? -8 : 8
     let colour = entry.isFailure ? "#c01c28" : Self.colours[entry.layer] ?? "#000000"
     let room = (right - left - 30) * 10 / 68

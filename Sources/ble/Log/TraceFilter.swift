@@ -4,9 +4,9 @@ import ToolCore
 
 /// The entries of a trace that the options of `ble log` select.
 struct TraceFilter {
-  /// Whether those of a routine are shown, too.
+  /// Whether routine entries are also shown.
   var showsAll = false
-  /// Empty for each layer.
+  /// The layers to show; empty for all.
   var layers: Set<String> = []
   var link: Link?
 

@@ -60,7 +60,7 @@ extension TraceReader {
   /// The group of the commands that read properties of the controller (Vol 4, Part E, 7.4).
   private static let informationalParameters: UInt8 = 0x04
 
-  /// Other commands with which a host sets a controller up, each time that it starts.
+  /// Other commands with which a host sets up a controller each time it starts.
   private static let setUp: Set<HCIOpcode> = [
     .reset, .setEventMask, .setEventMaskPage2, .leSetEventMask, .readLEHostSupport, .writeLEHostSupport,
     .hostBufferSize,
@@ -123,7 +123,7 @@ extension TraceReader {
     entry.details =
       event.opcode == .leEncrypt
       ? "with a key" : answer.map { FieldSummary.text(of: $0) } ?? event.returnParameters.hexadecimal
-    // Every answer begins with the status (Vol 4, Part E, 7.7.14), but that of a vendor's command.
+    // Every answer begins with the status (Vol 4, Part E, 7.7.14), except that of a vendor's command.
     let status = HCIErrorCode(rawValue: event.returnParameters.first ?? 0)
     if answer != nil { report(status, in: &entry, keepingDetails: true) }
     entry.isRoutine = status == .success

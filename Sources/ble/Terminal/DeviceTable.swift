@@ -18,9 +18,9 @@ final class DeviceTable: Sendable {
     var contents: AdvertisedData
   }
 
-  /// Devices that are kept; the weakest of more is left out.
+  /// The maximum number of devices that are kept; of more, the weakest is left out.
   static let limit = 1_000
-  /// The columns before the name, and before the content where both are in one line.
+  /// The columns before the name, and before the content if both are in one line.
   private static let (nameColumn, contentColumn) = (25, 45)
   /// A narrower window has the content of a device in a line of its own, indented.
   private static let narrowest = 72
@@ -45,7 +45,7 @@ final class DeviceTable: Sendable {
     }
   }
 
-  /// Prints all devices where the terminal keeps them.
+  /// Prints all devices to the first screen, where they remain.
   func end() {
     Screen.leave()
     state.withLock { state in
@@ -81,7 +81,7 @@ final class DeviceTable: Sendable {
   private static func lines(_ row: Row, width: Int, isWide: Bool) -> [String] {
     let name = row.contents.localName?.displayText ?? ""
     let content = AdvertisementText.content(row.contents)
-    // A device that says nothing at all has a line that says so.
+    // A device without a name and content has a line that says so.
     let text = content.isEmpty && name.isEmpty ? "no name and no services" : content
     let head = "\((row.strength.map(String.init) ?? "?").leftPadded(to: 4))  \(row.address)  "
     let isNarrow = width < narrowest
@@ -100,7 +100,7 @@ final class DeviceTable: Sendable {
   }
 }
 
-/// The last report of each device, for as many devices as the limit says.
+/// The last report of each device, for as many devices as the limit allows.
 struct DeviceRows<Report> {
   private var rows: [DeviceAddress: (report: Report, strength: Int)] = [:]
 

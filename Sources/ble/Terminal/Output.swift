@@ -11,7 +11,7 @@ import Synchronization
 enum Output {
   static let closedStatus = 128 + SIGPIPE
 
-  /// Why nothing can be written to standard output any more.
+  /// Why nothing more can be written to standard output.
   enum End: Equatable {
     /// The reader has closed it.
     case closed
@@ -23,13 +23,14 @@ enum Output {
 
   static var end: End? { state.withLock { $0.end } }
 
-  /// Whether nothing can be written to standard output any more.
+  /// Whether nothing more can be written to standard output.
   static var isClosed: Bool { end != nil }
 
-  /// Calls `action` when nothing can be written to standard output any more, also while the tool writes nothing (`ble scan | head -1`).
+  /// Calls `action` when nothing more can be written to standard output, even while the tool writes nothing
+  /// (`ble scan | head -1`).
   static func watch(_ action: @escaping @Sendable () -> Void) {
     state.withLock { $0.action = action }
-    // It blocks until the reader has gone, else until the process ends.
+    // It blocks until the reader has closed it, otherwise until the process ends.
     DispatchQueue(label: "ble.output").async {
       var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
       while true {
@@ -88,7 +89,7 @@ enum Output {
     line(escaped(json.line))
   }
 
-  /// JSON whose strings have no characters that a terminal obeys: the encoder escapes C0 controls only.
+  /// JSON whose strings have no characters that a terminal interprets: the encoder escapes C0 controls only.
   static func escaped(_ json: String) -> String {
     var safe = ""
     for scalar in json.unicodeScalars {

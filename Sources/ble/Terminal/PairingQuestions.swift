@@ -3,7 +3,7 @@ import Glibc
 
 /// The questions of pairings, on standard error, with answers from standard input.
 enum PairingQuestions {
-  /// Whether somebody can see the questions and answer them.
+  /// Whether a user can see the questions and answer them.
   static let isInteractive = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
 
   /// After this time the other device has ended the pairing (Vol 3, Part H, 3.4).
@@ -12,7 +12,7 @@ enum PairingQuestions {
   /// Asks the questions of an adapter until the task is cancelled, one after the other. A new question of a device ends an open one of
   /// the same device, which is void then.
   ///
-  /// - Parameter showsPasskeys: whether passkeys are displayed; not where the user has them from somewhere else.
+  /// - Parameter showsPasskeys: whether passkeys are displayed; false if the user has them from another source.
   static func answer(_ adapter: Adapter, showsPasskeys: Bool = true) async {
     var last: (device: RemoteDevice, task: Task<Void, Never>)?
     for await request in adapter.pairingRequests {
@@ -77,7 +77,8 @@ enum PairingQuestions {
 
   /// Repeats a question until the answer is understood.
   ///
-  /// - Returns: nil for a rejection, and where the question is void: the device has asked anew, has ended the link or the time is over.
+  /// - Returns: nil for a rejection, and if the question is void: the device has asked again or has ended the link, or
+  ///   the time is over.
   private static func ask<Value: Sendable>(
     _ question: String, _ request: PairingRequest, answer: @escaping @Sendable (String) -> Answer<Value?>
   ) async -> Value? {

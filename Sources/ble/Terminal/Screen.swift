@@ -1,9 +1,10 @@
 import Synchronization
 
-/// The second screen of a terminal, for output that is drawn again and again: the lines of the first one are back when it ends.
+/// The second screen of a terminal, for output that is drawn again and again: the lines of the first one are restored
+/// when it ends.
 ///
-/// A terminal breaks the lines of its first screen anew when its window becomes narrower, each in its own way, so that nobody knows how
-/// many lines above the cursor an earlier output began.
+/// A terminal breaks the lines of its first screen again when its window becomes narrower, each in its own way, so a
+/// program cannot know how many lines above the cursor an earlier output began.
 enum Screen {
   private static let isShown = Mutex(false)
 
@@ -19,7 +20,7 @@ enum Screen {
     Output.text(head + "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")
   }
 
-  /// Returns to the first screen, if the second one is shown. To be called before the process ends.
+  /// Returns to the first screen, if the second one is shown. Call it before the process ends.
   static func leave() {
     let isShown = isShown.withLock { isShown in
       defer { isShown = false }

@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import ToolCore
 
-/// The lines of standard input, which a thread of its own reads: the call blocks. A line that nobody waits for is dropped.
+/// The lines of standard input, which a thread of its own reads, because the call blocks. A line that no call waits for
+/// is dropped.
 enum StandardInput {
   private struct State {
     var isReading = false
@@ -33,9 +34,9 @@ enum StandardInput {
     }
   }
 
-  /// The octets until the end of the input, or as many as `limit`; the thread is blocked meanwhile.
+  /// The octets until the end of the input, or as many as `limit`; the thread is blocked in the meantime.
   ///
-  /// - Throws: ``ToolError`` where it cannot be read.
+  /// - Throws: ``ToolError`` if it cannot be read.
   static func octets(atMost limit: Int = .max) throws(ToolError) -> [UInt8] {
     var octets: [UInt8] = []
     while octets.count < limit {
@@ -46,7 +47,7 @@ enum StandardInput {
     return octets
   }
 
-  /// The octets that are there, once there are some; none at the end of the input.
+  /// The available octets, once there are some; none at the end of the input.
   private static func nextPart(atMost limit: Int) throws(ToolError) -> [UInt8] {
     var part = [UInt8](repeating: 0, count: limit)
     while true {

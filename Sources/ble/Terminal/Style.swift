@@ -2,7 +2,7 @@ import BLELinux
 import CLinux
 import Glibc
 
-/// Colours of the terminal (ECMA-48, 8.3.117); none where standard output is not a terminal, or NO_COLOR is set.
+/// Colours of the terminal (ECMA-48, 8.3.117); none if standard output is not a terminal, or if NO_COLOR is set.
 enum Style: String {
   case bold = "1"
   case faint = "2"
@@ -22,10 +22,10 @@ enum Style: String {
   /// `text` in this colour.
   func callAsFunction(_ text: String) -> String { Self.isEnabled ? "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" : text }
 
-  /// The width of the terminal in columns; 80 where standard output is not a terminal.
+  /// The width of the terminal in columns; 80 if standard output is not a terminal.
   static var columns: Int { size.map { Int($0.ws_col) } ?? 80 }
 
-  /// The height of the terminal in lines; 24 where standard output is not a terminal.
+  /// The height of the terminal in lines; 24 if standard output is not a terminal.
   static var rows: Int { size.map { Int($0.ws_row) } ?? 24 }
 
   private static var size: winsize? {

@@ -20,7 +20,8 @@ extension String {
 
   /// The parts of the text that fit into `width` columns; all but the first are `indent` columns narrower.
   ///
-  /// The text is divided at a space in the second half of a line, else in the middle of a word. The space is left out.
+  /// The text is divided at a space in the second half of a line, otherwise in the middle of a word. The space is left
+  /// out.
   ///
   /// - Parameter width: more than `indent`.
   func wrapped(to width: Int, indent: Int = 0) -> [String] {

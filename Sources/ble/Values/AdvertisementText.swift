@@ -15,7 +15,7 @@ enum AdvertisementText {
     return "\"\(name.displayText)\"" + (content.isEmpty ? "" : ", \(content)")
   }
 
-  /// Everything but the name; empty where there is nothing else.
+  /// Everything except the name; empty if there is nothing else.
   static func content(_ data: AdvertisedData) -> String {
     var parts: [String] = []
     parts += data.serviceUUIDs.map { AssignedNames.uuid($0) ?? $0.uuidString }

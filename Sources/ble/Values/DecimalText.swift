@@ -1,6 +1,6 @@
 extension Double {
-  /// The number rounded to so many digits after the point, with all of them: `21.50`. One that is not finite, or too large to have them,
-  /// as the standard library writes it.
+  /// The number rounded to the given number of digits after the point, with all of them: `21.50`. A number that is not
+  /// finite, or is too large for them, has the form of the standard library.
   ///
   /// - Parameter decimals: at least 1.
   func text(decimals: Int) -> String {

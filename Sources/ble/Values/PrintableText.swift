@@ -1,4 +1,5 @@
-/// The UTF-8 text in `octets` where all of it is text of at least one character, without the NULs at its end; else nil.
+/// The UTF-8 text in `octets`, without the NULs at its end, if all of it is text of at least one character; otherwise
+/// nil.
 func text(in octets: some Collection<UInt8>) -> String? {
   var rest = Array(octets)
   while rest.last == 0 { rest.removeLast() }

@@ -4,7 +4,8 @@ import ToolCore
 
 /// UUIDs as people write them: digits, or the name that the Bluetooth SIG or a vendor has given.
 enum UUIDName {
-  /// The UUIDs with this text or name, in either case; empty where there is none. `Service` at the end of a name may be left out.
+  /// The UUIDs with this text or name, in either case; empty if there is none. `Service` at the end of a name may be
+  /// left out.
   static func uuids(_ text: String) -> [BluetoothUUID] {
     if let uuid = BluetoothUUID(text) { return [uuid] }
     return byName[key(text)] ?? []
@@ -13,7 +14,7 @@ enum UUIDName {
   /// Whether `text` is the UUID or its name.
   static func matches(_ text: String, _ uuid: BluetoothUUID) -> Bool { uuids(text).contains(uuid) }
 
-  /// The name that is most like `text`, among those of services; nil where none is.
+  /// The name that is most like `text`, among those of services; nil if there is none.
   static func nearestService(to text: String) -> String? {
     let services = AssignedNames.all.filter { (0x1800..<0x1900).contains($0.key.shortValue ?? 0) }
     return nearest(to: text, in: services.values.sorted())

@@ -7,7 +7,8 @@ import ToolCore
 ///
 /// A value that does not have the format of its type is shown as octets.
 enum ValueText {
-  /// The decoded value; without a decoder, text in quotation marks where all octets are text, else hexadecimal octets.
+  /// The decoded value; without a decoder, text in quotation marks if all octets are text, otherwise hexadecimal
+  /// octets.
   static func text(_ octets: Bytes, of uuid: BluetoothUUID?) -> String {
     if let uuid, let short = uuid.shortValue, let number = UInt16(exactly: short) {
       if strings.contains(number) { return quoted(octets) ?? plain(octets) }
@@ -202,7 +203,7 @@ extension Bytes {
   /// The number in the two octets at `offset`, least significant first; nil past the end.
   func uint16(at offset: Int) -> UInt16? { span.uint16(at: offset) }
 
-  /// Self where there are `count` octets; else nil.
+  /// Self if there are `count` octets; otherwise nil.
   fileprivate func exactly(_ count: Int) -> Bytes? { self.count == count ? self : nil }
 }
 
