@@ -3,10 +3,10 @@ public import BLEWire
 
 /// The latest advertisement of each device that waits for its publication.
 ///
-/// Advertisements are coalesced: of many within an interval, the last one is published. So the broker gets at most one message for
-/// each device and interval, and nothing accumulates while it is away.
+/// Advertisements are coalesced: of many within an interval, the last one is published. The broker therefore gets at
+/// most one message for each device and interval, and nothing accumulates while it is unavailable.
 public struct AdvertisementTable: Sendable {
-  /// What a scan has received.
+  /// An advertisement that a scan has received.
   public struct Entry: Equatable, Sendable {
     public var address: DeviceAddress
     public var contents: AdvertisedData
@@ -21,7 +21,7 @@ public struct AdvertisementTable: Sendable {
     }
   }
 
-  /// Devices in the table; the one that was heard least recently makes room.
+  /// The maximum number of devices in the table; one more removes the one that was received least recently.
   public static let limit = 4096
 
   private struct Row {
@@ -59,7 +59,7 @@ public struct AdvertisementTable: Sendable {
     rows[address] = row
   }
 
-  /// The latest advertisement of a device; nil for one that was not heard.
+  /// The latest advertisement of a device; nil for one that was not received.
   public subscript(address: DeviceAddress) -> Entry? { rows[address]?.entry }
 
   /// Takes the advertisements that are to be published now, in the order of their addresses.
@@ -74,7 +74,7 @@ public struct AdvertisementTable: Sendable {
     return entries.sorted { $0.address.isOrdered(before: $1.address) }
   }
 
-  /// Forgets devices that were not heard for this long.
+  /// Forgets devices that were not received for this long.
   public mutating func forget(notHeardFor limit: Duration, now: Duration) {
     rows = rows.filter { now - $0.value.heard < limit }
   }

@@ -1,11 +1,12 @@
 public import BLEWire
 public import FoundationEssentials
 
-/// The retained messages of the `connection` topics of one gateway: which devices the broker has one of, and which are withdrawn.
+/// The retained messages of the `connection` topics of one gateway: the devices for which the broker has one, and those
+/// to withdraw.
 ///
 /// A device that changes its private address has a topic for each address. The broker keeps a retained message until it gets an empty
-/// one for the same topic, also while the gateway is away. The gateway therefore subscribes to its own messages as well: at a start it
-/// receives those of its earlier runs.
+/// one for the same topic, even while the gateway is unavailable. The gateway therefore subscribes to its own messages
+/// as well: at a start it receives those of its earlier runs.
 public struct ConnectionTopics: Sendable {
   public let topics: Topics
 
@@ -41,7 +42,7 @@ public struct ConnectionTopics: Sendable {
   /// A message was received on the `connection` topic of a device: one that another gateway has published, or this one now or in an
   /// earlier run.
   ///
-  /// The latest gateway has the topic, so that no gateway withdraws the message of another one.
+  /// The latest gateway owns the topic, so no gateway withdraws the message of another one.
   ///
   /// - Returns: the messages that withdraw others.
   public mutating func received(_ payload: Data, for address: DeviceAddress) -> [ValueQueue.Message] {

@@ -5,7 +5,8 @@ extension DeviceAddress {
   /// `C0:11:22:33:44:55` for a public address, `C0:11:22:33:44:55-random` for a random one.
   public var topicLevel: String { isRandom ? "\(octets)-random" : "\(octets)" }
 
-  /// Reads what ``topicLevel`` gives, with `-public` allowed, and the form that `ble scan` prints: `C0:11:22:33:44:55 (random)`.
+  /// Reads the form of ``topicLevel``, with `-public` allowed, and the form that `ble scan` prints:
+  /// `C0:11:22:33:44:55 (random)`.
   ///
   /// - Returns: nil for text in any other form.
   public init?(topicLevel text: some StringProtocol) {

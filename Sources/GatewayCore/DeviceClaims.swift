@@ -1,20 +1,21 @@
 public import BLEWire
 
-/// Which gateway serves which device.
+/// The assignment of devices to gateways.
 ///
-/// Each gateway publishes for each device that it hears a claim: how strong the signal is, whether it serves the device, whether it is
-/// connected to it. All gateways receive all claims and decide by the same rules, so that one of them serves a device:
+/// Each gateway publishes a claim for each device that it receives: the signal strength, whether it serves the device,
+/// and whether it is connected to it. All gateways receive all claims and decide by the same rules, so that one of them
+/// serves a device:
 ///
 /// - A gateway that is connected to the device keeps it.
 /// - Otherwise the one with the strongest signal serves it. It takes the device over from another one only if its signal is
 ///   stronger by ``hysteresis``.
-/// - A claim is valid for ``lifetime``. A gateway that is gone or no longer hears the device so loses it.
-/// - Of two that serve the same device, the one with the lower rank gives it up. Connected comes before not connected, then the
-///   stronger signal, then the name that is first in the alphabet.
+/// - A claim is valid for ``lifetime``. A gateway that has ended or no longer receives the device therefore loses it.
+/// - Of two that serve the same device, the one with the lower rank releases it. Connected comes before not connected,
+///   then the stronger signal, then the name that is first in the alphabet.
 ///
 /// Times are durations on one clock that does not go backwards.
 public struct DeviceClaims: Sendable {
-  /// What a gateway says about itself and one device.
+  /// The claim of a gateway to one device.
   public struct Claim: Codable, Equatable, Sendable {
     /// The signal strength in dBm, smoothed.
     public var rssi: Int8
@@ -30,25 +31,26 @@ public struct DeviceClaims: Sendable {
     }
   }
 
-  /// What ``update(now:)`` has decided.
+  /// A decision of ``update(now:)``.
   public enum Change: Equatable, Sendable {
     /// This gateway serves the device from now on.
     case taken(DeviceAddress)
-    /// This gateway does not serve the device any more.
+    /// This gateway no longer serves the device.
     case released(DeviceAddress)
   }
 
-  /// dB by which another gateway must hear a device better to take it over.
+  /// The number of dB by which the signal at another gateway has to be stronger for it to take the device over.
   public static let hysteresis = 6
   /// How long a claim is valid.
   public static let lifetime = Duration.seconds(30)
   /// How often a claim is published again.
   public static let interval = Duration.seconds(10)
-  /// How long a gateway listens to the claims of others before it takes a device.
+  /// How long a gateway receives the claims of others before it takes a device.
   public static let settlingTime = Duration.seconds(3)
-  /// Devices that are remembered; the one that was heard least recently makes room: one that is not served, else one that is not connected.
+  /// The maximum number of devices. One more removes the one that was received least recently: one that is not served,
+  /// otherwise one that is not connected.
   public static let deviceLimit = 4096
-  /// Other gateways that are remembered for one device; the weakest makes room.
+  /// Other gateways that are remembered for one device; one more removes the weakest.
   public static let gatewayLimit = 32
 
   private struct Other {
@@ -80,7 +82,7 @@ public struct DeviceClaims: Sendable {
   /// The devices that this gateway serves.
   public func serves(_ address: DeviceAddress) -> Bool { devices[address]?.serves ?? false }
 
-  /// Whether any gateway serves or hears the device.
+  /// Whether any gateway serves or receives the device.
   public func isKnown(_ address: DeviceAddress, now: Duration) -> Bool {
     guard let device = devices[address] else { return false }
     return device.isConnected || now - device.heard < Self.lifetime
@@ -89,7 +91,7 @@ public struct DeviceClaims: Sendable {
 
   public var count: Int { devices.count }
 
-  /// How many other gateways are remembered for a device.
+  /// The number of other gateways that are remembered for a device.
   func gateways(of address: DeviceAddress) -> Int { devices[address]?.others.count ?? 0 }
 
   /// The connection to the broker exists since `now`, or is lost.
@@ -116,7 +118,7 @@ public struct DeviceClaims: Sendable {
     for address in devices.keys { devices[address]?.others[other] = nil }
   }
 
-  /// The device was heard.
+  /// An advertisement of the device was received.
   ///
   /// - Parameter rssi: the signal strength in dBm, -127 to 20; a value outside of -128 to 127 counts as the nearer of these.
   public mutating func heard(_ address: DeviceAddress, rssi: Int, now: Duration) {
@@ -135,7 +137,7 @@ public struct DeviceClaims: Sendable {
 
   private mutating func makeRoom() {
     guard devices.count >= Self.deviceLimit else { return }
-    // A connected device does not advertise, and would always be the one that was heard least recently.
+    // A connected device does not advertise, and would always be the one that was received least recently.
     let idle = devices.filter { !$0.value.isConnected }
     let least =
       idle.filter { !$0.value.serves }.min { $0.value.heard < $1.value.heard }
@@ -147,7 +149,7 @@ public struct DeviceClaims: Sendable {
   public mutating func received(_ claim: Claim, of other: String, for address: DeviceAddress, now: Duration) {
     guard other != gateway else { return }
     if devices[address] == nil {
-      // Heard by the other one only: a request for the device is its matter.
+      // Received by the other gateway only: a request for the device is for that gateway.
       makeRoom()
       devices[address] = Device(strength: -128 * 16, heard: now - Self.lifetime)
     }
@@ -162,11 +164,11 @@ public struct DeviceClaims: Sendable {
   /// This gateway is connected to the device, or no longer.
   public mutating func connectionChanged(_ address: DeviceAddress, isConnected: Bool, now: Duration) {
     devices[address]?.isConnected = isConnected
-    // A connected device may not have advertised: it has the time of a claim to be heard again.
+    // A connected device may not have advertised: it has the lifetime of a claim to be received again.
     if !isConnected { devices[address]?.heard = now }
   }
 
-  /// Decides anew. To be called once a second.
+  /// Decides again. Call it once a second.
   ///
   /// - Returns: the devices that this gateway takes and releases, in the order of their addresses.
   public mutating func update(now: Duration) -> [Change] {

@@ -3,15 +3,15 @@ import ToolCore
 
 /// The configuration of a gateway: a JSON file, or the options of the command line.
 public struct GatewayConfiguration: Equatable, Sendable {
-  /// Where the broker is, and how the gateway logs in.
+  /// The address of the broker, and how the gateway logs in.
   public struct Broker: Equatable, Sendable {
     public var host = "localhost"
-    /// 1883, or 8883 with TLS, where it is nil.
+    /// 1883, or 8883 with TLS, if it is nil.
     public var port: UInt16?
     public var username: String?
     /// A file with the password in its first line. The password itself is not a part of the configuration.
     public var passwordFile: String?
-    /// A file with the certificates of the authorities that may have signed the broker's; it turns TLS on.
+    /// A file with the certificates of the authorities that may have signed the broker's; it enables TLS.
     public var certificateAuthorities: String?
 
     public init() {}
@@ -101,7 +101,7 @@ public struct GatewayConfiguration: Equatable, Sendable {
   /// Seconds between two publications of the advertisement of one device.
   public var advertisementInterval = 10
   public var devices: [Device] = []
-  /// Subscribed values that are kept while the broker is away. One takes 200 to 1,800 octets.
+  /// Subscribed values that are kept while the broker is unavailable. One takes 200 to 1,800 octets.
   public var keptValues = 10_000
 
   /// The numbers of values that can be kept.
@@ -155,7 +155,7 @@ public struct GatewayConfiguration: Equatable, Sendable {
     [("identifier", identifier), ("prefix", prefix)] + (homeAssistant.map { [("homeAssistant", $0)] } ?? [])
   }
 
-  /// Why a text cannot be a part of topics; nil where it can.
+  /// Why a text cannot be a part of topics; nil if it can.
   private static func problem(with text: String, as name: String) -> String? {
     let isIdentifier = name == "identifier"
     if isIdentifier ? Topics.isLevel(text) : Topics.isPrefix(text) { return nil }
@@ -165,7 +165,7 @@ public struct GatewayConfiguration: Equatable, Sendable {
       : "'\(shown)' is empty or has '+', '#' or an empty part"
   }
 
-  /// Checks what the types do not say.
+  /// Checks the values that the types do not restrict.
   ///
   /// - Throws: ``GatewayError`` that names the field and what it takes.
   public func check() throws(GatewayError) {
@@ -183,7 +183,7 @@ public struct GatewayConfiguration: Equatable, Sendable {
     }
   }
 
-  /// What is subscribed to on a device; empty where the gateway does not connect to it on its own.
+  /// The subscriptions on a device; empty if the gateway does not connect to it on its own.
   public func subscriptions(
     address: DeviceAddress, name: String?, services: [BluetoothUUID]
   ) -> [Subscription] {

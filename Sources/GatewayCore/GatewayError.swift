@@ -6,11 +6,11 @@ public struct GatewayError: Error, Equatable, Sendable, CustomStringConvertible 
     case configuration
     /// A file that cannot be read.
     case input
-    /// The broker rejects the gateway, or is not what it should be.
+    /// The broker rejects the gateway, or cannot be used.
     case broker
     /// The payload of a request.
     case request
-    /// No gateway hears the device, or it lacks the characteristic.
+    /// No gateway receives the device, or it lacks the characteristic.
     case notFound
     /// The device did not answer, rejected the request or ended the link.
     case device

@@ -11,8 +11,9 @@ public struct HomeAssistant: Sendable {
   private var devices: [DeviceAddress: (attributes: Set<AttributeName>, used: Int)] = [:]
   private var uses = 0
 
-  /// Devices that are announced. The one whose values were received least recently makes room, and its announcements are withdrawn: devices
-  /// that change their addresses neither keep others from being announced nor fill the broker.
+  /// The maximum number of announced devices. One more removes the one whose values were received least recently, and
+  /// its announcements are withdrawn: devices that change their addresses neither keep others from being announced nor
+  /// fill the broker.
   public static let deviceLimit = 512
   /// Sensors that are announced for one device; further ones are not.
   public static let sensorLimit = 32
@@ -22,10 +23,10 @@ public struct HomeAssistant: Sendable {
     self.topics = topics
   }
 
-  /// The topic on which Home Assistant says `online` after a start.
+  /// The topic on which Home Assistant publishes `online` after a start.
   public var statusTopic: String { "\(prefix)/status" }
 
-  /// Home Assistant or the broker has started anew: each sensor is to be announced again.
+  /// Home Assistant or the broker has restarted: each sensor has to be announced again.
   public mutating func forget() { devices = [:] }
 
   /// The retained messages that announce a characteristic; none for one without a quantity, and for one that was announced. Messages
@@ -48,7 +49,7 @@ public struct HomeAssistant: Sendable {
     return withdrawn + [message(topic(of: attribute), description(of: attribute, quantity, deviceName))]
   }
 
-  /// The device classes of Home Assistant's sensors; nil where none applies.
+  /// The device classes of Home Assistant's sensors; nil if none applies.
   private static let deviceClasses: [UInt32: String] = [
     0x2A19: "battery", 0x2A1C: "temperature", 0x2A1E: "temperature", 0x2A6C: "distance", 0x2A6D: "atmospheric_pressure",
     0x2A6E: "temperature", 0x2A6F: "humidity", 0x2A70: "wind_speed", 0x2A72: "wind_speed", 0x2A77: "irradiance",

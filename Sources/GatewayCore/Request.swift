@@ -4,12 +4,12 @@ public import FoundationEssentials
 public struct Request: Equatable, Sendable {
   public enum Kind: Equatable, Sendable {
     case read
-    /// A Write Request, or a Write Command where no response is wanted.
+    /// A Write Request, or a Write Command if no response is wanted.
     case write([UInt8], wantsResponse: Bool)
   }
 
   public let kind: Kind
-  /// What the client has chosen to find the answer by; at most 64 octets.
+  /// The identifier that the client has chosen for the answer; at most 64 octets.
   public let id: String?
 
   /// The word in the answer.
@@ -79,7 +79,7 @@ public struct Request: Equatable, Sendable {
     guard digits.count.isMultiple(of: 2), digits.count <= 1024 else { throw malformed }
     var octets: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
-      // UInt8(_:radix:) takes a sign, too.
+      // UInt8(_:radix:) also accepts a sign.
       let pair = String(decoding: digits[index...index + 1], as: UTF8.self)
       guard pair.allSatisfy(\.isHexDigit), let octet = UInt8(pair, radix: 16) else { throw malformed }
       octets.append(octet)

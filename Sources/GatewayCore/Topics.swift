@@ -9,7 +9,7 @@ public import BLEWire
 /// | `ble/gateways/ID/status` | retained: `online`, `offline` |
 /// | `ble/gateways/ID/info` | retained: version, adapter, counters |
 /// | `ble/gateways/ID/lost` | the number of values that were not kept, and when |
-/// | `ble/claims/ADDRESS/ID` | how well a gateway hears a device, and whether it serves it |
+/// | `ble/claims/ADDRESS/ID` | how well a gateway receives a device, and whether it serves it |
 /// | `ble/devices/ADDRESS/advertisement` | the latest advertisement |
 /// | `ble/devices/ADDRESS/connection` | whether a gateway is connected to the device |
 /// | `ble/devices/ADDRESS/SERVICE/CHARACTERISTIC/value` | a value that was received or read |
@@ -58,7 +58,7 @@ public struct Topics: Sendable {
     ]
   }
 
-  /// What a received topic is about.
+  /// The subject of a received topic.
   public enum Received: Equatable, Sendable {
     case status(gateway: String)
     case claim(DeviceAddress, gateway: String)
@@ -68,7 +68,7 @@ public struct Topics: Sendable {
   }
 
   /// Reads a topic of ``subscriptions``; nil for any other one, for one with a malformed address or UUID, and for
-  /// a name of a gateway that is none (``isLevel(_:)``).
+  /// an invalid name of a gateway (``isLevel(_:)``).
   public func parse(_ topic: String) -> Received? {
     guard topic.hasPrefix(prefix + "/") else { return nil }
     let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)

@@ -3,9 +3,9 @@ public import FoundationEssentials
 
 /// The messages that the broker must get: subscribed values and answers, in order.
 ///
-/// A message is kept until the broker has acknowledged it (QoS 1). When more than ``limit`` wait, the oldest that was not sent of the device
-/// with the most messages makes room and is counted as lost, so that a device that sends without end loses its own. The count is a message
-/// of its own before those that were kept.
+/// A message is kept until the broker has acknowledged it (QoS 1). When more than ``limit`` wait, the device with the
+/// most messages loses its oldest message that was not sent, which is counted as lost: a device that sends without end
+/// loses its own messages. The count is a message of its own before those that were kept.
 public struct ValueQueue: Sendable {
   /// A message to the broker.
   public struct Message: Equatable, Sendable {
@@ -32,7 +32,7 @@ public struct ValueQueue: Sendable {
   public static let inFlightLimit = 20
 
   public let limit: Int
-  /// Waiting messages, the oldest at ``head``; without a message what was sent or has made room.
+  /// Waiting messages, the oldest at ``head``; nil for a message that was sent or dropped.
   private var waiting: [(message: Message?, device: DeviceAddress?, received: Date)] = []
   private var head = 0
   /// The messages of each device that wait; nil is the gateway itself.
@@ -53,9 +53,9 @@ public struct ValueQueue: Sendable {
 
   /// Adds a message.
   ///
-  /// - Parameter device: the device that it is of; nil for one of the gateway.
+  /// - Parameter device: the device that the message is about; nil for a message of the gateway.
   public mutating func append(_ message: Message, of device: DeviceAddress? = nil, at time: Date) {
-    // Messages on the way are in the hands of the library: they count, and cannot make room.
+    // The library has the messages on the way: they count, and cannot be dropped.
     while count >= limit, waitingCount > 0 { drop() }
     if count >= limit { return note(time) }
     waiting.append((message, device, time))
@@ -86,20 +86,20 @@ public struct ValueQueue: Sendable {
     waitingCount -= 1
     shares[device] = shares[device].flatMap { $0 > 1 ? $0 - 1 : nil }
     while head < waiting.count, waiting[head].message == nil { head += 1 }
-    // The room of what was taken is given back in parts, not with each message.
+    // The memory of removed messages is released in parts, not with each message.
     guard waiting.count > 64, waiting.count > waitingCount * 2 else { return }
     waiting.removeAll { $0.message == nil }
     head = 0
   }
 
-  /// What to send next.
+  /// The next item to send.
   public enum Next: Equatable, Sendable {
     /// The report of a loss, which comes before the messages that were kept.
     case loss(Loss)
     case message(Message)
   }
 
-  /// The next message; nil while none waits, or as many are on the way as may be.
+  /// The next message; nil while none waits, or while the maximum number is on the way.
   public var next: Next? {
     guard inFlight.count < Self.inFlightLimit else { return nil }
     if let loss { return .loss(loss) }
