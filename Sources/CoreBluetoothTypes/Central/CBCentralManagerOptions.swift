@@ -101,8 +101,7 @@ struct ConnectOptions: Equatable, Sendable {
   init() {}
 
   /// - Throws: `invalidParameters` for a delay that is not a whole number of seconds, for a timing that is not allowed,
-  ///   and for PHYs
-  ///   without a primary channel; `operationNotSupported` where ANCS is required.
+  ///   and for PHYs without a primary channel; `operationNotSupported` where ANCS is required.
   init(_ dictionary: [String: Any]?) throws(CBError) {
     if isTrue(dictionary?[CBConnectPeripheralOptionRequiresANCS]) {
       throw CBError(

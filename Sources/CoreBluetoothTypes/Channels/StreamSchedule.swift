@@ -5,9 +5,9 @@ import Foundation
 /// The run loops, with their modes, and the queue on which the events of a stream are delivered.
 ///
 /// Each signal causes one or more calls of `deliver` on one of them. A run loop has an input source for the stream, so
-/// that
-/// `run(mode:before:)` returns after an event, as with the streams of Foundation. The main run loop does not run in a program that calls
-/// `dispatchMain()`: with the default or the common modes of the main run loop, the events also come on the main queue.
+/// that `run(mode:before:)` returns after an event, as with the streams of Foundation. The main run loop does not run
+/// in a program that calls `dispatchMain()`: with the default or the common modes of the main run loop, the events also
+/// come on the main queue.
 ///
 /// The caller has a lock of its own around all calls.
 final class StreamSchedule: @unchecked Sendable {

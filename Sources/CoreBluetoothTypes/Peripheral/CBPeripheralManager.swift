@@ -53,8 +53,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// - Parameters:
   ///   - delegate: is not kept alive.
   ///   - queue: the queue of the delegate calls; nil is the main queue. Even on a concurrent queue, the calls come one
-  ///     at
-  ///     a time.
+  ///     at a time.
   ///   - options: CoreBluetooth's ``CBPeripheralManagerOptionRestoreIdentifierKey``, and
   ///     ``CBManagerOptionTransportKey`` and the other keys of its group.
   public init(
