@@ -44,6 +44,9 @@ private struct UpdatesRun {
     var newest = UpdateToken(rawValue: 0)
     /// How many values have left.
     var taken = 0
+    /// A value for several links was sent without this one, which had no room. Until one of its values leaves, values
+    /// for several links do not wait for it.
+    var isLate = false
 
     func count(_ owner: OwnerID) -> Int { underWay.count { $0.owner == owner } }
     var isFull: Bool { count(kit) == kitWindow }
@@ -206,6 +209,7 @@ private struct UpdatesRun {
     if owner == Self.manager {
       if role.updatesFinished(count, for: peer) { refused = [] }
     } else {
+      links[peer]?.isLate = false
       perform(windows.finished(on: peer))
     }
   }
@@ -221,14 +225,20 @@ private struct UpdatesRun {
     expected[token] = Set(peers).subtracting(peers.count > 1 ? mayMiss : [])
     do {
       let commands = try windows.append(.init(attribute: attribute, octets: []), token, to: peers)
-      let isSent = commands.contains { if case .update(token, _, _, _) = $0 { true } else { false } }
-      if !isSent { for peer in peers { links[peer]?.waiting.append(token) } }
+      for peer in waiters(peers) { links[peer]?.waiting.append(token) }
       perform(commands)
     } catch {
       require(behindLimit.count == peers.count, "a value is refused though fewer than the limit wait: \(error)")
       expected[token] = nil
     }
     receive()
+  }
+
+  /// The links that a value waits for: those that are not late, or all, and of them those with room in their lines.
+  private func waiters(_ peers: [LinkID]) -> [LinkID] {
+    let takers = peers.filter { links[$0].map { $0.waiting.count < UpdateWindows.limit } ?? false }
+    let inTime = takers.filter { links[$0]?.isLate == false }
+    return inTime.isEmpty ? takers : inTime
   }
 
   private mutating func cancel(_ token: UpdateToken) {
@@ -250,7 +260,10 @@ private struct UpdatesRun {
         require(links[peer]?.isFull != false, "a link that has room misses a value")
       }
       require(!peers.isEmpty, "a value is sent to nobody")
-      for peer in links.keys { links[peer]?.waiting.removeAll { $0 == token } }
+      for (peer, link) in links where link.waiting.contains(token) {
+        links[peer]?.waiting.removeAll { $0 == token }
+        if link.isFull { links[peer]?.isLate = true }
+      }
       for peer in peers {
         require(links[peer].map { $0.newest.rawValue < token.rawValue } ?? false, "values are sent out of order")
         links[peer]?.newest = token
