@@ -79,7 +79,7 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CCoreBluetooth"),
-    // The headers of libbluetooth-dev. With `pkgConfig`, programs would be linked against the library, which nothing here calls.
+    // The headers of libbluetooth-dev. `pkgConfig` would link programs against the library, of which nothing is called.
     .systemLibrary(name: "CBluetoothLinux"),
     .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 

@@ -5,8 +5,9 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// What all parts of the host share: the session, which takes commands, the log, the random numbers, and the time and the output of the
-/// current input. ``HostCore`` has one, and lends it in place to the parts that apply effects themselves.
+/// What all parts of the host share: the session, which takes commands, the log, the random numbers, and the time and
+/// the output of the current input. ``HostCore`` has one, and lends it in place to the parts that apply effects
+/// themselves.
 struct HostContext: Sendable {
   var session: ControllerSession
   var log: DiagnosticLog

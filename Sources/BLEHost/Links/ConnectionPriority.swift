@@ -1,4 +1,5 @@
-/// The purpose of a connection. Data length, PHY, connection interval and the depth of the queue are chosen together for it.
+/// The purpose of a connection. Data length, PHY, connection interval and the depth of the queue are chosen together
+/// for it.
 ///
 /// | | throughput | balanced | low power |
 /// |---|---|---|---|

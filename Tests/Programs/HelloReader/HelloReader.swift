@@ -69,7 +69,7 @@ final class HelloReader: NSObject, CBCentralManagerDelegate, CBPeripheralDelegat
   }
 
   func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: Error?) {
-    // The other side goes on until it hears of the end of the link.
+    // The peripheral sends values until it learns that the link has ended.
     guard greetings < 6, let value = characteristic.value, let text = String(data: value, encoding: .utf8) else {
       return
     }
