@@ -75,7 +75,9 @@ def wait_for_a_link(central, second):
     def has_one():
         second.program.check_alive()
         central.program.check_alive()
-        return "p1 connected" in second.program.output or any(text in central.program.output for text in ("k ended", "k failed"))
+        # Both ends have to report the link: the central's line, if it came later, would be taken for the answer to its next attempt.
+        is_connected = "p1 connected" in second.program.output and "k connected" in central.program.output
+        return is_connected or any(text in central.program.output for text in ("k ended", "k failed"))
 
     wait_until(has_one, lambda: f"no link to the new process and no end of one:\n{central.program.output}\n{second.program.output}")
 
