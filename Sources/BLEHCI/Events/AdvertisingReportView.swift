@@ -110,9 +110,9 @@ package struct AdvertisingReportView: Sendable {
 
 /// The reports of an event, one after the other.
 package struct AdvertisingReportViews: Sendable {
-  private let format: AdvertisingReportView.Format
-  private var remaining: UInt8
-  private var offset = 4
+  @usableFromInline let format: AdvertisingReportView.Format
+  @usableFromInline var remaining: UInt8
+  @usableFromInline var offset = 4
 
   /// The reports in an event packet without its indicator octet: event code, length, subevent code, Num_Reports.
   ///
@@ -132,7 +132,7 @@ package struct AdvertisingReportViews: Sendable {
   }
 
   /// The next report; nil after the last one.
-  package mutating func next(in event: Span<UInt8>) -> AdvertisingReportView? {
+  @inlinable package mutating func next(in event: Span<UInt8>) -> AdvertisingReportView? {
     guard remaining > 0 else { return nil }
     let view = AdvertisingReportView(format, at: offset)
     guard let end = view.end(in: event) else { return nil }
