@@ -105,7 +105,8 @@ extension SignallingChannel {
     guard case .open(_, _, .leCreditBased, _, _)? = channels.outstanding[identifier]?.request else { return }
     let remote = CreditBasedChannel.Parameters(
       mtu: response.mtu, mps: response.mps, initialCredits: response.initialCredits)
-    finishOpening(identifier, response.result, [response.destinationCID], remote, now, &out, &effects)
+    let answer = OpeningAnswer(result: response.result, remoteCIDs: [response.destinationCID], remote: remote)
+    finishOpening(identifier, answer, now, &out, &effects)
   }
 
   private mutating func receive(
@@ -119,25 +120,34 @@ extension SignallingChannel {
     }
     let remote = CreditBasedChannel.Parameters(
       mtu: response.mtu, mps: response.mps, initialCredits: response.initialCredits)
-    finishOpening(identifier, response.result, response.destinationCIDs, remote, now, &out, &effects)
+    let answer = OpeningAnswer(result: response.result, remoteCIDs: response.destinationCIDs, remote: remote)
+    finishOpening(identifier, answer, now, &out, &effects)
+  }
+
+  /// The peer's answer to a request of ours, in both modes.
+  private struct OpeningAnswer {
+    var result: CreditBasedConnectionResult
+    /// One for each channel that was requested; null where it was refused.
+    var remoteCIDs: [ChannelID]
+    var remote: CreditBasedChannel.Parameters
   }
 
   /// Ends a request of ours: opens the channels that have a number at the peer.
   private mutating func finishOpening(
-    _ identifier: UInt8, _ result: CreditBasedConnectionResult, _ numbers: [ChannelID],
-    _ remote: CreditBasedChannel.Parameters, _ now: Instant, _ out: inout PacketBuffer, _ effects: inout [Effect]
+    _ identifier: UInt8, _ answer: OpeningAnswer, _ now: Instant, _ out: inout PacketBuffer,
+    _ effects: inout [Effect]
   ) {
     guard
       case .open(let id, let spsm, let mode, let local, let ours)? = channels.outstanding.removeValue(
         forKey: identifier)?.request
     else { return }
-    let pairs = zip(ours, numbers).filter { $1 != .null }
+    let pairs = zip(ours, answer.remoteCIDs).filter { $1 != .null }
     // Some channels may be open even if the result is not "successful" (Vol 3, Part A, 4.26).
-    guard result == .successful || mode == .enhancedCreditBased && !pairs.isEmpty else {
-      return effects.append(.channel(.openFailed(id, .refused(result))))
+    guard answer.result == .successful || mode == .enhancedCreditBased && !pairs.isEmpty else {
+      return effects.append(.channel(.openFailed(id, .refused(answer.result))))
     }
-    guard !pairs.isEmpty, pairs.allSatisfy({ $1.isDynamic }), remote.isValid(for: mode),
-      mode == .leCreditBased || numbers.count == ours.count
+    guard !pairs.isEmpty, pairs.allSatisfy({ $1.isDynamic }), answer.remote.isValid(for: mode),
+      mode == .leCreditBased || answer.remoteCIDs.count == ours.count
     else {
       // For the peer they are open.
       for (here, number) in pairs where number.isDynamic { disconnect(here, number, now: now, &out) }
@@ -151,7 +161,7 @@ extension SignallingChannel {
         disconnect(here, number, now: now, &out)
         opened.removeAll { $0 == existing.localCID }
       } else {
-        channels.add(here, number, spsm, mode, ours: local, theirs: remote)
+        channels.add(here, number, spsm, mode, ours: local, theirs: answer.remote)
         opened.append(here)
       }
     }
