@@ -269,7 +269,9 @@ let package = Package(
       ]),
     tests(
       "BLEOptionsTests",
-      on: ["BLEOptions", "AdapterFixtures", "BLECrypto", "BLEHost", "BLELinux", "BLESMP", "BLEStorage"]),
+      on: [
+        "BLEOptions", "AdapterFixtures", "BLECrypto", "BLEGAP", "BLEHost", "BLELinux", "BLESMP", "BLEStorage",
+      ]),
     tests(
       "BLEAdapterTests",
       on: [

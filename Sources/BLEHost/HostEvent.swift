@@ -132,16 +132,3 @@ package struct ConnectedLink: Equatable, Sendable {
     self.request = request
   }
 }
-
-/// The timing in force on a link: interval in units of 1.25 ms, latency in events, timeout in units of 10 ms.
-package struct LinkTiming: Equatable, Sendable {
-  package var interval: UInt16
-  package var latency: UInt16
-  package var supervisionTimeout: UInt16
-
-  package init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
-    self.interval = interval
-    self.latency = latency
-    self.supervisionTimeout = supervisionTimeout
-  }
-}

@@ -134,7 +134,7 @@ extension KernelTranslator {
       $0.role = .peripheral
       $0.peerAddress = peer
       $0.connectionInterval = HCI.ConnectionParameters.defaultInterval.upperBound
-      $0.supervisionTimeout = 500
+      $0.supervisionTimeout = ConnectionParameters.defaultSupervisionTimeout
     }
     output.input.append(.packet) { $0.append(hci: event) }
   }
@@ -150,7 +150,7 @@ extension KernelTranslator {
         $0.role = .central
         $0.peerAddress = peer
         $0.connectionInterval = HCI.ConnectionParameters.defaultInterval.upperBound
-        $0.supervisionTimeout = 500
+        $0.supervisionTimeout = ConnectionParameters.defaultSupervisionTimeout
       }
       output.input.append(.packet) { $0.append(hci: event) }
     }

@@ -1,0 +1,49 @@
+internal import BLEHCI
+
+/// The timing of a link (Vol 4, Part E, 7.8.18): interval in units of 1.25 ms, latency in events, timeout in units of
+/// 10 ms.
+package struct ConnectionParameters: Equatable, Sendable {
+  /// 5 s.
+  package static let defaultSupervisionTimeout: UInt16 = 500
+
+  package var interval: ClosedRange<UInt16>
+  package var latency: UInt16
+  package var supervisionTimeout: UInt16
+
+  package init(
+    interval: ClosedRange<UInt16> = HCI.ConnectionParameters.defaultInterval, latency: UInt16 = 0,
+    supervisionTimeout: UInt16 = Self.defaultSupervisionTimeout
+  ) {
+    self.interval = interval
+    self.latency = latency
+    self.supervisionTimeout = supervisionTimeout
+  }
+
+  /// Whether Vol 4, Part E, 7.8.18 allows the values.
+  package var isValid: Bool { wire.isValid }
+}
+
+extension ConnectionParameters {
+  /// The parameters as the controller takes them (Vol 4, Part E, 7.8.18).
+  var wire: HCI.ConnectionParameters {
+    HCI.ConnectionParameters {
+      $0.connectionIntervalMin = interval.lowerBound
+      $0.connectionIntervalMax = interval.upperBound
+      $0.maxLatency = latency
+      $0.supervisionTimeout = supervisionTimeout
+    }
+  }
+}
+
+/// The timing in force on a link: interval in units of 1.25 ms, latency in events, timeout in units of 10 ms.
+package struct LinkTiming: Equatable, Sendable {
+  package var interval: UInt16
+  package var latency: UInt16
+  package var supervisionTimeout: UInt16
+
+  package init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
+    self.interval = interval
+    self.latency = latency
+    self.supervisionTimeout = supervisionTimeout
+  }
+}

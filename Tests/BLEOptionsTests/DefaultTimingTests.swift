@@ -1,0 +1,16 @@
+import BLEGAP
+import BLEHost
+import BLEOptions
+import Testing
+
+/// The initializers of options show their defaults as durations; the host has them in the units of HCI.
+struct DefaultTimingTests {
+  @Test func aRequestHasTheHostsConnectionParameters() {
+    #expect(ConnectionParameterRequest().parameters == ConnectionParameters())
+  }
+
+  @Test func advertisingHasTheHostsInterval() throws {
+    let payload = try Advertisement().payload(under: .full)
+    #expect(AdvertisingOptions().intent(payload)?.interval == AdvertisingIntent(data: [], scanResponse: []).interval)
+  }
+}
