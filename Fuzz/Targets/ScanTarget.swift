@@ -34,7 +34,7 @@ private struct ScanRun {
 
   var steps = 0
   private var scan: Scan
-  private var batch = ScanBuffer.Batch()
+  private var batch = ScanBuffer<ScanResult>.Batch()
   /// The table of the Swift API, smaller than that of a scan.
   private var table = DeviceTable(limit: deviceLimit, maximumOctets: 12_000)
   /// The table of a central manager; the content is whether the application holds the device.
@@ -51,7 +51,7 @@ private struct ScanRun {
     var options = ScanOptions()
     options.allowsDuplicates = true
     guard let parameters = try? options.parameters() else { return nil }
-    scan = Scan(options, parameters, ScanBuffer())
+    scan = Scan(options, parameters, ScanBuffer<ScanResult>())
   }
 
   mutating func step(_ input: inout FuzzInput) {
@@ -168,7 +168,7 @@ private struct ScanRun {
   /// The reader takes what waits.
   private mutating func read() {
     guard (try? scan.results.take(into: &batch)) == true else { return }
-    require(batch.count <= ScanBuffer.limit && batch.allocatedOctets <= ScanBuffer.maximumOctets, "too many results")
+    require(batch.count <= ScanBuffer<ScanResult>.limit && batch.allocatedOctets <= ScanBuffer<ScanResult>.maximumOctets, "too many results")
     while let result = batch.next() { received += 1 + result.droppedBefore }
     require(received == sent, "\(received) of \(sent) results are accounted for")
   }

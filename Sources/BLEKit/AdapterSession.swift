@@ -49,6 +49,7 @@ final class AdapterSession: Sendable {
 
     // Scans and connected devices (Central).
     var scans: [UInt32: Scan] = [:]
+    var receivers: [UInt32: AdvertisementReceiver] = [:]
     var connects = Waiters<ConnectID, RemoteDevice>()
     var operations = Waiters<ClientWait, GATTClient.Outcome>()
     var rssiReads: [LinkID: [UInt32]] = [:]
@@ -112,7 +113,9 @@ final class AdapterSession: Sendable {
       }
     }
     guard isAwaited else { return }
-    for scan in state.withLock({ Array($0.scans.values) }) { scan.results.wake() }
+    let (scans, receivers) = state.withLock { (Array($0.scans.values), Array($0.receivers.values)) }
+    for scan in scans { scan.results.wake() }
+    for receiver in receivers { receiver.results.wake() }
   }
 
   private func write(_ parts: [WritePart], as token: RequestToken?, by peer: LinkID) {
@@ -305,8 +308,7 @@ extension AdapterSession.State {
     channelOpenings.fail(error, into: &actions)
     endListening(into: &actions)
     for peer in links.keys { linkEnded(peer, error, into: &actions) }
-    for scan in scans.values { actions.later { scan.results.finish(throwing: error) } }
-    scans = [:]
+    endScans(error, into: &actions)
     for service in services.values { service.end(into: &actions) }
     services = [:]
     attributes = IdentifierTable()

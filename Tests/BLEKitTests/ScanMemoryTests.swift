@@ -12,7 +12,7 @@ import Testing
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(number)), kind: .random)
   }
 
-  private func scan() throws -> Scan { Scan(ScanOptions(), try ScanOptions().parameters(), ScanBuffer()) }
+  private func scan() throws -> Scan { Scan(ScanOptions(), try ScanOptions().parameters(), ScanBuffer<ScanResult>()) }
 
   /// A device with the longest advertisement, from the reports of the controller to the table of the scan: of 16-bit UUIDs, which take
   /// 24 octets each when they are parsed, and of the other values.
@@ -80,7 +80,7 @@ import Testing
   /// Results whose devices sent the longest advertisement and the longest scan response.
   @Test func theMemoryOfWaitingResultsIsBounded() throws {
     var scan = try scan()
-    var batch = ScanBuffer.Batch()
+    var batch = ScanBuffer<ScanResult>.Batch()
     func receive(_ number: Int) {
       var discovery = Discovery(
         address: Self.address(number), isConnectable: true, isScanResponse: false, data: LongAdvertisement.longData,
@@ -93,7 +93,7 @@ import Testing
     #expect(isReady)
     let each = batch.allocatedOctets
     #expect(each > 3300 && batch.next()?.address == Self.address(0) && batch.next() == nil)
-    let count = ScanBuffer.maximumOctets / each
+    let count = ScanBuffer<ScanResult>.maximumOctets / each
     for number in 1...count { receive(number) }
     isReady = try scan.results.take(into: &batch)
     #expect(isReady)
@@ -101,7 +101,7 @@ import Testing
     for number in 0..<3000 { receive(count + 1 + number) }
     isReady = try scan.results.take(into: &batch)
     #expect(isReady)
-    #expect(batch.count == count && batch.allocatedOctets <= ScanBuffer.maximumOctets)
+    #expect(batch.count == count && batch.allocatedOctets <= ScanBuffer<ScanResult>.maximumOctets)
     var found: [ScanResult] = []
     while let result = batch.next() { found.append(result) }
     #expect(found.first?.droppedBefore == 3000 - count && found.count == count)

@@ -1,19 +1,27 @@
 import Synchronization
 
+/// A result of a scan that can wait for a reader.
+protocol ScanElement: Sendable {
+  /// The number of results before this one that were dropped.
+  var droppedBefore: Int { get set }
+  /// The octets of memory that the result refers to.
+  var allocatedOctets: Int { get }
+}
+
 /// The results of a scan that wait for its reader, who takes all of them at once.
-final class ScanBuffer: Sendable {
+final class ScanBuffer<Element: ScanElement>: Sendable {
   /// The maximum number of results that wait for the reader. One more drops the oldest, and
   /// ``ScanResult/droppedBefore`` of the next one counts it.
-  static let limit = 1024
+  static var limit: Int { 1024 }
   /// The memory that these results may refer to, in octets, each counted as if it shared nothing. Above it the oldest are
   /// dropped. ``limit`` results with the longest advertisements take less.
-  static let maximumOctets = 4 << 20
+  static var maximumOctets: Int { 4 << 20 }
 
   /// Results in order.
   struct Batch: Sendable {
     /// A ring: the oldest is at `first`, and those after the last place continue at the first. Nil for results that
     /// were dropped.
-    private var results: [ScanResult?] = []
+    private var results: [Element?] = []
     private var first = 0
     /// The number of results, and the octets of memory that they refer to.
     private(set) var (count, allocatedOctets) = (0, 0)
@@ -25,7 +33,7 @@ final class ScanBuffer: Sendable {
     init() {}
 
     /// Hands out the oldest result that is left.
-    mutating func next() -> ScanResult? {
+    mutating func next() -> Element? {
       guard taken < count else { return nil }
       let index = place(taken)
       taken += 1
@@ -37,7 +45,7 @@ final class ScanBuffer: Sendable {
     }
 
     /// Adds a result; the oldest are dropped if there are too many.
-    mutating func append(_ result: ScanResult) {
+    mutating func append(_ result: Element) {
       let octets = result.allocatedOctets
       while count > 0, count == ScanBuffer.limit || allocatedOctets + octets > ScanBuffer.maximumOctets { dropOldest() }
       let index = place(count)
@@ -146,16 +154,16 @@ final class ScanBuffer: Sendable {
 }
 
 /// The reader's side of a scan, which ends when the iterator is released or its task is cancelled.
-final class ScanReader: Sendable {
-  private let results: ScanBuffer
+final class ScanReader<Element: ScanElement>: Sendable {
+  private let results: ScanBuffer<Element>
   private let end: @Sendable () -> Void
 
-  init(_ results: ScanBuffer, _ end: @escaping @Sendable () -> Void) { (self.results, self.end) = (results, end) }
+  init(_ results: ScanBuffer<Element>, _ end: @escaping @Sendable () -> Void) { (self.results, self.end) = (results, end) }
 
   deinit { end() }
 
   /// Takes the results, and waits if there are none. At the end there are none.
-  func take(into batch: inout ScanBuffer.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError) {
+  func take(into batch: inout ScanBuffer<Element>.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError) {
     if Task.isCancelled { cancel() }
     while true {
       if try results.take(into: &batch) { return }

@@ -88,11 +88,11 @@ public struct ScanResults: AsyncSequence, Sendable {
 
   /// Scans until it is released. Results that have arrived are taken together, and handed out without a wait.
   public struct Iterator: AsyncIteratorProtocol {
-    let reader: ScanReader
+    let reader: ScanReader<ScanResult>
     /// The results that were taken, and how many of them were handed out.
-    private var batch = ScanBuffer.Batch()
+    private var batch = ScanBuffer<ScanResult>.Batch()
 
-    init(reader: ScanReader) { self.reader = reader }
+    init(reader: ScanReader<ScanResult>) { self.reader = reader }
 
     public mutating func next() async throws(BLEError) -> ScanResult? {
       if let result = batch.next() { return result }
@@ -129,7 +129,7 @@ extension Adapter {
 /// One scan that is read.
 struct Scan: Sendable {
   let parameters: ScanParameters
-  let results: ScanBuffer
+  let results: ScanBuffer<ScanResult>
   private let filter: ScanFilter
   /// What devices have advertised since the scan began. Above the limits, the devices that were not received for the
   /// longest time are removed.
@@ -139,7 +139,7 @@ struct Scan: Sendable {
   /// The octets of memory of what the devices have advertised: 1 kB for each of ``deviceLimit``.
   static let maximumOctets = 32 << 20
 
-  init(_ options: ScanOptions, _ parameters: ScanParameters, _ results: ScanBuffer) {
+  init(_ options: ScanOptions, _ parameters: ScanParameters, _ results: ScanBuffer<ScanResult>) {
     (self.parameters, self.results) = (parameters, results)
     filter = ScanFilter(number: 1, services: options.services, allowsDuplicates: options.allowsDuplicates)
   }
@@ -158,12 +158,28 @@ struct Scan: Sendable {
 }
 
 extension AdapterSession {
-  func startScan(_ options: ScanOptions) -> ScanReader {
-    let results = ScanBuffer()
+  func startScan(_ options: ScanOptions) -> ScanReader<ScanResult> {
+    startScan { state, id, results throws(BLEError) in
+      state.scans[id] = Scan(options, try options.parameters(), results)
+    } ending: { state, id in
+      state.scans.removeValue(forKey: id) != nil
+    }
+  }
+
+  /// Starts a scan that is read.
+  ///
+  /// - Parameters:
+  ///   - start: adds it to the scans.
+  ///   - end: removes it; false if it is not among them any more.
+  func startScan<Element>(
+    _ start: @Sendable (inout State, UInt32, ScanBuffer<Element>) throws(BLEError) -> Void,
+    ending end: @escaping @Sendable (inout State, UInt32) -> Bool
+  ) -> ScanReader<Element> {
+    let results = ScanBuffer<Element>()
     let id = HostIDs.next32()
     let reader = ScanReader(results) { [weak self] in
       self?.run { state, actions in
-        guard state.scans.removeValue(forKey: id) != nil, !state.isClosed else { return }
+        guard end(&state, id), !state.isClosed else { return }
         state.scansChanged(into: &actions)
       }
     }
@@ -171,7 +187,7 @@ extension AdapterSession {
       guard !state.isClosed else { return .closed }
       do throws(BLEError) {
         try state.requirePower()
-        state.scans[id] = Scan(options, try options.parameters(), results)
+        try start(&state, id, results)
       } catch {
         return error
       }
@@ -186,7 +202,8 @@ extension AdapterSession {
 extension AdapterSession.State {
   /// Updates the host's scan, which serves all of them.
   mutating func scansChanged(into actions: inout Actions) {
-    guard let union = ScanParameters(serving: scans.sorted { $0.key < $1.key }.map(\.value.parameters)) else {
+    let parameters = scans.map { ($0.key, $0.value.parameters) } + receivers.map { ($0.key, $0.value.parameters) }
+    guard let union = ScanParameters(serving: parameters.sorted { $0.0 < $1.0 }.map(\.1)) else {
       return actions.commands.append(.stopScanning)
     }
     actions.commands.append(.startScanning(union))
@@ -202,12 +219,21 @@ extension AdapterSession.State {
       if scans.values[index].receive(discoveries) { waits = true }
       index = scans.index(after: index)
     }
+    for receiver in receivers.values where receiver.receive(discoveries) { waits = true }
     return waits
   }
 
   mutating func scanStopped(_ error: HostError?, into actions: inout Actions) {
     guard let error else { return }
-    for scan in scans.values { actions.later { scan.results.finish(throwing: BLEError(error)) } }
-    scans = [:]
+    endScans(BLEError(error), into: &actions)
+  }
+
+  /// Ends all scans.
+  mutating func endScans(_ error: BLEError, into actions: inout Actions) {
+    for scan in scans.values { actions.later { scan.results.finish(throwing: error) } }
+    for receiver in receivers.values { actions.later { receiver.results.finish(throwing: error) } }
+    (scans, receivers) = ([:], [:])
   }
 }
+
+extension ScanResult: ScanElement {}
