@@ -11,6 +11,8 @@ import BLEWire
 struct LinkState: Sendable {
   var address: DeviceAddress
   var isCentral: Bool
+  /// Whether a task that has connected to the device has the link.
+  var isUsed = false
   var mtu = ATT.defaultMTU
   var timing: LinkTiming
   var security = SecurityState()
@@ -51,7 +53,13 @@ extension AdapterSession.State {
       if connection.role == .peripheral { connectionStreams.yield(device, into: &actions) }
     }
     guard let request = connection.request else { return }
-    connects.answer(request, .success(device), into: &actions)
+    if let task = connects.take(request) {
+      links[connection.peer]?.isUsed = true
+      actions.later { task.resume(returning: .success(device)) }
+    } else if links[connection.peer]?.isUsed == false {
+      // The task gave up while the link came up: the host had no request to cancel any more.
+      actions.commands.append(.release(connection.peer))
+    }
   }
 
   /// The device at the other end of a link; nil where the link has ended.
