@@ -89,6 +89,8 @@ package enum HostCommand: Sendable {
   indirect case client(LinkID, GATTClient.Operation)
   /// As ``client(_:_:)``, for an operation that the program has not requested: the link is not secured for it.
   indirect case inspect(LinkID, GATTClient.Operation)
+  /// Forgets what our client has discovered of the peer's database, on the link and with the bond.
+  case discardAttributeCache(LinkID)
 
   // Credit-based channels (Vol 3, Part A, 10). A command about a channel that is closed is ignored: it has crossed
   // ``HostEvent/channelClosed(_:_:)``.
@@ -171,7 +173,7 @@ extension HostCommand {
     switch self {
     case .respond(let peer, _, _), .disconnect(let peer, _), .release(let peer), .updateConnection(let peer, _),
       .prioritize(let peer, _), .readRSSI(let peer), .setPHY(let peer, _), .readPHY(let peer), .client(let peer, _),
-      .inspect(let peer, _),
+      .inspect(let peer, _), .discardAttributeCache(let peer),
       .requestSecurity(let peer), .secure(let peer, _), .answerPairing(let peer, _, _), .authorize(let peer, _),
       .openChannel(_, let peer, _):
       peer
@@ -182,7 +184,7 @@ extension HostCommand {
   /// The answer to a command about a link that has ended; nil where none is needed.
   func rejection(for owner: OwnerID) -> AddressedEvent<HostEvent>? {
     switch self {
-    case .respond, .authorize: nil
+    case .respond, .authorize, .discardAttributeCache: nil
     case .answerPairing(let peer, _, _):
       AddressedEvent(.diagnostic(PairingAnswerError.notOpen.diagnostic(of: peer)))
     case .readRSSI(let peer): AddressedEvent(.rssi(peer, .failure(.notConnected)), to: owner.recipient)

@@ -55,6 +55,7 @@ final class AdapterSession: Sendable {
     var rssiReads: [LinkID: [UInt32]] = [:]
     var rssiWaiters = Waiters<LinkWait, Int>()
     var phyWaiters = Waiters<LinkWait, ConnectionPHY>()
+    var timingWaiters = Waiters<LinkWait, ConnectionTiming>()
     var pairings = Waiters<LinkWait, Void>()
 
     // Channels (Channels).
@@ -147,7 +148,9 @@ final class AdapterSession: Sendable {
       case .mtu(let peer, let mtu):
         state.links[peer]?.mtu = mtu
         state.clients[peer]?.mtu = mtu
-      case .connectionUpdated(let peer, let timing): state.links[peer]?.timing = timing
+      case .connectionUpdated(let peer, let timing): state.timingChanged(peer, timing, into: &actions)
+      case .connectionUpdateRefused(let peer, let error):
+        state.timingWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
       case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
       case .paired(let peer, let device): state.paired(peer, device, into: &actions)
       case .pairingFailed(let peer, let failure):
@@ -171,7 +174,7 @@ final class AdapterSession: Sendable {
       case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
       case .read, .write, .command, .discovered, .refused, .advertisingPaused, .advertisingResumed,
-        .connectionUpdateRefused, .pairingQuestionWithdrawn, .keypress, .bondChanged, .bondRemoved, .bondReplaced,
+        .pairingQuestionWithdrawn, .keypress, .bondChanged, .bondRemoved, .bondReplaced,
         .stored, .diagnostic, .capabilities, .updatesFinished, .foreignLink, .sduReceived, .sduSent, .channelResized,
         .channelClosed:
         break
@@ -302,6 +305,7 @@ extension AdapterSession.State {
     operations.fail(error, into: &actions)
     rssiWaiters.fail(error, into: &actions)
     phyWaiters.fail(error, into: &actions)
+    timingWaiters.fail(error, into: &actions)
     pairings.fail(error, into: &actions)
     listens.fail(error, into: &actions)
     listenEnds.fail(error, into: &actions)

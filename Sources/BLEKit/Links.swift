@@ -29,7 +29,8 @@ struct LinkState: Sendable {
   // Our client (Central).
   var discovered: [BluetoothUUID: [RemoteService]] = [:]
   var watchesServices = false
-  var values: [AttributeHandle: ValueStreams] = [:]
+  var values: [AttributeHandle: ValueStreams<[UInt8]>] = [:]
+  var allValues = ValueStreams<AttributeValue>()
 }
 
 /// One task that waits for an event of a link.
@@ -79,10 +80,12 @@ extension AdapterSession.State {
     if let requests = requestQueues.removeValue(forKey: peer) { actions.later { requests.finish() } }
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
     for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
+    link.allValues.finish(throwing: error, into: &actions)
     rssiReads[peer] = nil
     operations.fail(error, where: { $0.peer == peer }, into: &actions)
     rssiWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
     phyWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
+    timingWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
     pairings.fail(error, where: { $0.peer == peer }, into: &actions)
     channelOpenings.fail(error, where: { $0.peer == peer }, into: &actions)
     linkEnds.succeed(error, where: { $0.peer == peer }, into: &actions)
@@ -116,6 +119,11 @@ extension AdapterSession.State {
     case .success(let phy): phyWaiters.succeed(phy, where: { $0.peer == peer }, into: &actions)
     case .failure(let error): phyWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
     }
+  }
+
+  mutating func timingChanged(_ peer: LinkID, _ timing: LinkTiming, into actions: inout Actions) {
+    links[peer]?.timing = timing
+    timingWaiters.succeed(ConnectionTiming(timing), where: { $0.peer == peer }, into: &actions)
   }
 
   /// - Throws: ``BLEError/Kind/disconnected`` if the link is not up.

@@ -244,9 +244,9 @@ struct BondTable: Sendable {
     reportSoon(bond.identity, now: now, into: &effects)
   }
 
-  /// Records what was discovered of a device's database, if it is more than before or different.
+  /// Records what was discovered of a device's database, if it is more than before or different; nil for nothing.
   mutating func keep<Own>(
-    _ cache: AttributeCache, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
+    _ cache: AttributeCache?, of identity: DeviceAddress, now: Instant, into effects: inout [Effect<Own>]
   ) {
     guard var bond = list[identity], cache != bond.attributeCache else { return }
     bond.attributeCache = cache

@@ -174,6 +174,7 @@ extension Link {
       client.perform(
         operation, for: owner, pairsOnDemand: pairsOnDemand, queuesAfterBondLoss: turn.queuesOperationsAfterBondLoss,
         now: turn.now, into: &turn.client)
+    case .discardAttributeCache: client.discardCache()
     default: break
     }
   }
@@ -224,8 +225,8 @@ extension Link {
   /// The link has ended: what is kept of the peer is stored. ``ended(_:_:)`` follows.
   mutating func ending(_ context: inout LinkContext) {
     keepRecord(&context)
-    if security.isBondProven, let cache = client.attributeCache {
-      context.bonds.keep(cache, of: identity, now: context.turn.now, into: &context.turn.effects)
+    if security.isBondProven, client.attributeCache != nil || client.hasDiscardedCache {
+      context.bonds.keep(client.attributeCache, of: identity, now: context.turn.now, into: &context.turn.effects)
     }
     context.bonds.linkEnded(identity, into: &context.turn.effects)
     if let (counters, key) = client.unusedCounters { context.bonds.giveBack(counters, identity, key: key) }

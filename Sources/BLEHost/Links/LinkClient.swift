@@ -86,6 +86,13 @@ struct LinkClient: Sendable {
   /// The peer has proven its bond, with which `stored` was kept.
   mutating func startCaching(_ stored: AttributeCache?) { gatt.startCaching(stored) }
 
+  /// Whether the cache that was kept with the bond is not to be used any more.
+  var hasDiscardedCache: Bool { state.ifUsed { $0.hasDiscardedCache } ?? false }
+  mutating func discardCache() {
+    used.hasDiscardedCache = true
+    gatt.discardCache()
+  }
+
   mutating func setMTU(_ mtu: Int) { state.setMTU(mtu) }
   mutating func setEncrypted(_ isEncrypted: Bool) { state.setEncrypted(isEncrypted) }
 

@@ -14,6 +14,7 @@ struct LinkClientState: Sendable {
     var subscriptions = LinkSubscriptions()
     var parked = ParkedOperations()
     var signingKey: SecretKey?
+    var hasDiscardedCache = false
     /// When signed writes that wait for a counter fail.
     var counterDeadline: Instant?
   }

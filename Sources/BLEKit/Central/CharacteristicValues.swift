@@ -101,7 +101,7 @@ extension RemoteDevice {
     _ handle: AttributeHandle, _ range: ClosedRange<AttributeHandle>
   ) throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
-      of: [UInt8].self, bufferingPolicy: .bufferingOldest(ValueStreams.limit))
+      of: [UInt8].self, bufferingPolicy: .bufferingOldest(ValueStreams<[UInt8]>.limit))
     let id = HostIDs.next32()
     continuation.onTermination = { [weak session, peer] _ in
       session?.run { state, actions in
@@ -122,14 +122,14 @@ extension RemoteDevice {
   }
 }
 
-/// The readers of the values of one characteristic.
-struct ValueStreams: Sendable {
-  private var continuations: [UInt32: AsyncThrowingStream<[UInt8], any Error>.Continuation] = [:]
+/// The readers of the values of one characteristic, or of all.
+struct ValueStreams<Value: Sendable>: Sendable {
+  private var continuations: [UInt32: AsyncThrowingStream<Value, any Error>.Continuation] = [:]
 
   /// Values that wait for a reader; with one more its sequence ends with an error.
-  static let limit = 1024
+  static var limit: Int { 1024 }
 
-  mutating func add(_ continuation: AsyncThrowingStream<[UInt8], any Error>.Continuation, _ id: UInt32) {
+  mutating func add(_ continuation: AsyncThrowingStream<Value, any Error>.Continuation, _ id: UInt32) {
     continuations[id] = continuation
   }
 
@@ -138,7 +138,7 @@ struct ValueStreams: Sendable {
     continuations.removeValue(forKey: id) != nil && continuations.isEmpty
   }
 
-  func yield(_ value: [UInt8], into actions: inout Actions) {
+  func yield(_ value: Value, into actions: inout Actions) {
     for continuation in continuations.values {
       actions.later {
         guard case .dropped = continuation.yield(value) else { return }

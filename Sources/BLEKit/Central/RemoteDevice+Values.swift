@@ -126,13 +126,8 @@ extension RemoteDevice {
   public func writeWithoutResponse(
     _ value: some GATTValue, to characteristic: RemoteCharacteristic
   ) async throws(BLEError) {
-    let octets = try octets(value)
-    guard octets.count <= mtu - 3 else {
-      throw BLEError(
-        .invalidArgument, "\(octets.count) octets are too long for a write without response: at most \(mtu - 3) here")
-    }
     _ = try await ask(
-      .writeWithoutResponse(characteristic.handle, octets), about: "characteristic \(characteristic.uuid)",
+      .writeWithoutResponse(characteristic.handle, try octetsWithoutResponse(value)), about: "characteristic \(characteristic.uuid)",
       at: characteristic.handle)
   }
 
@@ -143,7 +138,16 @@ extension RemoteDevice {
     return octets
   }
 
-  private func octets(_ value: some GATTValue) throws(BLEError) -> [UInt8] {
+  func octetsWithoutResponse(_ value: some GATTValue) throws(BLEError) -> [UInt8] {
+    let octets = try octets(value)
+    guard octets.count <= mtu - 3 else {
+      throw BLEError(
+        .invalidArgument, "\(octets.count) octets are too long for a write without response: at most \(mtu - 3) here")
+    }
+    return octets
+  }
+
+  func octets(_ value: some GATTValue) throws(BLEError) -> [UInt8] {
     let octets = value.octets
     guard octets.count <= ATT.maximumValueLength else {
       throw BLEError(.invalidArgument, "the value has \(octets.count) octets; an attribute holds at most 512")
@@ -197,6 +201,7 @@ extension AdapterSession.State {
         result.mapError { BLEError($0, bondLoss: loss, pairingFailure: failure) }, into: &actions)
     case .notification(let handle, let value), .indication(let handle, let value):
       links[peer]?.values[handle]?.yield(value, into: &actions)
+      links[peer]?.allValues.yield(AttributeValue(handle: handle, octets: value), into: &actions)
     case .servicesChanged: links[peer]?.discovered = [:]
     case .mtu, .violation, .bearerFailed: break
     }
