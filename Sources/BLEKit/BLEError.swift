@@ -40,7 +40,7 @@ public struct BLEError: Error, Hashable, Sendable {
     case invalidValue
     /// The controller or the transport does not support it.
     case unsupported
-    /// A queue of the stack is full; the text names the limit.
+    /// A queue of the stack is full, or the controller has no room for another link; the text names the limit.
     case limitExceeded
     /// The device sent a response that the specification does not allow.
     case invalidResponse
@@ -96,8 +96,11 @@ extension BLEError {
       switch error {
       case .notPoweredOn, .transport: .adapterUnavailable
       case .controller(_, let code):
-        // Connection Timeout, Connection Failed to be Established (Vol 1, Part F, 2.8 and 2.59).
-        code.rawValue == 0x08 || code.rawValue == 0x3E ? .timedOut : .unsupported
+        switch code {
+        case .connectionTimeout, .connectionFailedToBeEstablished: .timedOut
+        case .memoryCapacityExceeded, .connectionLimitExceeded: .limitExceeded
+        default: .unsupported
+        }
       case .commandTimedOut: .adapterUnavailable
       case .unsupported: .unsupported
       case .invalidParameters: .invalidArgument
