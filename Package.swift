@@ -59,6 +59,7 @@ let package = Package(
     .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
     .library(name: "BLEKit", targets: ["BLEKit"]),
     .library(name: "BLEProfiles", targets: ["BLEProfiles"]),
+    .library(name: "BLEProxy", targets: ["BLEProxy"]),
     .library(name: "BLEAssignedNumbers", targets: ["BLEAssignedNumbers"]),
     .library(name: "BLEWire", targets: ["BLEWire"]),
     .library(name: "BLECrypto", targets: ["BLECrypto"]),
@@ -130,6 +131,7 @@ let package = Package(
         "BLESMP", "BLEStorage", "BLEWire",
       ]),
     layer("BLEProfiles", on: ["BLEGAP", "BLEKit", "BLEWire"]),
+    layer("BLEProxy", on: ["BLEKit", "BLEWire"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer(
       "BluetoothLE",

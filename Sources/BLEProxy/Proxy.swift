@@ -1,0 +1,470 @@
+public import BLEKit
+import BLEWire
+import Synchronization
+
+/// Adapters that serve several clients, each of which scans and connects as if the adapters were its own.
+///
+/// ```swift
+/// let proxy = Proxy([adapter])
+/// let running = Task { await proxy.run() }
+/// let client = proxy.makeClient { print("something waits") }
+/// client.connect(to: address)
+/// ```
+///
+/// A connection belongs to the client that has asked for it and ends with that client. It takes a slot from the request on until the link
+/// has ended, whatever ends it: ``ConnectionSlots``. The adapters scan while a client wants advertisements, for what all clients want
+/// together.
+///
+/// A proxy knows no protocol of a network: a program that offers one makes a ``ProxyClient`` for each connection.
+public final class Proxy: Sendable {
+  /// The adapters, in the order in which they were given.
+  public let adapters: [Adapter]
+  public let configuration: ProxyConfiguration
+  private let environment: Environment
+  private let state: Mutex<State>
+
+  /// Where tasks run, and how they wait.
+  package struct Environment: Sendable {
+    package var executor: (any TaskExecutor)?
+    package var sleep: @Sendable (Duration) async throws -> Void
+
+    package init(
+      executor: (any TaskExecutor)? = nil,
+      sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    ) {
+      (self.executor, self.sleep) = (executor, sleep)
+    }
+  }
+
+  fileprivate struct State: Sendable {
+    var isClosed = false
+    var number: UInt32 = 0
+    var clients: [UInt32: ProxyClient] = [:]
+    var scans: [UInt32: ProxyScan] = [:]
+    /// The clients that scan, in the form in which each advertisement needs them.
+    var receivers: [(client: ProxyClient, scan: ProxyScan)] = []
+    /// The links in the order in which they were asked for.
+    var links: [ProxyLink] = []
+    /// The index of the adapter of each link that has one.
+    var places: [ObjectIdentifier: Int] = [:]
+    /// The limit of each adapter.
+    var limits: [Int]
+    var sightings: SightingTable
+    var scanning = Scanning()
+  }
+
+  /// The scan that the adapters perform.
+  fileprivate struct Scanning: Sendable {
+    /// Whether scan requests are sent; nil where nothing is scanned for.
+    var isActive: Bool?
+    var tasks: [Task<Void, Never>] = []
+    /// The adapters whose scan runs, or has failed.
+    var running: Set<Int> = []
+    var failed: Set<Int> = []
+    /// Counts the changes.
+    var generation = 0
+  }
+
+  /// - Parameter adapters: at least one, powered on or not.
+  public convenience init(_ adapters: [Adapter], _ configuration: ProxyConfiguration = ProxyConfiguration()) {
+    self.init(adapters, configuration, in: Environment())
+  }
+
+  package init(_ adapters: [Adapter], _ configuration: ProxyConfiguration, in environment: Environment) {
+    (self.adapters, self.configuration, self.environment) = (adapters, configuration, environment)
+    state = Mutex(
+      State(
+        limits: adapters.map { _ in max(1, configuration.connectionLimit) },
+        sightings: SightingTable(adapters: adapters.count)))
+  }
+
+  /// Answers the questions of pairings until the task is cancelled; then ends all clients and waits until their links have ended.
+  public func run() async {
+    let questions = adapters.map { adapter in
+      spawn { [configuration] in
+        for await request in adapter.pairingRequests { await configuration.pairing.answer(request) }
+      }
+    }
+    let (never, end) = AsyncStream.makeStream(of: Never.self)
+    for await _ in never {}
+    end.finish()
+    await spawn { await self.close() }.value
+    for task in questions { task.cancel() }
+  }
+
+  /// Ends all clients, and waits until their links have ended.
+  public func close() async {
+    let (clients, links) = state.withLock { state in
+      state.isClosed = true
+      return (Array(state.clients.values), state.links)
+    }
+    for client in clients {
+      client.end(ProxyError(.closed, "the proxy has ended"))
+      remove(client)
+    }
+    for link in links { await link.waitUntilDone() }
+  }
+
+  /// Makes a client.
+  ///
+  /// - Parameter onReady: is called when something waits for the client, and not again until the client takes it; on any thread. It must not
+  ///   wait.
+  public func makeClient(onReady: @escaping @Sendable () -> Void) -> ProxyClient {
+    let (client, isClosed) = state.withLock { state in
+      state.number += 1
+      let client = ProxyClient(state.number, of: self, onReady: onReady)
+      if !state.isClosed { state.clients[client.id] = client }
+      return (client, state.isClosed)
+    }
+    if isClosed { client.end(ProxyError(.closed, "the proxy has ended")) }
+    return client
+  }
+
+  /// The connections.
+  public var slots: ConnectionSlots { state.withLock { $0.slots } }
+
+  /// The state of the scan.
+  public var scanner: ScannerStatus { state.withLock { $0.scanner(configuration) } }
+
+  func spawn(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    Task(executorPreference: environment.executor, operation: body)
+  }
+
+  func remove(_ client: ProxyClient) {
+    let links = state.withLock { state in
+      state.clients[client.id] = nil
+      state.scans[client.id] = nil
+      state.scansChanged()
+      return state.links.filter { $0.client === client }
+    }
+    for link in links { link.end() }
+    reviewScan()
+  }
+
+  /// Reports something to all clients.
+  private func tell(_ event: ProxyEvent) {
+    for client in state.withLock({ Array($0.clients.values) }) { client.report(event) }
+  }
+}
+
+// MARK: - Links
+
+extension Proxy {
+  private enum Decision {
+    case started(ProxyLink)
+    case connected(mtu: Int)
+    case connecting
+    case refused(ProxyError)
+  }
+
+  func connect(to address: DeviceAddress, _ client: ProxyClient) {
+    let decision = state.withLock { state -> Decision in
+      guard state.clients[client.id] != nil else { return .refused(ProxyError(.closed, "the client is closed")) }
+      let present = state.links.last { $0.address == address }
+      if let present, !present.isEnding {
+        guard present.client === client else {
+          return .refused(
+            ProxyError(.inUse, "another client is connected to \(address): wait until it has disconnected"))
+        }
+        return present.mtu.map { .connected(mtu: $0) } ?? .connecting
+      }
+      guard present != nil || state.slots.free > 0 else {
+        return .refused(
+          ProxyError(
+            .noFreeSlot, "no connection to \(address): all \(state.slots.limit) are in use. Disconnect another device"))
+      }
+      let link = ProxyLink(address, for: client, after: present)
+      state.links.append(link)
+      return .started(link)
+    }
+    switch decision {
+    case .started(let link):
+      tell(.slots(slots))
+      link.start(on: self)
+    case .connected(let mtu): client.report(.connected(address, mtu: mtu))
+    case .connecting: break
+    case .refused(let error): client.report(.disconnected(address, error))
+    }
+  }
+
+  func disconnect(from address: DeviceAddress, _ client: ProxyClient) {
+    guard let link = link(to: address, of: client) else { return client.report(.disconnected(address, nil)) }
+    link.end()
+  }
+
+  func perform(_ operation: ProxyOperation, on address: DeviceAddress, _ client: ProxyClient) {
+    let refusal =
+      if let link = link(to: address, of: client) { link.add(operation) } else { ProxyError.notConnected(address) }
+    if let refusal { client.report(.finished(address, operation, .failure(refusal))) }
+  }
+
+  private func link(to address: DeviceAddress, of client: ProxyClient) -> ProxyLink? {
+    state.withLock { state in state.links.last { $0.address == address && $0.client === client } }
+  }
+
+  /// Connects a link by the adapter that is the best for it. One whose controller has no room is left out from then on, until one of its
+  /// links has ended.
+  func connect(_ link: ProxyLink) async -> Result<RemoteDevice, ProxyError> {
+    var error = ProxyError(.noFreeSlot, "no connection to \(link.address): no adapter has room for it")
+    var tried: Set<Int> = []
+    while let (index, phys) = state.withLock({ $0.place(link, without: tried) }) {
+      do throws(ProxyError) {
+        return .success(try await attempt(link.address, adapters[index], phys))
+      } catch let failure {
+        error = failure
+        guard case .bluetooth(let reason) = failure.kind, reason.kind == .limitExceeded else { return .failure(error) }
+        tried.insert(index)
+        state.withLock { $0.isFull(index, besides: link) }
+        tell(.slots(slots))
+      }
+    }
+    return .failure(error)
+  }
+
+  private func attempt(
+    _ address: DeviceAddress, _ adapter: Adapter, _ phys: Set<LEPHY>
+  ) async throws(ProxyError) -> RemoteDevice {
+    let result = await withTaskGroup(of: Result<RemoteDevice, BLEError>?.self) { group in
+      group.addTask {
+        do throws(BLEError) {
+          return .success(try await adapter.connect(to: address, timeout: nil, phys: phys))
+        } catch { return .failure(error) }
+      }
+      if let limit = configuration.connectTimeout {
+        group.addTask { [environment] in
+          try? await environment.sleep(limit)
+          return nil
+        }
+      }
+      // The first to end decides; a link that comes up while the time is over counts.
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      let second = await group.next() ?? nil
+      return first ?? second
+    }
+    switch result {
+    case .success(let device): return device
+    case .failure(let error) where error.kind != .cancelled || Task.isCancelled: throw ProxyError(error)
+    default:
+      throw ProxyError(.timedOut, "no connection to \(address) within \(configuration.connectTimeout ?? .zero)")
+    }
+  }
+
+  /// The task of a link ends: its slot is free.
+  func ended(_ link: ProxyLink, _ error: ProxyError?) {
+    state.withLock { state in
+      state.links.removeAll { $0 === link }
+      if let index = state.places.removeValue(forKey: ObjectIdentifier(link)) {
+        state.limits[index] = max(1, configuration.connectionLimit)
+      }
+    }
+    link.client.report(.disconnected(link.address, error))
+    tell(.slots(slots))
+  }
+
+  func unpair(_ device: RemoteDevice) {
+    for adapter in adapters {
+      for bond in adapter.bonds where bond.identity == device.address.identity { adapter.remove(bond) }
+    }
+  }
+}
+
+extension Proxy.State {
+  var slots: ConnectionSlots {
+    // A link that waits for the end of another one of the same device has the slot of that.
+    var allocated: [DeviceAddress] = []
+    for link in links where !allocated.contains(link.address) { allocated.append(link.address) }
+    return ConnectionSlots(limit: limits.reduce(0, +), allocated: allocated)
+  }
+
+  /// Gives a link to the adapter that has received its device best, among those with room.
+  mutating func place(_ link: ProxyLink, without tried: Set<Int>) -> (index: Int, phys: Set<LEPHY>)? {
+    let used = limits.indices.map { index in places.values.count { $0 == index } }
+    let candidates = limits.indices.filter { !tried.contains($0) && used[$0] < limits[$0] }
+    let sighting = sightings[link.address]
+    let best = candidates.max { a, b in
+      let strengths = (sighting?.rssi[a] ?? -128, sighting?.rssi[b] ?? -128)
+      // Without a difference, the adapter with more room.
+      return strengths.0 != strengths.1 ? strengths.0 < strengths.1 : limits[a] - used[a] < limits[b] - used[b]
+    }
+    guard let best else { return nil }
+    places[ObjectIdentifier(link)] = best
+    return (best, sighting?.phys ?? [.le1M])
+  }
+
+  /// The controller of an adapter has no room for this link.
+  mutating func isFull(_ index: Int, besides link: ProxyLink) {
+    places[ObjectIdentifier(link)] = nil
+    limits[index] = max(1, places.values.count { $0 == index })
+  }
+
+  mutating func scansChanged() {
+    receivers = scans.compactMap { id, scan in clients[id].map { ($0, scan) } }
+  }
+
+  /// What has to be scanned for; nil for nothing.
+  func wanted(_ configuration: ProxyConfiguration) -> Bool? {
+    guard !scans.isEmpty, !isClosed else { return nil }
+    return scans.values.contains { $0.isActive ?? configuration.scansActively }
+  }
+
+  func scanner(_ configuration: ProxyConfiguration) -> ScannerStatus {
+    let state: ScannerStatus.State =
+      if scanning.isActive == nil {
+        .idle
+      } else if !scanning.running.isEmpty {
+        .running
+      } else {
+        scanning.failed.count == limits.count ? .failed : .starting
+      }
+    return ScannerStatus(
+      state: state, isActive: scanning.isActive ?? configuration.scansActively,
+      isActiveByDefault: configuration.scansActively)
+  }
+}
+
+// MARK: - Scans
+
+extension Proxy {
+  /// The pause after a failed scan.
+  private static let scanPause = Duration.seconds(1)
+
+  func setScan(_ scan: ProxyScan?, of client: ProxyClient) {
+    let isKnown = state.withLock { state in
+      guard state.clients[client.id] != nil else { return false }
+      state.scans[client.id] = scan
+      state.scansChanged()
+      return true
+    }
+    guard isKnown else { return }
+    if !reviewScan() { client.report(.scanner(scanner)) }
+  }
+
+  /// Starts, changes or stops the scan.
+  ///
+  /// - Returns: whether that was a change, which all clients are told.
+  @discardableResult
+  private func reviewScan() -> Bool {
+    let ended = state.withLock { state -> [Task<Void, Never>]? in
+      let wanted = state.wanted(configuration)
+      guard wanted != state.scanning.isActive else { return nil }
+      let before = state.scanning.tasks
+      let generation = state.scanning.generation + 1
+      state.scanning = Scanning(isActive: wanted, generation: generation)
+      if let wanted {
+        state.scanning.tasks = adapters.indices.map { index in
+          spawn { await self.scan(index, isActive: wanted, generation) }
+        }
+      }
+      return before
+    }
+    guard let ended else { return false }
+    // The new scans begin before the old ones end, so that the controllers go on.
+    for task in ended { task.cancel() }
+    tell(.scanner(scanner))
+    return true
+  }
+
+  /// Scans with one adapter until the task is cancelled.
+  private func scan(_ index: Int, isActive: Bool, _ generation: Int) async {
+    var options = ScanOptions.everyAdvertisement
+    options.isActive = isActive
+    (options.interval, options.window) = (.milliseconds(100), .milliseconds(100))
+    options.phys = [.le1M, .leCoded]
+    var reported: String?
+    while !Task.isCancelled {
+      do throws(BLEError) {
+        try await adapters[index].waitUntilPoweredOn()
+        noteScan(index, generation) { $0.running.insert(index) }
+        var advertisements = adapters[index].advertisements(options).makeAsyncIterator()
+        while let first = try await advertisements.next() {
+          reported = nil
+          var batch = [first]
+          while let another = advertisements.nextWaiting() { batch.append(another) }
+          receive(batch, of: index)
+        }
+      } catch {
+        if error.kind == .cancelled || Task.isCancelled { return }
+        if error.kind == .unsupported, options.phys.contains(.leCoded) {
+          // The controller has no LE Coded.
+          options.phys = [.le1M]
+          continue
+        }
+        if reported != error.description { configuration.log("the scan has ended: \(error)") }
+        reported = error.description
+      }
+      if Task.isCancelled { return }
+      noteScan(index, generation) { scanning in
+        scanning.running.remove(index)
+        scanning.failed.insert(index)
+      }
+      try? await environment.sleep(Self.scanPause)
+    }
+  }
+
+  private func noteScan(_ index: Int, _ generation: Int, _ change: (inout Scanning) -> Void) {
+    let (before, after) = state.withLock { state in
+      let before = state.scanner(configuration)
+      if state.scanning.generation == generation { change(&state.scanning) }
+      return (before, state.scanner(configuration))
+    }
+    if before != after { tell(.scanner(after)) }
+  }
+
+  private func receive(_ advertisements: [ReceivedAdvertisement], of index: Int) {
+    let receivers = state.withLock { state in
+      for advertisement in advertisements { state.sightings.add(advertisement, of: index) }
+      return state.receivers
+    }
+    for (client, scan) in receivers { client.receive(advertisements, scan) }
+  }
+}
+
+/// By which adapter each device was received how well, and on which PHYs.
+struct SightingTable: Sendable {
+  struct Sighting: Sendable {
+    /// In dBm, by adapter; -128 for one that has not received the device.
+    var rssi: [Int8]
+    var phys: Set<LEPHY>
+    fileprivate var last: ReceivedAdvertisement
+  }
+
+  private let adapters: Int
+  private var current: [UInt64: Sighting] = [:]
+  private var older: [UInt64: Sighting] = [:]
+
+  /// The devices of one half of the table. When it is full, those that were received before it was begun are forgotten.
+  static let halfLimit = 2048
+
+  init(adapters: Int) { self.adapters = adapters }
+
+  subscript(_ address: DeviceAddress) -> Sighting? { current[address.key] ?? older[address.key] }
+
+  mutating func add(_ advertisement: ReceivedAdvertisement, of adapter: Int) {
+    guard advertisement.isConnectable else { return }
+    let key = advertisement.address.key
+    let rssi = Int8(clamping: advertisement.rssi ?? -127)
+    if let known = current.index(forKey: key) {
+      current.values[known].update(advertisement, rssi, of: adapter)
+      return
+    }
+    if current.count >= Self.halfLimit { (older, current) = (current, [:]) }
+    var sighting =
+      older[key] ?? Sighting(rssi: [Int8](repeating: -128, count: adapters), phys: advertisement.phys, last: advertisement)
+    sighting.update(advertisement, rssi, of: adapter)
+    current[key] = sighting
+  }
+}
+
+extension SightingTable.Sighting {
+  fileprivate mutating func update(_ advertisement: ReceivedAdvertisement, _ strength: Int8, of adapter: Int) {
+    rssi[adapter] = strength
+    guard !last.hasContent(of: advertisement) else { return }
+    (last, phys) = (advertisement, advertisement.phys)
+  }
+}
+
+extension DeviceAddress {
+  /// The address of an identity and its kind as a number.
+  fileprivate var key: UInt64 { octets.value | UInt64(kind.rawValue & 1) << 48 }
+}

@@ -1,0 +1,189 @@
+public import BLEKit
+import BLEWire
+import Synchronization
+
+/// One user of a ``Proxy``: a connection of a network protocol, or a part of a program. What it has connected and what it scans for ends
+/// with it.
+///
+/// ```swift
+/// let (ready, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+/// let client = proxy.makeClient { signal.yield() }
+/// client.scan(ProxyScan())
+/// var output = ProxyOutput()
+/// for await _ in ready {
+///   client.take(into: &output)
+///   for event in output.events { handle(event) }
+///   for advertisement in output.advertisements { forward(advertisement) }
+/// }
+/// ```
+///
+/// Events and advertisements wait in bounded queues until the client takes them. A client that is slow loses the oldest advertisements, and
+/// never an event: one that does not take its events is closed.
+public final class ProxyClient: Sendable {
+  private let proxy: Proxy
+  let id: UInt32
+  private let queue: Mutex<Queue>
+  private let onReady: @Sendable () -> Void
+
+  private struct Queue: Sendable {
+    var output = ProxyOutput()
+    /// The octets of values in the events.
+    var octets = 0
+    /// The place of the oldest advertisement, once there are as many as may wait.
+    var oldest = 0
+    /// Whether the client was told that something waits.
+    var isTold = false
+    var isClosed = false
+  }
+
+  init(_ id: UInt32, of proxy: Proxy, onReady: @escaping @Sendable () -> Void) {
+    (self.id, self.proxy, self.onReady) = (id, proxy, onReady)
+    queue = Mutex(Queue())
+  }
+
+  // The proxy refers to its clients until they are closed: there is no `deinit`.
+
+  /// Sets the advertisements that the client wants; nil for none. ``ProxyEvent/scanner(_:)`` follows.
+  public func scan(_ scan: ProxyScan?) { proxy.setScan(scan, of: self) }
+
+  /// Connects to a device: ``ProxyEvent/connected(_:mtu:)`` or ``ProxyEvent/disconnected(_:_:)`` follows. The device has a slot from now on.
+  /// The adapter is the one that receives the device best and has a free slot.
+  ///
+  /// - Parameter address: an address of an advertisement, or an earlier one.
+  public func connect(to address: DeviceAddress) { proxy.connect(to: address.identity, self) }
+
+  /// Ends the connection to a device, or the attempt to make one. ``ProxyEvent/disconnected(_:_:)`` follows when the slot is free.
+  public func disconnect(from address: DeviceAddress) { proxy.disconnect(from: address.identity, self) }
+
+  /// Performs an operation after those that were asked for before. ``ProxyEvent/finished(_:_:_:)`` follows.
+  public func perform(_ operation: ProxyOperation, on address: DeviceAddress) {
+    proxy.perform(operation, on: address.identity, self)
+  }
+
+  /// The connections of the proxy now; ``ProxyEvent/slots(_:)`` has the changes.
+  public var slots: ConnectionSlots { proxy.slots }
+
+  /// The state of the scan now; ``ProxyEvent/scanner(_:)`` has the changes.
+  public var scanner: ScannerStatus { proxy.scanner }
+
+  /// Ends the client: its connections, attempts and subscriptions. No event follows.
+  public func close() {
+    queue.withLock { queue in
+      queue.isClosed = true
+      queue.output = ProxyOutput()
+    }
+    proxy.remove(self)
+  }
+
+  /// Takes what waits. The memory of `output` is reused.
+  public func take(into output: inout ProxyOutput) {
+    output.removeAll()
+    queue.withLock { queue in
+      queue.isTold = false
+      if queue.oldest > 0 { queue.output.rotate(to: queue.oldest) }
+      (queue.oldest, queue.octets) = (0, 0)
+      swap(&queue.output, &output)
+    }
+  }
+
+  /// Adds an event; the client is closed if too many wait.
+  func report(_ event: ProxyEvent) {
+    let limits = (proxy.configuration.eventLimit, proxy.configuration.eventOctets)
+    let (tells, isOverflow) = queue.withLock { queue -> (Bool, Bool) in
+      guard !queue.isClosed else { return (false, false) }
+      queue.octets += event.octets
+      var isOverflow = false
+      if case .slots = event, case .slots? = queue.output.events.last {
+        queue.output.events.removeLast()
+      } else if queue.output.events.count >= limits.0 || queue.octets > limits.1 {
+        isOverflow = true
+      }
+      if isOverflow {
+        queue.isClosed = true
+        queue.output = ProxyOutput()
+        let text = "the client has not taken \(limits.0) events or \(limits.1) octets of values: it is closed"
+        queue.output.events = [.closed(ProxyError(.limitExceeded, text))]
+      } else {
+        queue.output.events.append(event)
+      }
+      defer { queue.isTold = true }
+      return (!queue.isTold, isOverflow)
+    }
+    if tells { onReady() }
+    if isOverflow { proxy.remove(self) }
+  }
+
+  /// Ends the client from the side of the proxy.
+  func end(_ error: ProxyError) {
+    report(.closed(error))
+    queue.withLock { $0.isClosed = true }
+  }
+
+  /// Adds the advertisements that the client wants.
+  func receive(_ advertisements: [ReceivedAdvertisement], _ scan: ProxyScan) {
+    let limit = max(1, proxy.configuration.advertisementLimit)
+    let tells = queue.withLock { queue -> Bool in
+      guard !queue.isClosed else { return false }
+      for advertisement in advertisements where scan.wants(advertisement) {
+        if queue.output.advertisements.count < limit {
+          queue.output.advertisements.append(advertisement)
+        } else {
+          queue.output.advertisements[queue.oldest] = advertisement
+          queue.oldest = queue.oldest + 1 < limit ? queue.oldest + 1 : 0
+          queue.output.lostAdvertisements += 1
+        }
+      }
+      guard !queue.isTold, !queue.output.advertisements.isEmpty else { return false }
+      queue.isTold = true
+      return true
+    }
+    if tells { onReady() }
+  }
+}
+
+/// What waits for a ``ProxyClient``.
+public struct ProxyOutput: Sendable {
+  /// In order.
+  public internal(set) var events: [ProxyEvent] = []
+  /// In order.
+  public internal(set) var advertisements: [ReceivedAdvertisement] = []
+  /// The advertisements before these that were dropped since the last time.
+  public internal(set) var lostAdvertisements = 0
+
+  public init() {}
+
+  mutating func removeAll() {
+    events.removeAll(keepingCapacity: true)
+    advertisements.removeAll(keepingCapacity: true)
+    lostAdvertisements = 0
+  }
+
+  /// Puts the advertisements of a ring in order.
+  mutating func rotate(to first: Int) {
+    advertisements = Array(advertisements[first...]) + advertisements[..<first]
+  }
+}
+
+extension ProxyScan {
+  @inline(__always)
+  fileprivate func wants(_ advertisement: ReceivedAdvertisement) -> Bool {
+    if let minimumRSSI, advertisement.rssi ?? -128 < minimumRSSI { return false }
+    return phys.count == 2 || phys.contains(advertisement.primaryPHY)
+  }
+}
+
+extension ProxyEvent {
+  /// The octets that the event refers to.
+  fileprivate var octets: Int {
+    switch self {
+    case .value(_, _, let octets): octets.count
+    case .finished(_, let operation, let result):
+      switch (operation, result) {
+      case (_, .success(.value(let octets))): octets.count
+      case (.write(_, let octets, _), _): octets.count
+      default: 0
+      }
+    default: 0
+    }
+  }
+}
