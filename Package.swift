@@ -106,6 +106,7 @@ let package = Package(
       ]),
     layer("BLEVirtualServer", on: ["BLELinux", "BLERuntime", "BLEVirtual"]),
     layer("BLEJSON", on: ["BLEWire"]),
+    layer("ESPHomeAPI", on: ["BLECrypto", "BLEWire"]),
     layer(
       "BLEStorage",
       on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLEJSON", "BLELinux", "BLESMP", "BLEWire"]),
