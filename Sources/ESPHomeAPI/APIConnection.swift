@@ -77,32 +77,173 @@ package struct APIConnection: Sendable {
     package static let clientFrameSize = 32_768
     /// A frame of the server: its length has 16 bits.
     package static let serverFrameSize = 65_535
+    /// The octets of the server's name.
+    package static let nameSize = 31
+  }
+
+  private enum State: Sendable {
+    /// Up to HelloRequest.
+    case opening(until: Instant)
+    /// The silence of the client since the last message; whether it has got a PingRequest.
+    case open(lastMessage: Instant, isPinged: Bool)
+    /// After our DisconnectRequest.
+    case closing(until: Instant)
+    case ended
   }
 
   private let configuration: Configuration
+  private var framing: APIFraming
+  private var state: State
+  private var hasIgnoredMessage = false
 
   /// - Parameter ephemeralKey: random for each connection, or the encryption protects nothing.
   package init(_ configuration: Configuration, ephemeralKey: X25519PrivateKey, now: Instant) {
     self.configuration = configuration
-    _ = (ephemeralKey, now)
+    framing = APIFraming(configuration, ephemeralKey: ephemeralKey)
+    state = .opening(until: now + configuration.openingTimeout)
   }
 
   /// Octets of the client.
-  package mutating func receive(_ octets: Span<UInt8>, now: Instant, into output: inout Output) {}
+  package mutating func receive(_ octets: Span<UInt8>, now: Instant, into output: inout Output) {
+    guard !hasEnded else { return }
+    framing.receive(octets)
+    do throws(APIConnectionError) {
+      while !hasEnded, let message = try framing.next(limit: frameLimit, answers: &output.octets) {
+        try handle(message, now: now, into: &output)
+      }
+    } catch {
+      end(error, into: &output)
+    }
+  }
 
   /// Sends a message.
   ///
   /// - Returns: false if nothing is sent: the connection is not open, or the message is longer than a frame.
   @discardableResult
-  package mutating func send(_ message: some APIMessage, into output: inout Output) -> Bool { false }
+  package mutating func send(_ message: some APIMessage, into output: inout Output) -> Bool {
+    guard case .open = state else { return false }
+    do throws(APIConnectionError) {
+      return try append(message, into: &output)
+    } catch {
+      end(error, into: &output)
+      return false
+    }
+  }
 
   /// Sends DisconnectRequest. ``Event/ended(_:)`` follows the answer, or its timeout; at once, if the connection is not open.
-  package mutating func close(now: Instant, into output: inout Output) {}
+  package mutating func close(now: Instant, into output: inout Output) {
+    switch state {
+    case .opening: end(nil, into: &output)
+    case .open:
+      guard send(DisconnectRequest(), into: &output) else { return }
+      state = .closing(until: now + configuration.disconnectTimeout)
+    case .closing, .ended: return
+    }
+  }
 
   /// The time at which ``tick(now:into:)`` has to be called.
-  package var deadline: Instant? { nil }
+  package var deadline: Instant? {
+    switch state {
+    case .opening(let until), .closing(let until): until
+    case .open(let lastMessage, false): lastMessage + configuration.keepAlive
+    case .open(let lastMessage, true): lastMessage + configuration.keepAlive * 3
+    case .ended: nil
+    }
+  }
 
-  package mutating func tick(now: Instant, into output: inout Output) {}
+  package mutating func tick(now: Instant, into output: inout Output) {
+    guard let deadline, now >= deadline else { return }
+    switch state {
+    case .opening: end(.openingTimeout, into: &output)
+    case .open(let lastMessage, false):
+      state = .open(lastMessage: lastMessage, isPinged: true)
+      send(PingRequest(), into: &output)
+    case .open(_, true): end(.silent, into: &output)
+    case .closing: end(.disconnectTimeout, into: &output)
+    case .ended: return
+    }
+  }
+
+  private var hasEnded: Bool {
+    if case .ended = state { true } else { false }
+  }
+
+  private var frameLimit: Int {
+    if case .opening = state { Limits.greetingFrameSize } else { Limits.clientFrameSize }
+  }
+
+  private mutating func end(_ error: APIConnectionError?, into output: inout Output) {
+    state = .ended
+    output.events.append(.ended(error))
+  }
+
+  // MARK: Messages
+
+  private mutating func handle(
+    _ message: APIFraming.Message, now: Instant, into output: inout Output
+  ) throws(APIConnectionError) {
+    if case .open = state { state = .open(lastMessage: now, isPinged: false) }
+    switch (state, message.type) {
+    case (.ended, _): return
+    case (_, DisconnectRequest.type):
+      _ = try decoded(DisconnectRequest.self, message)
+      try append(DisconnectResponse(), into: &output)
+      end(nil, into: &output)
+    case (.closing, DisconnectResponse.type): end(nil, into: &output)
+    case (.closing, _): return
+    case (.opening, HelloRequest.type):
+      let client = try answer(try decoded(HelloRequest.self, message), into: &output)
+      state = .open(lastMessage: now, isPinged: false)
+      output.events.append(.opened(client))
+    case (.opening, _): throw .notOpened(type: message.type)
+    case (.open, HelloRequest.type): _ = try answer(try decoded(HelloRequest.self, message), into: &output)
+    case (.open, AuthenticationRequest.type):
+      _ = try decoded(AuthenticationRequest.self, message)
+      try append(AuthenticationResponse(), into: &output)
+    case (.open, PingRequest.type): try append(PingResponse(), into: &output)
+    case (.open, PingResponse.type), (.open, DisconnectResponse.type): return
+    case (.open, let type):
+      if let message = try decoding(message, { octets throws(ProtobufError) in try ClientMessage(type: type, decoding: octets) }) {
+        output.events.append(.received(message))
+      } else if !ClientMessage.withoutEffect.contains(type), !hasIgnoredMessage {
+        hasIgnoredMessage = true
+        output.events.append(.ignored(type: type))
+      }
+    }
+  }
+
+  private func decoded<Message: APIMessage>(
+    _: Message.Type, _ message: APIFraming.Message
+  ) throws(APIConnectionError) -> Message {
+    try decoding(message) { octets throws(ProtobufError) in try Message(decoding: octets) }
+  }
+
+  private func decoding<Value>(
+    _ message: APIFraming.Message, _ decode: (Bytes) throws(ProtobufError) -> Value
+  ) throws(APIConnectionError) -> Value {
+    do throws(ProtobufError) { return try decode(message.octets) } catch { throw .malformed(type: message.type, error) }
+  }
+
+  private mutating func answer(
+    _ hello: HelloRequest, into output: inout Output
+  ) throws(APIConnectionError) -> Client {
+    var response = HelloResponse()
+    let version = min(APIVersion.latest, APIVersion(hello.apiVersionMajor, hello.apiVersionMinor))
+    // A server of version 1 has no other answer to an older client, whose version may be 0.
+    response.apiVersionMajor = APIVersion.latest.major
+    response.apiVersionMinor = version.major == APIVersion.latest.major ? version.minor : 0
+    response.serverInfo = configuration.serverInfo
+    response.name = configuration.name
+    try append(response, into: &output)
+    return Client(info: hello.clientInfo, version: version)
+  }
+
+  @discardableResult
+  private mutating func append(
+    _ message: some APIMessage, into output: inout Output
+  ) throws(APIConnectionError) -> Bool {
+    do throws(NoiseError) { return try framing.append(message, to: &output.octets) } catch { throw .init(error) }
+  }
 }
 
 /// Why a connection ended, from the octets of the client or from its silence.
