@@ -54,12 +54,16 @@ public struct BLEError: Error, Hashable, Sendable {
   public let bondLoss: BondLostError?
   /// Why the pairing that the operation needed failed, if that is the reason: for example a wrong passkey.
   public let pairingFailure: PairingError?
+  /// Why the link ended, if that is the reason.
+  public let disconnectReason: DisconnectReason?
 
   init(
-    _ kind: Kind, _ description: String, bondLoss: BondLostError? = nil, pairingFailure: PairingError? = nil
+    _ kind: Kind, _ description: String, bondLoss: BondLostError? = nil, pairingFailure: PairingError? = nil,
+    disconnectReason: DisconnectReason? = nil
   ) {
     self.kind = kind
     self.description = description
+    self.disconnectReason = disconnectReason
     self.bondLoss = bondLoss
     self.pairingFailure = pairingFailure
   }
@@ -79,7 +83,8 @@ public struct BLEError: Error, Hashable, Sendable {
     let text =
       !place.isEmpty && description.contains(place)
       ? description.replacing(place, with: attribute) : "\(attribute): \(description)"
-    return Self(kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure)
+    return Self(
+      kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure, disconnectReason: disconnectReason)
   }
 
   static let cancelled = Self(.cancelled, "the task was cancelled")

@@ -69,7 +69,9 @@ extension AdapterSession.State {
   }
 
   mutating func disconnected(_ peer: LinkID, _ reason: HCIErrorCode, into actions: inout Actions) {
-    linkEnded(peer, BLEError(.disconnected, "the link ended: \(reason)"), into: &actions)
+    let error = BLEError(
+      .disconnected, "the link ended: \(reason)", disconnectReason: DisconnectReason(rawValue: reason.rawValue))
+    linkEnded(peer, error, into: &actions)
   }
 
   /// Everything that waits for the link ends with `error`.
