@@ -133,6 +133,7 @@ let package = Package(
       ]),
     layer("BLEProfiles", on: ["BLEGAP", "BLEKit", "BLEWire"]),
     layer("BLEProxy", on: ["BLEKit", "BLEWire"]),
+    layer("ESPHomeProxy", on: ["BLECrypto", "BLEKit", "BLELinux", "BLEProxy", "BLEWire", "ESPHomeAPI"]),
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer(
       "BluetoothLE",
@@ -149,8 +150,8 @@ let package = Package(
       name: "ble",
       dependencies: [
         "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEOptions", "BLEProfiles", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
-        "ToolCore",
+        "BLEOptions", "BLEProfiles", "BLEProxy", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire",
+        "CLinux", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.

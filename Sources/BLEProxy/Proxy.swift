@@ -7,7 +7,7 @@ import Synchronization
 /// ```swift
 /// let proxy = Proxy([adapter])
 /// let running = Task { await proxy.run() }
-/// let client = proxy.makeClient { print("something waits") }
+/// let client = proxy.makeClient { waiting in print("\(waiting) wait") }
 /// client.connect(to: address)
 /// ```
 ///
@@ -107,9 +107,9 @@ public final class Proxy: Sendable {
 
   /// Makes a client.
   ///
-  /// - Parameter onReady: is called when something waits for the client, and not again until the client takes it; on any thread. It must not
-  ///   wait.
-  public func makeClient(onReady: @escaping @Sendable () -> Void) -> ProxyClient {
+  /// - Parameter onReady: is called when something waits for the client, on any thread: once for advertisements and once for events, until
+  ///   the client takes them. It must not wait.
+  public func makeClient(onReady: @escaping @Sendable (ProxyClient.Waiting) -> Void) -> ProxyClient {
     let (client, isClosed) = state.withLock { state in
       state.number += 1
       let client = ProxyClient(state.number, of: self, onReady: onReady)
@@ -450,7 +450,8 @@ struct SightingTable: Sendable {
     }
     if current.count >= Self.halfLimit { (older, current) = (current, [:]) }
     var sighting =
-      older[key] ?? Sighting(rssi: [Int8](repeating: -128, count: adapters), phys: advertisement.phys, last: advertisement)
+      older[key]
+      ?? Sighting(rssi: [Int8](repeating: -128, count: adapters), phys: advertisement.phys, last: advertisement)
     sighting.update(advertisement, rssi, of: adapter)
     current[key] = sighting
   }

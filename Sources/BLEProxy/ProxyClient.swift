@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// ```swift
 /// let (ready, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-/// let client = proxy.makeClient { signal.yield() }
+/// let client = proxy.makeClient { _ in signal.yield() }
 /// client.scan(ProxyScan())
 /// var output = ProxyOutput()
 /// for await _ in ready {
@@ -23,7 +23,15 @@ public final class ProxyClient: Sendable {
   private let proxy: Proxy
   let id: UInt32
   private let queue: Mutex<Queue>
-  private let onReady: @Sendable () -> Void
+  private let onReady: @Sendable (Waiting) -> Void
+
+  /// What waits for a client.
+  public enum Waiting: Comparable, Sendable {
+    /// Advertisements only, which may wait a little for others.
+    case advertisements
+    /// Events.
+    case events
+  }
 
   private struct Queue: Sendable {
     var output = ProxyOutput()
@@ -31,12 +39,12 @@ public final class ProxyClient: Sendable {
     var octets = 0
     /// The place of the oldest advertisement, once there are as many as may wait.
     var oldest = 0
-    /// Whether the client was told that something waits.
-    var isTold = false
+    /// What the client was told that waits.
+    var told: Waiting?
     var isClosed = false
   }
 
-  init(_ id: UInt32, of proxy: Proxy, onReady: @escaping @Sendable () -> Void) {
+  init(_ id: UInt32, of proxy: Proxy, onReady: @escaping @Sendable (Waiting) -> Void) {
     (self.id, self.proxy, self.onReady) = (id, proxy, onReady)
     queue = Mutex(Queue())
   }
@@ -79,7 +87,7 @@ public final class ProxyClient: Sendable {
   public func take(into output: inout ProxyOutput) {
     output.removeAll()
     queue.withLock { queue in
-      queue.isTold = false
+      queue.told = nil
       if queue.oldest > 0 { queue.output.rotate(to: queue.oldest) }
       (queue.oldest, queue.octets) = (0, 0)
       swap(&queue.output, &output)
@@ -106,10 +114,10 @@ public final class ProxyClient: Sendable {
       } else {
         queue.output.events.append(event)
       }
-      defer { queue.isTold = true }
-      return (!queue.isTold, isOverflow)
+      defer { queue.told = .events }
+      return (queue.told != .events, isOverflow)
     }
-    if tells { onReady() }
+    if tells { onReady(.events) }
     if isOverflow { proxy.remove(self) }
   }
 
@@ -133,11 +141,11 @@ public final class ProxyClient: Sendable {
           queue.output.lostAdvertisements += 1
         }
       }
-      guard !queue.isTold, !queue.output.advertisements.isEmpty else { return false }
-      queue.isTold = true
+      guard queue.told == nil, !queue.output.advertisements.isEmpty else { return false }
+      queue.told = .advertisements
       return true
     }
-    if tells { onReady() }
+    if tells { onReady(.advertisements) }
   }
 }
 

@@ -33,7 +33,8 @@ struct BLETool {
     DemoCommand.declaration, DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration,
     ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
     PairCommand.pair, PairCommand.bonds,
-    ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, GatewayCommand.declaration,
+    ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, ProxyCommand.declaration,
+    GatewayCommand.declaration,
     LogCommand.declaration,
     HelpCommand.declaration, CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]

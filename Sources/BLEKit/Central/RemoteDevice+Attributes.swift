@@ -102,7 +102,8 @@ extension RemoteDevice {
       throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionParameterRequest")
     }
     return try await session.wait(
-      in: \.timingWaiters, for: LinkWait(peer: peer), timeout: timeout, missing: "no other timing of the link to \(self)"
+      in: \.timingWaiters, for: LinkWait(peer: peer), timeout: timeout,
+      missing: "no other timing of the link to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       actions.commands.append(.updateConnection(peer, parameters))

@@ -127,7 +127,8 @@ extension RemoteDevice {
     _ value: some GATTValue, to characteristic: RemoteCharacteristic
   ) async throws(BLEError) {
     _ = try await ask(
-      .writeWithoutResponse(characteristic.handle, try octetsWithoutResponse(value)), about: "characteristic \(characteristic.uuid)",
+      .writeWithoutResponse(characteristic.handle, try octetsWithoutResponse(value)),
+      about: "characteristic \(characteristic.uuid)",
       at: characteristic.handle)
   }
 

@@ -158,12 +158,15 @@ final class ScanReader<Element: ScanElement>: Sendable {
   private let results: ScanBuffer<Element>
   private let end: @Sendable () -> Void
 
-  init(_ results: ScanBuffer<Element>, _ end: @escaping @Sendable () -> Void) { (self.results, self.end) = (results, end) }
+  init(_ results: ScanBuffer<Element>, _ end: @escaping @Sendable () -> Void) {
+    (self.results, self.end) = (results, end)
+  }
 
   deinit { end() }
 
   /// Takes the results, and waits if there are none. At the end there are none.
-  func take(into batch: inout ScanBuffer<Element>.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError) {
+  func take(into batch: inout ScanBuffer<Element>.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError)
+  {
     if Task.isCancelled { cancel() }
     while true {
       if try results.take(into: &batch) { return }

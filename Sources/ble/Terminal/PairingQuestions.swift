@@ -27,7 +27,7 @@ enum PairingQuestions {
     last?.task.cancel()
   }
 
-  private static func answer(_ request: PairingRequest, showsPasskeys: Bool) async {
+  static func answer(_ request: PairingRequest, showsPasskeys: Bool = true) async {
     let (device, reply) = (request.device.address, request.reply)
     switch request.question {
     case .consent, .replaceBond: await confirm("Pair with \(device)?", request)

@@ -1,0 +1,312 @@
+import BLEKit
+import BLELinux
+import BLEProxy
+import BLEWire
+import ESPHomeAPI
+import ESPHomeProxy
+import Glibc
+import ToolCore
+
+/// `ble proxy`: a Bluetooth proxy for Home Assistant, by ESPHome's native API.
+enum ProxyCommand {
+  static let declaration = CommandDeclaration(
+    name: "proxy", summary: "is a Bluetooth proxy for Home Assistant (ESPHome's native API)",
+    details: [
+      "Home Assistant's ESPHome integration, or any client of ESPHome's native API, scans and connects with the adapters of this machine. "
+        + "Several clients can be connected at once. What a client has connected ends with it.",
+      "The connection is encrypted with the key in --key-file, 44 characters of Base64, which is also given to Home Assistant. Make one "
+        + "with: openssl rand -base64 32. No other user may be able to read the file. A FILE without a folder is looked up in "
+        + "CREDENTIALS_DIRECTORY (systemd).",
+      "--pairing says who answers when a device demands a passkey: just-works declines (the default), a number of six digits is the "
+        + "passkey of all devices, ADDRESS=NUMBER that of one, compare accepts compared numbers unseen, ask asks on the terminal, off "
+        + "rejects each pairing.",
+      "It prints READY with its address, and ends with Control-C.",
+    ],
+    options: [
+      .value(
+        "transport", "SPEC",
+        "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux); several are one proxy",
+        isRepeatable: true),
+      .value("listen", "[HOST:]PORT", "the address of the server (_:6053, which is every IPv4 address)"),
+      .value("key-file", "FILE", "a file with the key of the encryption", isFile: true),
+      .flag("plain-text", "no encryption: whoever reaches the address uses the adapter; only on a private address"),
+      .value("name", "NAME", "the name on the network: up to 31 letters, digits and hyphens (ble-proxy)"),
+      .value(
+        "announce", "FILE", "writes a service file for Avahi, such as /etc/avahi/services/ble-proxy.service",
+        isFile: true),
+      .value("connections", "N", "connections of each adapter at once, 1 to 1000 (32)"),
+      .value(
+        "pairing", "POLICY", "just-works, off, ask, compare, NUMBER or ADDRESS=NUMBER (just-works)", isRepeatable: true),
+      .flag("passive", "sends scan requests only while a client wants them"),
+      CommandDeclaration.Option.snoop, CommandDeclaration.Option.address,
+    ],
+    examples: [
+      .init(
+        commandLine: "ble proxy --key-file proxy.key", effect: "serves Home Assistant with the first adapter"),
+      .init(
+        commandLine: "ble proxy --transport linux:hci0 --transport linux:hci1 --key-file proxy.key --pairing 123456",
+        effect: "serves it with two adapters, and enters the passkey 123456"),
+    ],
+    run: run)
+
+  static let defaultPort: UInt16 = 6053
+
+  @Sendable private static func run(_ arguments: ParsedArguments) async throws {
+    let endpoint = try endpoint(arguments.value("listen") ?? "_:\(defaultPort)", arguments)
+    let key = try key(arguments, endpoint)
+    let name = try name(arguments)
+    let pairing = try ProxyPairing(arguments)
+    let adapters = try await adapters(arguments, pairing)
+    let log: @Sendable (String) -> Void = { Output.error("ble: \(String(printable: $0))") }
+
+    var configuration = ProxyConfiguration()
+    configuration.connectionLimit = try arguments.number("connections", in: 1...1000) ?? configuration.connectionLimit
+    configuration.scansActively = !arguments.has("passive")
+    configuration.pairing = pairing.policy
+    configuration.log = log
+    let proxy = Proxy(adapters, configuration)
+    let identity = ProxySession.Identity(
+      name: name, address: adapters.first?.address?.octets ?? BD_ADDR(), version: ProgramVersion.text,
+      isEncrypted: key != nil)
+    var settings = ProxyServer.Settings(identity: identity, key: key)
+    settings.log = log
+    let (server, port) = try listen(proxy, settings, endpoint)
+    let announcement = try arguments.value("announce").map { file in
+      try Announcement(file, identity, port: port)
+    }
+    Output.line("READY \(endpoint.host ?? "0.0.0.0"):\(port) as \(name)")
+    await proxy.run()
+    // Clients get a goodbye and the ends of their connections.
+    server.end()
+    announcement?.remove()
+  }
+
+  private static func adapters(_ arguments: ParsedArguments, _ pairing: ProxyPairing) async throws -> [Adapter] {
+    let transports: [String?] = arguments.allValues("transport")
+    if transports.count > 1, let option = ["snoop", "address"].first(where: { arguments.value($0) != nil }) {
+      throw ToolError.usage("--\(option) is for one adapter: give one --transport", of: declaration)
+    }
+    var adapters: [Adapter] = []
+    for transport in transports.isEmpty ? [nil] : transports {
+      var options = try arguments.adapterOptions()
+      options.transport = transport
+      pairing.apply(to: &options.pairing)
+      adapters.append(try await AdapterUse.opened(options))
+    }
+    return adapters
+  }
+
+  private static func listen(
+    _ proxy: Proxy, _ settings: ProxyServer.Settings, _ endpoint: (host: String?, port: UInt16)
+  ) throws(ToolError) -> (ProxyServer, UInt16) {
+    let listener: Listener
+    do throws(TransportError) { listener = try Listener(tcpHost: endpoint.host, port: endpoint.port) } catch {
+      let host = endpoint.host ?? "_"
+      let hint = error.kind == .busy ? ". Another proxy runs, or give a free port: --listen \(host):0" : ""
+      throw ToolError(
+        description: "cannot listen on \(host):\(endpoint.port): \(error)\(hint)",
+        status: AdapterError(error).exitStatus)
+    }
+    let port = listener.port ?? endpoint.port
+    do throws(SystemError) { return (try ProxyServer(proxy, settings, listener: listener), port) } catch {
+      throw ToolError(description: "the server cannot be started: \(error)", status: 71)
+    }
+  }
+
+  /// The host, nil for every IPv4 address, and the port.
+  static func endpoint(
+    _ text: String, _ arguments: ParsedArguments
+  ) throws(ToolError) -> (host: String?, port: UInt16) {
+    var (host, digits) = ("_"[...], text[...])
+    if let colon = text.lastIndex(of: ":") { (host, digits) = (text[..<colon], text[text.index(after: colon)...]) }
+    if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
+    guard let port = UInt16(digits), !host.isEmpty else {
+      throw .usage("--listen takes PORT or HOST:PORT, such as 192.168.1.2:6053, not '\(text)'", of: declaration)
+    }
+    return (host == "_" ? nil : String(host), port)
+  }
+
+  private static func name(_ arguments: ParsedArguments) throws(ToolError) -> String {
+    let name = arguments.value("name") ?? "ble-proxy"
+    let isValid = name.utf8.allSatisfy { octet in
+      switch octet {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"): true
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+      default: false
+      }
+    }
+    guard isValid, (1...APIConnection.Limits.nameSize).contains(name.utf8.count) else {
+      throw .usage("--name takes 1 to 31 letters, digits and hyphens, not '\(name)'", of: declaration)
+    }
+    return name
+  }
+
+  /// The key; nil for plain text, where that is allowed.
+  private static func key(
+    _ arguments: ParsedArguments, _ endpoint: (host: String?, port: UInt16)
+  ) throws(ToolError) -> NoiseKey? {
+    guard arguments.has("plain-text") else {
+      guard let file = arguments.value("key-file") else {
+        throw .usage(
+          "a key is missing: --key-file FILE, made with: (umask 077; openssl rand -base64 32 > proxy.key)",
+          of: declaration)
+      }
+      return try ProxyKeyFile.read(file)
+    }
+    if arguments.value("key-file") != nil {
+      throw .usage("--key-file and --plain-text exclude each other: leave out --plain-text", of: declaration)
+    }
+    let host = endpoint.host
+    guard host == "localhost" || host.flatMap(HostAddress.init)?.isPrivate == true else {
+      throw .usage(
+        "--plain-text is for a private address: give --listen 127.0.0.1:\(endpoint.port) or that of this machine in its network, not "
+          + "'\(host ?? "_")'. Everywhere else use --key-file", of: declaration)
+    }
+    return nil
+  }
+}
+
+/// The file with the key of a proxy.
+enum ProxyKeyFile {
+  private static let sizeLimit = 4096
+
+  /// Reads a key.
+  ///
+  /// - Throws: an error with the file, what is wrong, and the command that repairs it.
+  static func read(_ path: String) throws(ToolError) -> NoiseKey {
+    let octets: [UInt8]
+    if !path.contains("/"), let folder = Environment.value("CREDENTIALS_DIRECTORY") {
+      // systemd decides who reads a credential.
+      let credential = "\(folder)/\(path)"
+      do throws(SystemError) { octets = try Files.octets(of: credential, atMost: sizeLimit) } catch {
+        throw ToolError.input(
+          "the key \(credential) cannot be read: \(error). Give the unit: LoadCredential=\(path):FILE")
+      }
+    } else {
+      octets = try readPrivate(path)
+    }
+    guard let key = NoiseKey(base64: String(decoding: octets, as: UTF8.self)) else {
+      throw ToolError.data(
+        "the key in \(path) is not 44 characters of Base64. Make one with: openssl rand -base64 32")
+    }
+    return key
+  }
+
+  private static func readPrivate(_ path: String) throws(ToolError) -> [UInt8] {
+    let slash = path.lastIndex(of: "/")
+    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+    let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ""
+    do throws(FileRefusal) {
+      let octets: [UInt8]? =
+        if let opened = try PrivateFolder.open(folder) { try opened.read(name) } else { nil }
+      if let octets { return octets }
+    } catch {
+      let repair =
+        switch error {
+        case .isOpen: ". Make another key, because others may have it, or run: chmod 600 \(path)"
+        case .folderIsOpen: ". Run: chmod go-w \(folder.isEmpty ? "." : folder)"
+        default: ""
+        }
+      throw ToolError.input("the key file \(path) is refused, because \(error)\(repair)")
+    }
+    throw ToolError.input(
+      "there is no key file \(path). Make one with: (umask 077; openssl rand -base64 32 > \(path))")
+  }
+}
+
+/// The service file of a proxy for Avahi, which announces it in the network.
+struct Announcement: Sendable {
+  private let file: String
+
+  init(_ file: String, _ identity: ProxySession.Identity, port: UInt16) throws(ToolError) {
+    self.file = file
+    do throws(SystemError) { try Files.write(Self.text(identity, port: port).utf8, to: file) } catch {
+      throw ToolError.output(
+        "the service file \(file) cannot be written: \(error). Run as a user who may, or let the package announce the proxy"
+      )
+    }
+  }
+
+  func remove() { unlink(file) }
+
+  /// The records that ESPHome's devices have (DNS-SD, RFC 6763).
+  static func text(_ identity: ProxySession.Identity, port: UInt16) -> String {
+    let address = identity.address.description.lowercased().filter { $0 != ":" }
+    var records = [
+      "friendly_name=\(identity.name)", "version=\(ProxySession.esphomeVersion)", "mac=\(address)", "platform=linux",
+      "network=ethernet", "project_name=BluetoothLE.ble-proxy", "project_version=\(identity.version)",
+    ]
+    if identity.isEncrypted { records.append("api_encryption=Noise_NNpsk0_25519_ChaChaPoly_SHA256") }
+    let lines = records.map { "    <txt-record>\($0)</txt-record>" }.joined(separator: "\n")
+    return """
+      <?xml version="1.0" standalone="no"?>
+      <!DOCTYPE service-group SYSTEM "avahi-service.dtd">
+      <service-group>
+        <name>\(identity.name)</name>
+        <service>
+          <type>_esphomelib._tcp</type>
+          <port>\(port)</port>
+      \(lines)
+        </service>
+      </service-group>
+
+      """
+  }
+}
+
+/// The policies of `--pairing`.
+struct ProxyPairing: Sendable {
+  private var isEnabled = true
+  private var asks = false
+  private var compares = false
+  private var passkey: UInt32?
+  private var passkeys: [DeviceAddress: UInt32] = [:]
+
+  init(_ arguments: ParsedArguments) throws(ToolError) {
+    for text in arguments.allValues("pairing") {
+      switch text {
+      case "just-works": break
+      case "off": isEnabled = false
+      case "ask": asks = true
+      case "compare": compares = true
+      default: try addPasskey(text)
+      }
+    }
+    if asks, !PairingQuestions.isInteractive {
+      throw .usage(
+        "--pairing ask needs a terminal: give the passkey, --pairing ADDRESS=NUMBER", of: ProxyCommand.declaration)
+    }
+  }
+
+  private mutating func addPasskey(_ text: String) throws(ToolError) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let digits = parts.last, digits.utf8.count == 6, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let number = UInt32(digits)
+    else {
+      throw .usage(
+        "--pairing takes just-works, off, ask, compare, six digits or ADDRESS=DIGITS, not '\(text)'",
+        of: ProxyCommand.declaration)
+    }
+    guard parts.count == 2 else { return passkey = number }
+    guard let address = DeviceAddress(parts[0], kind: .public) else {
+      throw .usage(
+        "--pairing: '\(parts[0])' is not an address, such as C0:11:22:33:44:55", of: ProxyCommand.declaration)
+    }
+    passkeys[address] = number
+    passkeys[DeviceAddress(octets: address.octets, kind: .random)] = number
+  }
+
+  func apply(to options: inout PairingOptions) {
+    options.isEnabled = isEnabled
+    options.capability =
+      if asks || compares { .keyboardDisplay } else if passkey != nil || !passkeys.isEmpty { .keyboardOnly } else {
+        .none
+      }
+  }
+
+  var policy: PairingPolicy {
+    if asks { return PairingPolicy { await PairingQuestions.answer($0) } }
+    if passkey == nil, passkeys.isEmpty, !compares { return .decline }
+    return .passkeys(passkeys, other: passkey, acceptsComparison: compares)
+  }
+}
