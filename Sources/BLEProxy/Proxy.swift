@@ -49,6 +49,9 @@ public final class Proxy: Sendable {
     var places: [ObjectIdentifier: Int] = [:]
     /// The limit of each adapter.
     var limits: [Int]
+    /// The attempts to connect of each adapter, and the tasks that wait for the end of one.
+    var attempts: [Int]
+    var attemptWaiters: [AsyncStream<Void>.Continuation] = []
     var sightings: SightingTable
     var scanning = Scanning()
   }
@@ -74,7 +77,7 @@ public final class Proxy: Sendable {
     (self.adapters, self.configuration, self.environment) = (adapters, configuration, environment)
     state = Mutex(
       State(
-        limits: adapters.map { _ in max(1, configuration.connectionLimit) },
+        limits: adapters.map { _ in max(1, configuration.connectionLimit) }, attempts: adapters.map { _ in 0 },
         sightings: SightingTable(adapters: adapters.count)))
   }
 
@@ -208,17 +211,67 @@ extension Proxy {
     var error = ProxyError(.noFreeSlot, "no connection to \(link.address): no adapter has room for it")
     var tried: Set<Int> = []
     while let (index, phys) = state.withLock({ $0.place(link, without: tried) }) {
+      guard await beginAttempt(of: index) else { break }
+      let outcome: Result<RemoteDevice, ProxyError>
       do throws(ProxyError) {
-        return .success(try await attempt(link.address, adapters[index], phys))
-      } catch let failure {
-        error = failure
-        guard case .bluetooth(let reason) = failure.kind, reason.kind == .limitExceeded else { return .failure(error) }
-        tried.insert(index)
-        state.withLock { $0.isFull(index, besides: link) }
-        tell(.slots(slots))
-      }
+        outcome = .success(try await attempt(link.address, adapters[index], phys))
+      } catch { outcome = .failure(error) }
+      endAttempt(of: index)
+      guard case .failure(let failure) = outcome, case .bluetooth(let reason) = failure.kind,
+        reason.kind == .limitExceeded
+      else { return outcome }
+      error = failure
+      // The controller or the host takes no more attempts, or no more links.
+      if await otherAttemptEnded(of: index) { continue }
+      tried.insert(index)
+      state.withLock { $0.isFull(index, besides: link) }
+      tell(.slots(slots))
     }
     return .failure(error)
+  }
+
+  /// Waits until an adapter may begin another attempt.
+  ///
+  /// - Returns: false if the task was cancelled.
+  private func beginAttempt(of index: Int) async -> Bool {
+    while !Task.isCancelled {
+      let waiting = state.withLock { state -> AsyncStream<Void>? in
+        if state.attempts[index] < max(1, configuration.attemptLimit) {
+          state.attempts[index] += 1
+          return nil
+        }
+        let (waiting, end) = AsyncStream.makeStream(of: Void.self)
+        state.attemptWaiters.append(end)
+        return waiting
+      }
+      guard let waiting else { return true }
+      for await _ in waiting {}
+    }
+    return false
+  }
+
+  private func endAttempt(of index: Int) {
+    let waiters = state.withLock { state in
+      state.attempts[index] -= 1
+      defer { state.attemptWaiters = [] }
+      return state.attemptWaiters
+    }
+    for waiter in waiters { waiter.finish() }
+  }
+
+  /// Waits for the end of an attempt.
+  ///
+  /// - Returns: false if the adapter makes none.
+  private func otherAttemptEnded(of index: Int) async -> Bool {
+    let waiting = state.withLock { state -> AsyncStream<Void>? in
+      guard state.attempts[index] > 0 else { return nil }
+      let (waiting, end) = AsyncStream.makeStream(of: Void.self)
+      state.attemptWaiters.append(end)
+      return waiting
+    }
+    guard let waiting else { return false }
+    for await _ in waiting {}
+    return true
   }
 
   private func attempt(

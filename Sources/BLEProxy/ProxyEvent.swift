@@ -161,6 +161,8 @@ public struct ProxyScan: Hashable, Sendable {
 public struct ProxyConfiguration: Sendable {
   /// The connections of each adapter at once. A controller may have fewer: the limit follows when it rejects one.
   public var connectionLimit = 32
+  /// The attempts to connect of each adapter at once. Others wait, and have their slots already: controllers look for few devices at a time.
+  public var attemptLimit = 8
   /// How long a connection is tried; nil without a limit.
   public var connectTimeout: Duration? = .seconds(30)
   /// Whether scan requests are sent for clients that do not say.
