@@ -293,6 +293,12 @@ let package = Package(
         "BLESMP", "BLEWire",
       ]),
     tests(
+      "BLEProxyTests",
+      on: [
+        "BLEProxy", "BLEKit", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost",
+        "BLEVirtual", "BLEWire",
+      ]),
+    tests(
       "CoreBluetoothTypesTests",
       on: [
         "BluetoothLE", "CoreBluetoothTypes", "AdapterFixtures", "BLEAdapter", "BLELinux", "BLEOptions", "BLEStorage",

@@ -1,0 +1,255 @@
+import BLEWire
+import Testing
+
+@testable import BLEKit
+@testable import BLEProxy
+
+/// What one client does with devices, in virtual time.
+@Suite("Proxy: scans, connections and attributes") struct ProxyTests {
+  /// A proxy with one client that is connected to device 0.
+  private func connected(_ world: ProxyWorld, _ configuration: ProxyConfiguration = ProxyConfiguration()) throws -> (
+    Proxy, TestClient
+  ) {
+    let proxy = world.proxy(configuration)
+    let client = TestClient(proxy)
+    client.client.connect(to: world.address(0))
+    #expect(world.run { client.take(); return client.events.hasConnection(to: world.address(0)) })
+    _ = client.news()
+    return (proxy, client)
+  }
+
+  private func result(
+    of operation: ProxyOperation, _ client: TestClient, _ world: ProxyWorld
+  ) throws -> Result<ProxyOutcome, ProxyError> {
+    client.client.perform(operation, on: world.address(0))
+    var found: Result<ProxyOutcome, ProxyError>?
+    let isOver = world.run {
+      client.take()
+      for case .finished(_, operation, let result) in client.events { found = result }
+      return found != nil
+    }
+    #expect(isOver)
+    return try #require(found)
+  }
+
+  @Test func advertisementsReachTheClientThatWantsThem() throws {
+    let world = ProxyWorld(devices: 3)
+    let proxy = world.proxy()
+    let (one, other) = (TestClient(proxy), TestClient(proxy))
+    world.run(for: .seconds(1))
+    one.client.scan(ProxyScan())
+    world.run(for: .seconds(1))
+    one.take()
+    other.take()
+    #expect(Set(one.advertisements.map(\.address)) == Set((0..<3).map { world.address($0) }))
+    #expect(one.advertisements.allSatisfy { $0.data.starts(with: [2, 1, 6]) || $0.isScanResponse })
+    #expect(other.advertisements.isEmpty)
+    #expect(proxy.scanner.state == .running)
+    one.client.scan(nil)
+    world.run(for: .milliseconds(100))
+    _ = one.news()
+    world.run(for: .seconds(1))
+    one.take()
+    #expect(one.advertisements.count(where: { _ in true }) > 0)
+    #expect(proxy.scanner.state == .idle)
+  }
+
+  @Test func oneClientThatWantsScanRequestsIsEnough() {
+    let world = ProxyWorld()
+    var configuration = ProxyConfiguration()
+    configuration.scansActively = false
+    let proxy = world.proxy(configuration)
+    let (one, other) = (TestClient(proxy), TestClient(proxy))
+    one.client.scan(ProxyScan())
+    world.run(for: .seconds(1))
+    #expect(proxy.scanner == ScannerStatus(state: .running, isActive: false, isActiveByDefault: false))
+    var scan = ProxyScan()
+    scan.isActive = true
+    other.client.scan(scan)
+    world.run(for: .seconds(1))
+    #expect(proxy.scanner.isActive)
+    #expect(one.news().contains { if case .scanner(let status) = $0 { status.isActive } else { false } })
+    other.client.close()
+    world.run(for: .seconds(1))
+    #expect(!proxy.scanner.isActive && proxy.scanner.state == .running)
+  }
+
+  @Test func weakAdvertisementsAreLeftOut() {
+    let world = ProxyWorld()
+    let client = TestClient(world.proxy())
+    var scan = ProxyScan()
+    scan.minimumRSSI = -49
+    client.client.scan(scan)
+    world.run(for: .seconds(1))
+    client.take()
+    #expect(client.advertisements.isEmpty)
+    scan.minimumRSSI = -50
+    client.client.scan(scan)
+    world.run(for: .seconds(1))
+    client.take()
+    #expect(!client.advertisements.isEmpty)
+  }
+
+  @Test func aSlowClientLosesTheOldestAdvertisementsAndTheyAreCounted() {
+    let world = ProxyWorld(devices: 4)
+    var configuration = ProxyConfiguration()
+    configuration.advertisementLimit = 8
+    let proxy = world.proxy(configuration)
+    let (slow, fast) = (TestClient(proxy), TestClient(proxy))
+    for client in [slow, fast] { client.client.scan(ProxyScan()) }
+    for _ in 0..<100 {
+      world.run(for: .milliseconds(20))
+      fast.take()
+    }
+    slow.take()
+    #expect(slow.advertisements.count == 8)
+    #expect(slow.lost > 0 && slow.lost + 8 == fast.advertisements.count && fast.lost == 0)
+    #expect(
+      zip(slow.advertisements, fast.advertisements.suffix(8)).allSatisfy { $0.address == $1.address && $0.data == $1.data })
+  }
+
+  @Test func servicesHaveHandlesAndDescriptors() throws {
+    let world = ProxyWorld()
+    let (_, client) = try connected(world)
+    guard case .services(let services) = try result(of: .discoverServices, client, world).get() else {
+      Issue.record("no services")
+      return
+    }
+    let service = try #require(services.first { $0.uuid == ProxyWorld.service })
+    #expect(service.characteristics.map(\.uuid) == [ProxyWorld.value, ProxyWorld.notified])
+    #expect(service.characteristics[0].descriptors.isEmpty)
+    #expect(service.characteristics[1].descriptors.map(\.uuid) == [.clientCharacteristicConfiguration])
+    #expect(service.characteristics[1].descriptors.first?.handle.rawValue == service.characteristics[1].handle.rawValue + 1)
+  }
+
+  /// The handles of the value, the notified value and its descriptor.
+  private func handles(_ client: TestClient, _ world: ProxyWorld) throws -> (
+    value: AttributeHandle, notified: AttributeHandle, descriptor: AttributeHandle
+  ) {
+    guard case .services(let services) = try result(of: .discoverServices, client, world).get(),
+      let service = services.first(where: { $0.uuid == ProxyWorld.service }),
+      let descriptor = service.characteristics[1].descriptors.first
+    else { throw CancellationError() }
+    _ = client.news()
+    return (service.characteristics[0].handle, service.characteristics[1].handle, descriptor.handle)
+  }
+
+  @Test func valuesAreWrittenAndReadInOrder() throws {
+    let world = ProxyWorld()
+    let (_, client) = try connected(world)
+    let value = try handles(client, world).value
+    let long = [UInt8](repeating: 5, count: 300)
+    client.client.perform(.write(value, [1], withResponse: false), on: world.address(0))
+    client.client.perform(.read(value), on: world.address(0))
+    client.client.perform(.write(value, long, withResponse: true), on: world.address(0))
+    #expect(try result(of: .read(value), client, world).get() == .value([1]))
+    world.run(for: .seconds(1))
+    let ends = client.news().compactMap { event -> ProxyOutcome? in
+      if case .finished(_, _, .success(let outcome)) = event { outcome } else { nil }
+    }
+    #expect(ends == [.done, .value([1]), .done, .value(long)])
+  }
+
+  @Test func anErrorOfTheDeviceIsTheResult() throws {
+    let world = ProxyWorld()
+    let (_, client) = try connected(world)
+    guard case .failure(let error) = try result(of: .read(0x0999), client, world),
+      case .bluetooth(let reason) = error.kind
+    else {
+      Issue.record("no error")
+      return
+    }
+    #expect(reason.kind == .att(.invalidHandle))
+  }
+
+  @Test func notificationsReachTheClientUntilItStopsThem() throws {
+    let world = ProxyWorld()
+    let (_, client) = try connected(world)
+    let (_, notified, descriptor) = try handles(client, world)
+    _ = try result(of: .startNotifying(notified), client, world)
+    _ = try result(of: .write(descriptor, [1, 0], withResponse: true), client, world)
+    _ = client.news()
+    world.notify(0, [1])
+    world.notify(0, [2])
+    world.run(for: .seconds(1))
+    #expect(client.news().values == [[1], [2]])
+    _ = try result(of: .stopNotifying(notified), client, world)
+    #expect(try result(of: .read(descriptor), client, world).get() == .value([0, 0]))
+    _ = client.news()
+    world.notify(0, [3])
+    world.run(for: .seconds(1))
+    #expect(client.news().values == [])
+  }
+
+  @Test func theTimingOfALinkChanges() throws {
+    let world = ProxyWorld()
+    let (_, client) = try connected(world)
+    let request = ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(100))
+    #expect(try result(of: .setConnectionParameters(request), client, world).get() == .done)
+    let wrong = ConnectionParameterRequest(interval: .seconds(8)...Duration.seconds(9))
+    guard case .failure(let error) = try result(of: .setConnectionParameters(wrong), client, world),
+      case .bluetooth(let reason) = error.kind
+    else {
+      Issue.record("no error")
+      return
+    }
+    #expect(reason.kind == .invalidArgument)
+  }
+
+  @Test func anOperationWithoutAConnectionFails() throws {
+    let world = ProxyWorld()
+    let client = TestClient(world.proxy())
+    guard case .failure(let error) = try result(of: .read(3), client, world) else {
+      Issue.record("no error")
+      return
+    }
+    #expect(error.kind == .notConnected)
+  }
+
+  @Test func oneMoreOperationThanMayWaitFails() throws {
+    let world = ProxyWorld()
+    var configuration = ProxyConfiguration()
+    configuration.operationLimit = 4
+    let (_, client) = try connected(world, configuration)
+    world.settle()
+    for _ in 0..<6 { client.client.perform(.read(3), on: world.address(0)) }
+    let refused = client.news().filter {
+      if case .finished(_, _, .failure(let error)) = $0 { error.kind == .limitExceeded } else { false }
+    }
+    // None has begun, or the first one has.
+    #expect(refused.count == 1 || refused.count == 2)
+    world.run(for: .seconds(1))
+    #expect(client.news().count == 6 - refused.count)
+  }
+
+  @Test func aClientThatDoesNotTakeItsEventsIsClosedAndItsConnectionEnds() throws {
+    let world = ProxyWorld()
+    var configuration = ProxyConfiguration()
+    configuration.eventLimit = 16
+    let (proxy, client) = try connected(world, configuration)
+    let (_, notified, descriptor) = try handles(client, world)
+    _ = try result(of: .startNotifying(notified), client, world)
+    _ = try result(of: .write(descriptor, [1, 0], withResponse: true), client, world)
+    _ = client.news()
+    for number in 0..<17 { world.notify(0, [UInt8(number)]) }
+    world.run(for: .seconds(1))
+    let events = client.news()
+    #expect(events.count == 1)
+    guard case .closed(let error)? = events.first else {
+      Issue.record("the client was not closed: \(events)")
+      return
+    }
+    #expect(error.kind == .limitExceeded)
+    #expect(proxy.slots.allocated.isEmpty && world.links(adapter: 0) == 0 && world.links(device: 0) == 0)
+  }
+}
+
+extension [ProxyEvent] {
+  func hasConnection(to address: DeviceAddress) -> Bool {
+    contains { if case .connected(address, _) = $0 { true } else { false } }
+  }
+  func hasEnd(of address: DeviceAddress) -> Bool {
+    contains { if case .disconnected(address, _) = $0 { true } else { false } }
+  }
+  var values: [[UInt8]] { compactMap { if case .value(_, _, let octets) = $0 { octets } else { nil } } }
+}
