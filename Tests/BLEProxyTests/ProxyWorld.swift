@@ -28,6 +28,8 @@ final class ProxyWorld {
   private var stations: [Station] = []
   private var hosts: [HostCore] = []
   private var outputs: [HostOutput] = []
+  /// The links of each host that are up.
+  private var peers: [[LinkID]] = []
   private var radio: VirtualRadio
   private var packets = VirtualRadioOutput()
   private let adapterCount: Int
@@ -59,6 +61,7 @@ final class ProxyWorld {
       stations.append(Station(configuration: configuration))
       hosts.append(Self.host(seed &+ UInt64(index)))
       outputs.append(HostOutput())
+      peers.append([])
       powerOn(index)
     }
     for index in 0..<adapterCount {
@@ -112,7 +115,7 @@ final class ProxyWorld {
 
   /// Notifies a value on every link.
   func notify(_ device: Int, _ octets: [UInt8]) {
-    tell(device, .update(UpdateToken(rawValue: 1), Self.attributes[1], octets, to: []))
+    tell(device, .update(UpdateToken(rawValue: 1), Self.attributes[1], octets, to: peers[adapterCount + device]))
   }
 
   /// Takes the device out of the radio, as if it had lost its power.
@@ -130,6 +133,7 @@ final class ProxyWorld {
     seed &+= 1
     hosts[index] = Self.host(seed)
     outputs[index] = HostOutput()
+    peers[index] = []
     powerOn(index)
     settle()
     publish(device)
@@ -221,6 +225,13 @@ final class ProxyWorld {
         isQuiet = false
         var drained = HostOutput()
         swap(&drained, &outputs[index])
+        for addressed in drained.events {
+          switch addressed.event {
+          case .connected(let link): peers[index].append(link.peer)
+          case .disconnected(let peer, _): peers[index].removeAll { $0 == peer }
+          default: break
+          }
+        }
         if index < adapterCount { note(drained.events, of: index) }
         guard let controller = stations[index].controller else { continue }
         for packet in 0..<drained.packets.count {

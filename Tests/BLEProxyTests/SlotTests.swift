@@ -168,7 +168,7 @@ import Testing
   /// cycle goes on with the same adapters and devices.
   @Test func noSlotIsLostWhateverDies() throws {
     let environment = ProcessInfo.processInfo.environment
-    let cycles = environment["BLE_PROXY_CYCLES"].flatMap { Int($0) } ?? 150
+    let cycles = environment["BLE_PROXY_CYCLES"].flatMap { Int($0) } ?? 60
     var random = Generator(state: environment["BLE_PROXY_SEED"].flatMap { UInt64($0) } ?? 7)
     let world = ProxyWorld(adapters: 2, devices: 4, seed: random.next())
     var configuration = ProxyConfiguration()
