@@ -210,7 +210,9 @@ extension Proxy {
   func connect(_ link: ProxyLink) async -> Result<RemoteDevice, ProxyError> {
     var error = ProxyError(.noFreeSlot, "no connection to \(link.address): no adapter has room for it")
     var tried: Set<Int> = []
-    while let (index, phys) = state.withLock({ $0.place(link, without: tried) }) {
+    // Only an adapter that has the keys can encrypt the link.
+    let bonded = adapters.indices.filter { adapters[$0].bonds.contains { $0.identity == link.address } }
+    while let (index, phys) = state.withLock({ $0.place(link, among: bonded, without: tried) }) {
       guard await beginAttempt(of: index) else { break }
       let outcome: Result<RemoteDevice, ProxyError>
       do throws(ProxyError) {
@@ -331,9 +333,15 @@ extension Proxy.State {
   }
 
   /// Gives a link to the adapter that has received its device best, among those with room.
-  mutating func place(_ link: ProxyLink, without tried: Set<Int>) -> (index: Int, phys: Set<LEPHY>)? {
+  ///
+  /// - Parameter bonded: the adapters that come into question; empty for all.
+  mutating func place(
+    _ link: ProxyLink, among bonded: [Int], without tried: Set<Int>
+  ) -> (index: Int, phys: Set<LEPHY>)? {
     let used = limits.indices.map { index in places.values.count { $0 == index } }
-    let candidates = limits.indices.filter { !tried.contains($0) && used[$0] < limits[$0] }
+    let candidates = limits.indices.filter { index in
+      !tried.contains(index) && used[index] < limits[index] && (bonded.isEmpty || bonded.contains(index))
+    }
     let sighting = sightings[link.address]
     let best = candidates.max { a, b in
       let strengths = (sighting?.rssi[a] ?? -128, sighting?.rssi[b] ?? -128)

@@ -1,3 +1,6 @@
+import AdapterFixtures
+import BLEHCI
+import BLEVirtual
 import BLEWire
 import Testing
 
@@ -74,6 +77,32 @@ import Testing
     other.client.close()
     world.run(for: .seconds(1))
     #expect(!proxy.scanner.isActive && proxy.scanner.state == .running)
+  }
+
+  @Test func extendedAdvertisementsOf1650OctetsAndLECodedArrive() {
+    let world = ProxyWorld(devices: 2)
+    world.advertise(0, LongAdvertisement.longData, coded: false)
+    world.advertise(1, [2, 1, 6, 3, 0xFF, 1, 2], coded: true)
+    let client = TestClient(world.proxy())
+    client.client.scan(ProxyScan())
+    world.run(for: .seconds(2))
+    client.take()
+    let long = client.advertisements.first { $0.address == world.address(0) && !$0.isLegacy }
+    #expect(long?.data == LongAdvertisement.longData && long?.isTruncated == false)
+    let coded = client.advertisements.first { $0.address == world.address(1) && !$0.isLegacy }
+    #expect(coded?.primaryPHY == .leCoded && coded?.data == [2, 1, 6, 3, 0xFF, 1, 2])
+    // It is connected on the PHY that it was received on.
+    client.client.connect(to: world.address(1))
+    #expect(world.run { client.take(); return client.events.hasConnection(to: world.address(1)) })
+  }
+
+  @Test func aControllerWithoutLECodedScansOnLE1M() {
+    let world = ProxyWorld { $0.features.remove(.leCodedPHY) }
+    let client = TestClient(world.proxy())
+    client.client.scan(ProxyScan())
+    world.run(for: .seconds(1))
+    client.take()
+    #expect(!client.advertisements.isEmpty)
   }
 
   @Test func weakAdvertisementsAreLeftOut() {

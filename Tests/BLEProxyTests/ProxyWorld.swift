@@ -113,6 +113,15 @@ final class ProxyWorld {
     settle()
   }
 
+  /// A device advertises with extended PDUs.
+  func advertise(_ device: Int, _ data: [UInt8], coded: Bool) {
+    tell(device, .stopAdvertising(AdvertisingID(rawValue: 1)))
+    var intent = AdvertisingIntent(data: data, scanResponse: [])
+    (intent.usesExtendedPDUs, intent.isConnectable) = (true, data.count <= 245)
+    if coded { (intent.primaryPHY, intent.secondaryPHY) = (.leCoded, .leCoded) }
+    tell(device, .startAdvertising(AdvertisingID(rawValue: 2), intent))
+  }
+
   /// Notifies a value on every link.
   func notify(_ device: Int, _ octets: [UInt8]) {
     tell(device, .update(UpdateToken(rawValue: 1), Self.attributes[1], octets, to: peers[adapterCount + device]))
