@@ -265,6 +265,7 @@ let package = Package(
         "BLERuntime", "BLECrypto", "BLEGATT", "BLEHost", "BLEKernel", "BLELinux", "BLEVirtual", "BLEHCI", "BLEWire",
       ]),
     tests("BLEJSONTests", on: ["BLEJSON"]),
+    tests("ESPHomeAPITests", on: ["ESPHomeAPI", "BLECrypto", "BLEWire"], excluding: ["goldens.py"]),
     tests(
       "BLEStorageTests",
       on: [

@@ -172,6 +172,9 @@ package struct APIConnection: Sendable {
     if case .opening = state { Limits.greetingFrameSize } else { Limits.clientFrameSize }
   }
 
+  /// For tests: the keys have encrypted all frames that they may.
+  mutating func exhaustNonces() { framing.exhaustNonces() }
+
   private mutating func end(_ error: APIConnectionError?, into output: inout Output) {
     state = .ended
     output.events.append(.ended(error))
@@ -203,7 +206,9 @@ package struct APIConnection: Sendable {
     case (.open, PingRequest.type): try append(PingResponse(), into: &output)
     case (.open, PingResponse.type), (.open, DisconnectResponse.type): return
     case (.open, let type):
-      if let message = try decoding(message, { octets throws(ProtobufError) in try ClientMessage(type: type, decoding: octets) }) {
+      if let message = try decoding(
+        message, { octets throws(ProtobufError) in try ClientMessage(type: type, decoding: octets) })
+      {
         output.events.append(.received(message))
       } else if !ClientMessage.withoutEffect.contains(type), !hasIgnoredMessage {
         hasIgnoredMessage = true

@@ -100,13 +100,26 @@ struct APIFraming: Sendable {
       guard scratch.count + LibCrypto.chaChaPolyTagLength <= APIConnection.Limits.serverFrameSize else { return false }
       scratch[2] = UInt8(truncatingIfNeeded: size >> 8)
       scratch[3] = UInt8(truncatingIfNeeded: size)
+      let start = octets.count
       octets.append(0x01)
       octets += UInt16(scratch.count + LibCrypto.chaChaPolyTagLength).bigEndianOctets
-      try session.sending.seal(scratch.span, to: &octets)
+      do throws(NoiseError) {
+        try session.sending.seal(scratch.span, to: &octets)
+      } catch {
+        octets.removeSubrange(start...)
+        throw error
+      }
       state = .encrypted(session, keyIsProven: keyIsProven)
     case .clientHello, .handshake: return false
     }
     return true
+  }
+
+  /// For tests: the keys have encrypted all frames that they may.
+  mutating func exhaustNonces() {
+    guard case .encrypted(var session, let keyIsProven) = state else { return }
+    (session.receiving.nonce, session.sending.nonce) = (.max, .max)
+    state = .encrypted(session, keyIsProven: keyIsProven)
   }
 
   // MARK: The handshake
@@ -247,10 +260,13 @@ extension UInt16 {
 
 extension UInt64 {
   /// The lowest 48 bits as 12 lower-case digits.
-  package var hexadecimalAddress: String { (0..<6).map { UInt8(truncatingIfNeeded: self >> UInt64(40 - 8 * $0)) }.hexadecimal }
+  package var hexadecimalAddress: String {
+    (0..<6).map { UInt8(truncatingIfNeeded: self >> UInt64(40 - 8 * $0)) }.hexadecimal
+  }
 
   /// The lowest 48 bits as six pairs of capital digits with colons.
   package var addressText: String {
-    (0..<6).map { [UInt8(truncatingIfNeeded: self >> UInt64(40 - 8 * $0))].hexadecimal.uppercased() }.joined(separator: ":")
+    (0..<6).map { [UInt8(truncatingIfNeeded: self >> UInt64(40 - 8 * $0))].hexadecimal.uppercased() }.joined(
+      separator: ":")
   }
 }

@@ -58,12 +58,19 @@ package struct AuthenticationResponse: APIMessage {
 /// Announces the end of the connection, from either end.
 package struct DisconnectRequest: APIMessage {
   package static let type: UInt16 = 5
-  package var reason: UInt32 = 0
+  package var reason = DisconnectReason.unspecified
   package init() {}
 
   package mutating func fields<V: ProtobufVisitor>(_ field: inout V) throws(V.Failure) {
-    try field.uint32(1, &reason)
+    try field.enumeration(1, &reason)
   }
+}
+
+package struct DisconnectReason: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  package static let unspecified = Self(rawValue: 0)
 }
 
 package struct DisconnectResponse: APIMessage {
