@@ -294,9 +294,12 @@ let package = Package(
         "BLESMP", "BLEWire",
       ]),
     tests(
+      "ESPHomeProxyTests",
+      on: ["ESPHomeProxy", "BLECrypto", "BLEHost", "BLEKit", "BLELinux", "BLEProxy", "BLEWire", "ESPHomeAPI"]),
+    tests(
       "BLEProxyTests",
       on: [
-        "BLEProxy", "BLEKit", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost",
+        "BLEProxy", "BLEKit", "AdapterFixtures", "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost",
         "BLEVirtual", "BLEWire",
       ]),
     tests(

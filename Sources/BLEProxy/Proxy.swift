@@ -22,6 +22,7 @@ public final class Proxy: Sendable {
   public let configuration: ProxyConfiguration
   private let environment: Environment
   private let state: Mutex<State>
+  private let lost = Atomic(0)
 
   /// Where tasks run, and how they wait.
   package struct Environment: Sendable {
@@ -126,6 +127,11 @@ public final class Proxy: Sendable {
   /// The connections.
   public var slots: ConnectionSlots { state.withLock { $0.slots } }
 
+  /// The advertisements that were dropped because clients did not take them.
+  public var lostAdvertisements: Int { lost.load(ordering: .relaxed) }
+
+  func noteLost(_ count: Int) { lost.add(count, ordering: .relaxed) }
+
   /// The state of the scan.
   public var scanner: ScannerStatus { state.withLock { $0.scanner(configuration) } }
 
@@ -145,7 +151,7 @@ public final class Proxy: Sendable {
   }
 
   /// Reports something to all clients.
-  private func tell(_ event: ProxyEvent) {
+  func tell(_ event: ProxyEvent) {
     for client in state.withLock({ Array($0.clients.values) }) { client.report(event) }
   }
 }
@@ -472,7 +478,8 @@ extension Proxy {
     if before != after { tell(.scanner(after)) }
   }
 
-  private func receive(_ advertisements: [ReceivedAdvertisement], of index: Int) {
+  /// Forwards advertisements that an adapter has received.
+  func receive(_ advertisements: [ReceivedAdvertisement], of index: Int) {
     let receivers = state.withLock { state in
       for advertisement in advertisements { state.sightings.add(advertisement, of: index) }
       return state.receivers

@@ -130,8 +130,9 @@ public final class ProxyClient: Sendable {
   /// Adds the advertisements that the client wants.
   func receive(_ advertisements: [ReceivedAdvertisement], _ scan: ProxyScan) {
     let limit = max(1, proxy.configuration.advertisementLimit)
-    let tells = queue.withLock { queue -> Bool in
-      guard !queue.isClosed else { return false }
+    let (tells, lost) = queue.withLock { queue -> (Bool, Int) in
+      guard !queue.isClosed else { return (false, 0) }
+      let lostBefore = queue.output.lostAdvertisements
       for advertisement in advertisements where scan.wants(advertisement) {
         if queue.output.advertisements.count < limit {
           queue.output.advertisements.append(advertisement)
@@ -141,10 +142,12 @@ public final class ProxyClient: Sendable {
           queue.output.lostAdvertisements += 1
         }
       }
-      guard queue.told == nil, !queue.output.advertisements.isEmpty else { return false }
+      let lost = queue.output.lostAdvertisements - lostBefore
+      guard queue.told == nil, !queue.output.advertisements.isEmpty else { return (false, lost) }
       queue.told = .advertisements
-      return true
+      return (true, lost)
     }
+    if lost > 0 { proxy.noteLost(lost) }
     if tells { onReady(.advertisements) }
   }
 }

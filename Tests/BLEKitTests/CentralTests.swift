@@ -55,6 +55,52 @@ import Testing
     guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }
   }
 
+  @Test func aLinkThatComesUpAfterItsTaskGaveUpEnds() async throws {
+    let adapter = try await host.open()
+    await expectThrows(.timedOut) { _ = try await adapter.connect(to: address, timeout: .milliseconds(1)) }
+    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }
+    // The command has crossed the event.
+    host.say(
+      .connected(
+        ConnectedLink(
+          peer: peer, address: address, role: .central,
+          timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
+    guard case .release(peer) = try await host.next() else { Issue.record("the link stays"); return }
+  }
+
+  @Test func aChangeOfTheTimingHasAnOutcome() async throws {
+    let device = try await link(try await host.open())
+    let request = ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(100))
+    let changing = Task { try await device.updateConnectionParameters(request, timeout: nil) }
+    guard case .updateConnection(peer, _) = try await host.next() else { throw CancellationError() }
+    host.say(.connectionUpdated(peer, LinkTiming(interval: 80, latency: 0, supervisionTimeout: 500)))
+    #expect(try await changing.value.interval == .milliseconds(100))
+    let refused = Task { try await device.updateConnectionParameters(request, timeout: nil) }
+    guard case .updateConnection(peer, _) = try await host.next() else { throw CancellationError() }
+    host.say(.connectionUpdateRefused(peer, .peerRefused("no")))
+    await expectThrows(.invalidResponse) { _ = try await refused.value }
+  }
+
+  @Test func valuesOfAllCharacteristicsHaveOneOrderAndAnEnd() async throws {
+    let device = try await link(try await host.open())
+    var values = try device.attributeValues().makeAsyncIterator()
+    for (handle, octet) in [(3, 1), (5, 2), (3, 3)] as [(UInt16, UInt8)] {
+      host.say(.client(peer, .notification(AttributeHandle(rawValue: handle), [octet])))
+    }
+    host.say(.disconnected(peer, .connectionTimeout))
+    for (handle, octet) in [(3, 1), (5, 2), (3, 3)] as [(UInt16, UInt8)] {
+      let value = try await values.next()
+      #expect(value?.handle.rawValue == handle && value?.octets == [octet])
+    }
+    do throws(BLEError) {
+      _ = try await values.next()
+      Issue.record("no error")
+    } catch {
+      #expect(error.kind == .disconnected && error.disconnectReason == .connectionTimeout)
+    }
+  }
+
   @Test func connectionIsCancelledWithItsTask() async throws {
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: address, timeout: nil) }

@@ -1,3 +1,4 @@
+import BLEHost
 import BLEVirtual
 import BLEWire
 import Foundation
@@ -138,6 +139,38 @@ import Testing
     #expect(proxy.slots.allocated == [world.address(1)])
     let error = client.news().compactMap { if case .disconnected(_, let error) = $0 { error } else { nil } }.first
     #expect(error?.kind == .timedOut)
+  }
+
+  @Test func attemptsBeyondTheLimitWaitForOthers() {
+    let world = ProxyWorld(devices: 3)
+    var configuration = ProxyConfiguration()
+    configuration.attemptLimit = 2
+    let proxy = world.proxy(configuration)
+    let client = TestClient(proxy)
+    for device in 0..<2 {
+      world.kill(device)
+      client.client.connect(to: world.address(device))
+    }
+    client.client.connect(to: world.address(2))
+    world.run(for: .seconds(29))
+    #expect(!isConnected(client, to: 2, world) && proxy.slots.allocated.count == 3)
+    #expect(world.run { isConnected(client, to: 2, world) })
+    #expect(proxy.slots.allocated == [world.address(2)])
+  }
+
+  @Test func sightingsAreBounded() {
+    var table = SightingTable(adapters: 1)
+    func address(_ number: Int) -> DeviceAddress {
+      DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(number)), kind: .random)
+    }
+    for number in 0...2 * SightingTable.halfLimit {
+      let discovery = Discovery(
+        address: address(number), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
+      table.add(ReceivedAdvertisement(discovery), of: 0)
+    }
+    #expect(table[address(0)] == nil && table[address(SightingTable.halfLimit - 1)] == nil)
+    #expect(table[address(SightingTable.halfLimit)]?.rssi == [-40])
+    #expect(table[address(2 * SightingTable.halfLimit)]?.phys == [.le1M])
   }
 
   @Test func theEndOfTheProxyEndsEverything() {

@@ -11,10 +11,16 @@ enum DoctorCommand {
     name: "doctor", summary: "checks adapters, permissions and the controller, with remedies",
     details: [
       "Each line that fails has its remedy. The adapter is opened as a program would open it, and closed again.",
-      "The exit status is 0 where the adapter works, else that of the first failure: 69 unavailable, 75 busy, 77 no permission.",
+      "The exit status is 0 where the adapter works, else that of the first failure: 69 unavailable, 75 busy, 77 no permission, "
+        + "66 for a key file that cannot be used.",
     ],
-    options: CommandDeclaration.Option.adapter.filter { $0.name == "transport" } + [.json],
+    options: CommandDeclaration.Option.adapter.filter { $0.name == "transport" } + [
+      .json,
+      .flag("proxy", "also checks what ble proxy needs: its port and its announcement"),
+      .value("key-file", "FILE", "also checks the key of ble proxy", isFile: true),
+    ],
     examples: [
+      .init(commandLine: "ble doctor --proxy --key-file proxy.key", effect: "checks whether ble proxy can run"),
       .init(commandLine: "ble doctor --transport hci-socket:0", effect: "checks whether adapter 0 can be taken over")
     ],
     run: run)
@@ -46,6 +52,11 @@ enum DoctorCommand {
         checks.append(Diagnosis.failure("the adapter does not become ready: \(error.description)"))
         status = 69
       }
+    }
+    if arguments.has("proxy") || arguments.value("key-file") != nil {
+      let found = ProxyFacts.current(keyFile: arguments.value("key-file")).checks
+      if status == 0, found.contains(where: { $0.verdict == .failure }) { status = 66 }
+      checks += found
     }
     if arguments.has("json") {
       Output.json(Report(works: controller != nil, checks: checks, controller: controller))

@@ -98,13 +98,13 @@ enum Diagnosis {
   }
 
   /// The check of an adapter that did not open.
-  static func failure(_ text: String) -> Check {
+  static func failure(_ text: String, name: String = "controller") -> Check {
     // An error of an adapter is what failed and why, a full stop, and what to do.
     guard let end = text.firstRange(of: ". ") else {
-      return Check(name: "controller", verdict: .failure, finding: text)
+      return Check(name: name, verdict: .failure, finding: text)
     }
     return Check(
-      name: "controller", verdict: .failure, finding: String(text[..<end.lowerBound]),
+      name: name, verdict: .failure, finding: String(text[..<end.lowerBound]),
       remedy: String(text[end.upperBound...]))
   }
 }
