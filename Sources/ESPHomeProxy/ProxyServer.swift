@@ -12,7 +12,7 @@ package final class ProxyServer: Sendable {
     package var identity: ProxySession.Identity
     /// The key of the encryption; nil for plain text.
     package var key: NoiseKey?
-    /// Clients at once; the next one is disconnected.
+    /// Clients at once. For the next one, the oldest that has not proven the key is disconnected; if all have, the next one is.
     package var clientLimit = 16
     /// Octets that wait to be written to one socket. Above it neither messages nor events of the client are handled: advertisements are
     /// dropped and counted, and a client whose values do not fit either is disconnected (``ProxyConfiguration/eventLimit``).
@@ -135,6 +135,11 @@ private struct ServerLoop: ~Copyable {
   private var buffer = [UInt8](repeating: 0, count: ServerLoop.readSize)
   private var acceptTime: Instant?
   private var endTime: Instant?
+  /// The lines about strangers in a time.
+  private var complaints = (count: 0, until: Instant.start)
+  /// More lines are counted.
+  private static let complaintLimit = 8
+  private static let complaintTime = Duration.seconds(10)
 
   init(
     _ mailbox: ProxyServer.Mailbox, _ proxy: Proxy, _ settings: ProxyServer.Settings, _ random: RandomSource,
@@ -254,8 +259,12 @@ extension ServerLoop {
       return
     }
     let address = stream.peerAddress ?? "unknown"
-    guard clients.count < settings.clientLimit else {
-      return settings.log("\(address): rejected, because \(settings.clientLimit) clients are connected")
+    if clients.count >= settings.clientLimit {
+      let strangers = clients.values.filter { !$0.session.isOpened }
+      guard let oldest = strangers.min(by: { $0.token < $1.token }) else {
+        return complain("\(address): rejected, because \(settings.clientLimit) clients are connected", now)
+      }
+      remove(oldest, "it has not proven the key, and another client comes", now)
     }
     lastToken += 1
     let token = lastToken
@@ -278,9 +287,9 @@ extension ServerLoop {
         client.session.receive(buffer.span.extracting(0..<count), now: now)
         return true
       case .nothing: return true
-      case .end: remove(client, "the client has closed the connection")
+      case .end: remove(client, "the client has closed the connection", now)
       }
-    } catch { remove(client, "\(error)") }
+    } catch { remove(client, "\(error)", now) }
     return false
   }
 
@@ -289,14 +298,14 @@ extension ServerLoop {
     for line in client.session.takeLines() { settings.log("\(client.address): \(line)") }
     while true {
       client.session.takeOctets(into: &client.outgoing)
-      do throws(SystemError) { try write(client) } catch { return remove(client, "\(error)") }
+      do throws(SystemError) { try write(client) } catch { return remove(client, "\(error)", now) }
       // There is room again for what waits in the proxy.
       guard client.isHeld, client.unwritten <= settings.outputLimit / 2, client.session.end == nil else { break }
       drain(client, now)
     }
     switch client.session.end {
     // The last octets have the reason; a client that does not read them does not get them.
-    case .some(let end): remove(client, end.reason)
+    case .some(let end): remove(client, end.reason, now)
     case nil: try watch(client)
     }
   }
@@ -330,13 +339,26 @@ extension ServerLoop {
     try poller.watch(client.stream.descriptor, token: client.token, for: interest)
   }
 
-  private mutating func remove(_ client: Client, _ reason: String) {
+  private mutating func remove(_ client: Client, _ reason: String, _ now: Instant) {
     poller.unwatch(client.stream.descriptor)
     client.session.client.close()
     clients[client.token] = nil
+    guard client.session.isOpened else { return complain("\(client.address): refused: \(reason)", now) }
     let lost = client.session.lostAdvertisements
     settings.log(
       "\(client.address): disconnected: \(reason)" + (lost > 0 ? "; \(lost) advertisements were dropped for it" : ""))
+  }
+
+  /// A line about somebody who has not proven the key, and who can cause any number of them.
+  private mutating func complain(_ line: String, _ now: Instant) {
+    if complaints.until <= now {
+      if complaints.count > Self.complaintLimit {
+        settings.log("\(complaints.count - Self.complaintLimit) more connections were refused")
+      }
+      complaints = (0, now + Self.complaintTime)
+    }
+    complaints.count += 1
+    if complaints.count <= Self.complaintLimit { settings.log(line) }
   }
 }
 

@@ -32,6 +32,8 @@ package struct ProxySession: ~Copyable {
   private var output = APIConnection.Output()
   private var waiting = ProxyOutput()
   private var version = APIVersion.latest
+  /// Whether the client has proven the key.
+  package private(set) var isOpened = false
   /// What the client has subscribed to.
   private var wantsAdvertisements = false
   private var wantsSlots = false
@@ -141,7 +143,7 @@ package struct ProxySession: ~Copyable {
     for event in events {
       switch event {
       case .opened(let client):
-        version = client.version
+        (version, isOpened) = (client.version, true)
         lines.append("client '\(String(printable: client.info))' (API \(client.version)) is connected")
       case .received(let message): handle(message, now: now)
       case .ignored(let type): lines.append("message \(type) of the client is not supported: ignored")
@@ -281,7 +283,8 @@ extension ProxySession {
         BluetoothDeviceConnectionResponse(address: address.octets.value, connected: true, mtu: UInt32(clamping: mtu)))
     case .disconnected(let address, let error):
       if let error { lines.append("\(address): \(error)") }
-      devices[address.octets.value] = nil
+      // A client may have asked for the next connection already.
+      if !client.slots.allocated.contains(address) { devices[address.octets.value] = nil }
       let code = error.map(ErrorCode.ofConnection) ?? 0
       send(BluetoothDeviceConnectionResponse(address: address.octets.value, connected: false, error: code))
     case .finished(let address, let operation, let result): report(operation, result, address.octets.value)

@@ -103,6 +103,38 @@ import Testing
     }
   }
 
+  @Test func aStrangerMakesRoomForAClient() async throws {
+    try await withServer {
+      $0.clientLimit = 1
+    } _: { _, port, lines in
+      let stranger = try Socket(port: port)
+      let socket = try Socket(port: port)
+      var client = PlainClient()
+      socket.send(PlainClient.hello)
+      try wait(for: 2, on: socket, &client)
+      #expect(stranger.receive() == nil)
+      #expect(await lines.first(with: "refused: it has not proven the key") != nil)
+    }
+  }
+
+  @Test func linesAboutStrangersAreLimited() async throws {
+    try await withServer { _, port, lines in
+      for _ in 0..<20 {
+        let stranger = try Socket(port: port)
+        stranger.send([7, 7, 7])
+        while stranger.receive() != nil {}
+      }
+      let socket = try Socket(port: port)
+      socket.send(PlainClient.hello + PlainClient.frame(DisconnectRequest()))
+      var refused = 0
+      for await line in lines.stream {
+        if line.contains("as agreed") { break }
+        if line.contains("refused") { refused += 1 }
+      }
+      #expect(refused == 8)
+    }
+  }
+
   @Test func aClientThatDoesNotReadLosesAdvertisements() async throws {
     try await withServer {
       $0.outputLimit = 65_536

@@ -75,10 +75,14 @@ enum ProxyCommand {
       try Announcement(file, identity, port: port)
     }
     Output.line("READY \(endpoint.host ?? "0.0.0.0"):\(port) as \(name)")
-    await proxy.run()
-    // Clients get a goodbye and the ends of their connections.
-    server.end()
+    let running = Task { await proxy.run() }
+    let (never, _) = AsyncStream.makeStream(of: Never.self)
+    for await _ in never {}
     announcement?.remove()
+    // Clients are told, then their connections end.
+    server.end()
+    running.cancel()
+    await running.value
   }
 
   private static func adapters(_ arguments: ParsedArguments, _ pairing: ProxyPairing) async throws -> [Adapter] {
