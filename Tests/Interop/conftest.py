@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import importlib.util
 import inspect
 import json
 import os
@@ -16,6 +17,9 @@ from radios import RADIOS, parameters, peripheral
 # A shell ignores SIGINT in what it runs in the background, and programs inherit that.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Home Assistant's parts are in an environment of their own (scripts/test proxy).
+collect_ignore = [] if importlib.util.find_spec("aioesphomeapi") else ["test_proxy.py"]
 
 # The fixtures whose tests run one after the other in one process, for each module and radio.
 SHARED = ("air", "client", "paced", "radio", "station")
