@@ -90,6 +90,10 @@ enum ProxyCommand {
     if transports.count > 1, let option = ["snoop", "address"].first(where: { arguments.value($0) != nil }) {
       throw ToolError.usage("--\(option) is for one adapter: give one --transport", of: declaration)
     }
+    // All users of a transport in a process share one adapter.
+    guard Set(transports).count == transports.count else {
+      throw ToolError.usage("--transport: the same controller is given twice", of: declaration)
+    }
     var adapters: [Adapter] = []
     for transport in transports.isEmpty ? [nil] : transports {
       var options = try arguments.adapterOptions()
