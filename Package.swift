@@ -345,7 +345,7 @@ if isFuzzing {
         dependencies: [
           "BLEAdapter", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
           "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEStorage", "BLEVirtual", "BLEWire",
-          "CoreBluetoothTypes", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
+          "CoreBluetoothTypes", "ESPHomeAPI", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }

@@ -15,7 +15,7 @@ private func runLibFuzzer(
 enum FuzzTarget: String, CaseIterable {
   case decoders, advertising, server, client, pairing, channels, host, kernel, bonds, descriptions
   case gateway, bearers, tool, profiles, radio, identities
-  case scans, updates
+  case scans, updates, proxy
 
   static let chosen = ProcessInfo.processInfo.environment["FUZZ_TARGET"].flatMap(FuzzTarget.init(rawValue:))
 
@@ -39,6 +39,7 @@ enum FuzzTarget: String, CaseIterable {
     case .scans: fuzzScans(&input)
     case .identities: fuzzIdentities(&input)
     case .updates: fuzzUpdates(&input)
+    case .proxy: fuzzProxy(&input)
     }
   }
 }

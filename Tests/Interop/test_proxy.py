@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import secrets
+import signal
 
 import bleak
 import pytest
@@ -20,13 +21,13 @@ from aioesphomeapi import (
     RequiresEncryptionAPIError,
 )
 from bumble import att, hci
-from bumble.device import Device, DeviceConfiguration
+from bumble.device import AdvertisingEventProperties, AdvertisingParameters, Device, DeviceConfiguration
 from bumble.gatt import Characteristic, CharacteristicValue, Descriptor, Service
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.transport import open_transport
 from central import acknowledge_at_once
 from home import Home, api
-from programs import LIMIT, Program, product, until
+from programs import LIMIT, Program, product, until, wait_until
 
 pytestmark = pytest.mark.proxy
 
@@ -99,22 +100,26 @@ class Display(PairingDelegate):
 
 @pytest.fixture
 def radio(tmp_path):
-    """Gives the transport of a host for our tool, and that of Bumble."""
-    with Program([*product("ble"), "radio", "--tcp", "0"], tmp_path / "radio.log") as program:
-        program.transport = program.wait_for("READY").split()[1]
-        program.client = program.transport
+    """A radio with two endpoints: a second adapter of one program needs another transport."""
+    with Program([*product("ble"), "radio", "--tcp", "0", "--tcp", "0"], tmp_path / "radio.log") as program:
+        def ready():
+            found = re.findall(r"READY (\S+)\n", program.output)
+            return len(found) == 2 and found
+
+        program.transports = wait_until(ready, "the radio is not ready")
+        program.transport = program.transports[0]
         yield program
         program.check_alive()
 
 
 class Proxy(Program):
-    def __init__(self, radio, folder, *options, number=0, key=None, transports=1):
+    def __init__(self, radio, folder, *options, number=0, key=None, adapters=1):
         self.key = base64.b64encode(secrets.token_bytes(32)).decode() if key is None else key
         file = folder / f"proxy-{number}.key"
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as written:
             written.write(f"{self.key}\n")
         encryption = ["--key-file", file] if self.key else ["--plain-text"]
-        transport = [word for _ in range(transports) for word in ("--transport", radio.transport)]
+        transport = [word for spec in radio.transports[:adapters] for word in ("--transport", spec)]
         super().__init__(
             [*product("ble"), "proxy", *transport, *encryption, "--listen", "127.0.0.1:0", *options],
             folder / f"proxy-{number}.log",
@@ -134,7 +139,7 @@ def proxy(radio, tmp_path):
 
 
 def lamp(radio, name="Lamp"):
-    return Lamp(radio.client, name)
+    return Lamp(radio.transport, name)
 
 
 async def free(data):
@@ -200,14 +205,45 @@ async def test_connection_parameters_are_set(radio, proxy):
     async with lamp(radio) as device, Home() as home:
         data = await home.add(proxy)
         async with home.link("Lamp"):
-            answer = await data.client.bluetooth_set_connection_params(address(device), 40, 40, 2, 400)
-            assert answer.error == 0
+            await data.client.bluetooth_device_set_connection_params(address(device), 40, 40, 2, 400)
             connection = next(iter(device.device.connections.values()))
             await until(lambda: connection.parameters.peripheral_latency == 2, lambda: connection.parameters)
 
 
 def address(device):
     return int(str(device.address).split("/")[0].replace(":", ""), 16)
+
+
+LARGE = b"".join(bytes([251, 0xFF]) + bytes([number]) * 250 for number in range(6)) + bytes([137, 0xFF]) + bytes(136)
+
+
+@pytest.mark.parametrize("phy", [hci.Phy.LE_1M, hci.Phy.LE_CODED])
+async def test_extended_advertisements_arrive_whole(radio, proxy, phy):
+    """1,650 octets, which Bumble's host does not divide among commands itself."""
+    assert len(LARGE) == 1650
+    async with lamp(radio) as device:
+        host = device.device.host
+        properties = AdvertisingEventProperties(is_connectable=False, is_scannable=False)
+        parameters = AdvertisingParameters(
+            advertising_event_properties=properties, primary_advertising_interval_min=100, primary_advertising_interval_max=100,
+            own_address_type=hci.OwnAddressType.RANDOM, primary_advertising_phy=phy, secondary_advertising_phy=phy)
+        advertising = await device.device.create_advertising_set(
+            advertising_parameters=parameters, random_address=device.address, auto_start=False)
+        parts = [LARGE[start:start + 251] for start in range(0, len(LARGE), 251)]
+        for number, part in enumerate(parts):
+            operation = 1 if number == 0 else 2 if number == len(parts) - 1 else 0
+            await host.send_command(hci.HCI_LE_Set_Extended_Advertising_Data_Command(
+                advertising_handle=advertising.advertising_handle, operation=operation, fragment_preference=1, advertising_data=part))
+        await advertising.start()
+
+        client = api(proxy)
+        await client.connect(login=True)
+        received = []
+        client.subscribe_bluetooth_le_raw_advertisements(
+            lambda message: received.extend((entry.address, entry.data) for entry in message.advertisements))
+        await until(lambda: (address(device), LARGE) in received, lambda: {len(data) for _, data in received})
+        assert any(len(data) < 62 for _, data in received)  # the legacy ones of the lamp
+        await client.disconnect()
 
 
 async def test_the_device_information_has_all_features(radio, proxy):
@@ -281,40 +317,54 @@ async def test_other_octets_get_a_short_answer_and_the_end(radio, proxy, octets)
     await client.disconnect()
 
 
+class Relay:
+    """A port that is connected to that of a proxy. It records what the client sends, and can lose both ends of the connection."""
+
+    def __init__(self, proxy):
+        self.proxy, self.key = proxy, proxy.key
+        self.recorded, self.writers = bytearray(), []
+
+    async def __aenter__(self):
+        self.server = await asyncio.start_server(self.relay, "127.0.0.1", 0)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *failure):
+        self.lose()
+        self.server.close()
+
+    def lose(self):
+        for writer in self.writers:
+            writer.transport.abort()
+
+    async def relay(self, reader, writer):
+        upstream, sink = await asyncio.open_connection("127.0.0.1", self.proxy.port)
+        self.writers += [writer, sink]
+
+        async def copy(source, target, record):
+            with contextlib.suppress(ConnectionError):
+                while octets := await source.read(4096):
+                    record += octets
+                    target.write(octets)
+                target.close()
+
+        await asyncio.gather(copy(reader, sink, self.recorded), copy(upstream, writer, bytearray()))
+
+
 async def test_a_recorded_conversation_opens_nothing(radio, proxy):
     """Everything that a client has sent, a second time."""
-    recorded = bytearray()
-
-    async def relay(reader, writer):
-        upstream, sink = await asyncio.open_connection("127.0.0.1", proxy.port)
-
-        async def copy(source, target, record=None):
-            while data := await source.read(4096):
-                if record is not None:
-                    record += data
-                target.write(data)
-            target.close()
-
-        await asyncio.gather(copy(reader, sink, recorded), copy(upstream, writer))
-
-    server = await asyncio.start_server(relay, "127.0.0.1", 0)
-    client = api(proxy)
-    client._params.addresses[:] = ["127.0.0.1"]
-    client._params.port = server.sockets[0].getsockname()[1]
-    await client.connect(login=True)
-    await client.device_info()
-    await client.disconnect()
-    server.close()
-
+    async with Relay(proxy) as relay:
+        client = api(relay)
+        await client.connect(login=True)
+        await client.device_info()
+        await client.disconnect()
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-    writer.write(recorded)
+    writer.write(relay.recorded)
     # The server's hello and its half of a handshake; nothing that is encrypted.
-    answer = await reader.read()
-    sizes = []
+    sizes, answer = [], await reader.read()
     while answer:
-        size = int.from_bytes(answer[1:3], "big")
-        sizes.append(size)
-        answer = answer[3 + size:]
+        sizes.append(int.from_bytes(answer[1:3], "big"))
+        answer = answer[3 + sizes[-1]:]
     assert len(sizes) == 2 and sizes[1] == 49
     writer.close()
 
@@ -326,33 +376,60 @@ async def test_no_slot_is_lost_when_a_client_or_a_device_is_gone(radio, proxy):
     async with Home() as home:
         data = await home.add(proxy)
         descriptors = proxy.descriptors
-        for round in range(5):
-            async with lamp(radio, f"Lamp {round}") as device:
-                other = api(proxy)
+        for is_lost in (True, False) * 3:
+            async with lamp(radio) as device, Relay(proxy) as relay:
+                other = api(relay)
                 await other.connect(login=True)
-                connected = asyncio.get_running_loop().create_future()
-                # The address is known to this client only because it is told.
+                states = []
                 await other.bluetooth_device_connect(
-                    address(device), lambda up, mtu, error: connected.done() or connected.set_result((up, error)),
-                    feature_flags=0xFF, has_cache=False, address_type=1)
-                assert await connected == (True, 0)
+                    address(device), lambda up, mtu, error: states.append((up, error)), feature_flags=0xFF, has_cache=False,
+                    address_type=1)
+                await until(lambda: states, "the device is not connected")
+                assert states == [(True, 0)]
                 await until(lambda: address(device) in data.bluetooth_device.ble_allocations, "no allocation is reported")
-                if round % 2:
-                    await device.__aexit__()
+                if is_lost:
+                    # A client that has no chance to say goodbye.
+                    relay.lose()
                     await free(data)
-                    await other.disconnect()
                 else:
-                    # The socket is closed without a goodbye.
-                    other._connection._frame_helper._transport.abort()
+                    await device.stack.aclose()
                     await free(data)
+                    assert states[-1][0] is False
+                    await other.disconnect()
         await until(lambda: proxy.descriptors == descriptors, "a descriptor is lost")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+async def test_the_links_of_a_proxy_end_with_it(radio, tmp_path, how):
+    async with lamp(radio) as device:
+        for number in range(3):
+            with Proxy(radio, tmp_path, number=number) as proxy:
+                client, stops = api(proxy), []
+
+                async def stopped(expected):
+                    stops.append(expected)
+
+                await client.connect(on_stop=stopped, login=True)
+                slots = []
+                client.subscribe_bluetooth_connections_free(lambda free, limit, allocated: slots.append((free, limit, allocated)))
+                await until(lambda: slots, "no slots are reported")
+                assert slots[0][0] == slots[0][1] and not slots[0][2]
+                await client.bluetooth_device_connect(
+                    address(device), lambda *state: None, feature_flags=0xFF, has_cache=False, address_type=1)
+                await until(lambda: slots[-1][2] == [address(device)], lambda: slots)
+                proxy.process.send_signal(how)
+                await until(lambda: stops, "the client is not told")
+                # A goodbye, or the end of the socket.
+                assert stops == [how == signal.SIGTERM]
+                await until(lambda: not device.device.connections, "the link has not ended")
+                assert proxy.process.wait(LIMIT) in (-9, -15, 143, 0)
 
 
 async def test_twenty_devices_at_once_on_two_adapters(radio, tmp_path):
     names = [f"Lamp {number}" for number in range(20)]
     async with contextlib.AsyncExitStack() as stack:
         home = await stack.enter_async_context(Home())
-        proxy = stack.enter_context(Proxy(radio, tmp_path, transports=2))
+        proxy = stack.enter_context(Proxy(radio, tmp_path, adapters=2))
         data = await home.add(proxy)
         await asyncio.gather(*(stack.enter_async_context(lamp(radio, name)) for name in names))
         links = await asyncio.gather(*(stack.enter_async_context(home.link(name)) for name in names))
