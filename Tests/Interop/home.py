@@ -69,8 +69,8 @@ class Home:
 
     @contextlib.asynccontextmanager
     async def link(self, name, **options):
-        client = bleak.BleakClient(await self.find(name), **options)
-        await client.connect()
+        client = bleak.BleakClient(await self.find(name))
+        await client.connect(**options)
         try:
             yield client
         finally:

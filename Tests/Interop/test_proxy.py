@@ -34,6 +34,7 @@ pytestmark = pytest.mark.proxy
 SERVICE = "7a3c0001-52d6-4c1e-9b0f-6d1e2f3a4b5c"
 VALUE, LONG, COMMAND, COUNTER, SECRET = (f"7a3c{number:04x}-52d6-4c1e-9b0f-6d1e2f3a4b5c" for number in range(2, 7))
 PASSKEY = 123456
+READ_BY_GROUP_TYPE = 0x10
 
 
 class Lamp:
@@ -190,14 +191,30 @@ async def test_a_device_pairs_with_its_passkey_and_is_unpaired(radio, proxy):
         await free(data)
 
 
-async def test_services_are_cached_and_the_cache_is_cleared(radio, proxy):
+async def test_attributes_that_the_client_keeps_are_used_without_a_discovery(radio, proxy):
     async with lamp(radio) as device, Home() as home:
         data = await home.add(proxy)
-        for _ in range(2):
-            async with home.link("Lamp") as link:
-                assert await link.read_gatt_char(VALUE) == b"off"
-                # The link has the class of bleak-esphome behind habluetooth's wrapper.
-                assert (await data.client.bluetooth_device_clear_cache(address(device))).success
+        requests = []
+        receive = device.device.on_gatt_pdu
+
+        def record(handle, pdu):
+            requests.append(pdu[0])
+            receive(handle, pdu)
+
+        device.device.l2cap_channel_manager.register_fixed_channel(att.ATT_CID, record)
+        async with home.link("Lamp") as link:
+            assert await link.read_gatt_char(VALUE) == b"off"
+        assert READ_BY_GROUP_TYPE in requests
+        requests.clear()
+        async with home.link("Lamp", dangerous_use_bleak_cache=True) as link:
+            assert await link.read_gatt_char(VALUE) == b"off"
+            values = []
+            await link.start_notify(COUNTER, lambda _, value: values.append(value[0]))
+            await device.count(7)
+            await until(lambda: values == [7], lambda: values)
+            assert READ_BY_GROUP_TYPE not in requests
+            answer = await data.client.bluetooth_device_clear_cache(address(device))
+            assert answer.success
         await free(data)
 
 
