@@ -214,7 +214,7 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLESMP",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLEProxy", "BLESMP",
         "BLEVirtual", "BluetoothLE", "BLEVirtualServer", "CoreBluetooth", "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),

@@ -319,8 +319,9 @@ extension Proxy {
         state.limits[index] = max(1, configuration.connectionLimit)
       }
     }
-    link.client.report(.disconnected(link.address, error))
+    // A client that waits for the end has the free slot then.
     tell(.slots(slots))
+    link.client.report(.disconnected(link.address, error))
   }
 
   func unpair(_ device: RemoteDevice) {
