@@ -15,7 +15,9 @@ struct TransferPlan: Sendable {
   static func waitForLine() async {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
-        _ = readLine()
+        // `readLine` would hold the lock of `stdin`, for which the end of a program waits with the C library 2.43.
+        var octet: UInt8 = 0
+        while read(0, &octet, 1) == 1, octet != UInt8(ascii: "\n") {}
         continuation.resume()
       }
     }

@@ -83,7 +83,7 @@ watched.wait()
 let central = ReferenceCentral(on: adapter)
 
 Thread.detachNewThread {
-  while let line = readLine() { DispatchQueue.main.async { central.perform(line) } }
+  while let line = nextLine() { DispatchQueue.main.async { central.perform(line) } }
   DispatchQueue.main.async { shutDown(0) }
 }
 

@@ -177,7 +177,7 @@ extension ReferencePeripheral: @MainActor PairingDelegate {
     guard !isReading else { return }
     isReading = true
     Thread.detachNewThread {
-      while let line = readLine() {
+      while let line = nextLine() {
         DispatchQueue.main.async { self.typed(UInt32(line)) }
       }
       DispatchQueue.main.async { self.typed(nil) }

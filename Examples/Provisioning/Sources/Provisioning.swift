@@ -1,4 +1,5 @@
 import BLEProfiles
+import Glibc
 
 /// A device without keys and screen for text is given the name and the password of a network: over a link that is paired with a passkey or
 /// by numeric comparison, with its state as notifications.
@@ -48,13 +49,22 @@ enum User: Sendable {
   func digits() -> UInt32? {
     guard self == .present else { return Self.simulatedPasskey }
     print("type the digits that the device shows:")
-    return readLine().flatMap { UInt32($0) }
+    return UInt32(line())
   }
 
   /// Asks whether both ends show the same digits.
   func confirms() -> Bool {
     guard self == .present else { return true }
     print("are both the same? yes or no:")
-    return readLine() == "yes"
+    return line() == "yes"
+  }
+
+  /// A line of the terminal. `readLine` would hold the lock of `stdin`, for which the end of a program waits with the
+  /// C library 2.43.
+  private func line() -> String {
+    var line: [UInt8] = []
+    var octet: UInt8 = 0
+    while read(0, &octet, 1) == 1, octet != UInt8(ascii: "\n") { line.append(octet) }
+    return String(decoding: line, as: UTF8.self)
   }
 }

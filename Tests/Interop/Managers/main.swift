@@ -89,7 +89,7 @@ let signals = [SIGINT, SIGTERM].map { number in
   return source
 }
 Thread.detachNewThread {
-  while let line = readLine() {
+  while let line = nextLine() {
     DispatchQueue.main.async { managers.perform(line) }
   }
   DispatchQueue.main.async(execute: end)

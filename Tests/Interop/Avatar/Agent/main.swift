@@ -30,7 +30,7 @@ let agent = Agent(options)
 
 Thread.detachNewThread {
   let decoder = JSONDecoder()
-  while let line = readLine() {
+  while let line = nextLine() {
     guard let command = try? decoder.decode(Command.self, from: Data(line.utf8)) else { continue }
     DispatchQueue.main.async { agent.perform(command) }
   }
