@@ -2,32 +2,36 @@ import BLECrypto
 import BLEWire
 import Testing
 
+/// No test has a `UInt128` as an argument. It would come by an asynchronous call, and a debug build of Swift 6.2.3 for
+/// arm64 passes it in other registers (x2 and x4) than the called function reads (x2 and x3).
 struct LibCryptoTests {
   let crypto = LibCrypto()
 
   /// FIPS-197, appendix B and C.1.
-  @Test(arguments: [
-    (
-      0x2B7E_1516_28AE_D2A6_ABF7_1588_09CF_4F3C as UInt128, 0x3243_F6A8_885A_308D_3131_98A2_E037_0734 as UInt128,
-      0x3925_841D_02DC_09FB_DC11_8597_196A_0B32 as UInt128
-    ),
-    (
-      0x0001_0203_0405_0607_0809_0A0B_0C0D_0E0F, 0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF,
-      0x69C4_E0D8_6A7B_0430_D8CD_B780_70B4_C55A
-    ),
-  ])
-  func encryptsTheBlocksOfFIPS197(key: UInt128, plaintext: UInt128, ciphertext: UInt128) throws {
-    #expect(try crypto.encrypt(plaintext, key: key) == ciphertext)
+  @Test func encryptsTheBlocksOfFIPS197() throws {
+    let blocks: [(key: UInt128, plaintext: UInt128, ciphertext: UInt128)] = [
+      (
+        0x2B7E_1516_28AE_D2A6_ABF7_1588_09CF_4F3C, 0x3243_F6A8_885A_308D_3131_98A2_E037_0734,
+        0x3925_841D_02DC_09FB_DC11_8597_196A_0B32
+      ),
+      (
+        0x0001_0203_0405_0607_0809_0A0B_0C0D_0E0F, 0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF,
+        0x69C4_E0D8_6A7B_0430_D8CD_B780_70B4_C55A
+      ),
+    ]
+    for (key, plaintext, ciphertext) in blocks {
+      #expect(try crypto.encrypt(plaintext, key: key) == ciphertext)
+    }
   }
 
   /// RFC 4493, section 4: the four examples, which are the samples of Vol 3, Part H, appendix D.1 too.
-  @Test(arguments: [
-    (0, 0xBB1D_6929_E959_3728_7FA3_7D12_9B75_6746 as UInt128),
-    (16, 0x070A_16B4_6B4D_4144_F79B_DD9D_D04A_287C),
-    (40, 0xDFA6_6747_DE9A_E630_30CA_3261_1497_C827),
-    (64, 0x51F0_BEBF_7E3B_9D92_FC49_7417_7936_3CFE),
-  ])
-  func computesTheMACsOfRFC4493(length: Int, result: UInt128) throws {
+  @Test func computesTheMACsOfRFC4493() throws {
+    let examples: [(length: Int, result: UInt128)] = [
+      (0, 0xBB1D_6929_E959_3728_7FA3_7D12_9B75_6746),
+      (16, 0x070A_16B4_6B4D_4144_F79B_DD9D_D04A_287C),
+      (40, 0xDFA6_6747_DE9A_E630_30CA_3261_1497_C827),
+      (64, 0x51F0_BEBF_7E3B_9D92_FC49_7417_7936_3CFE),
+    ]
     let message = try #require(
       [UInt8](
         hexadecimal: """
@@ -35,7 +39,9 @@ struct LibCryptoTests {
           30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710
           """))
     let key: UInt128 = 0x2B7E_1516_28AE_D2A6_ABF7_1588_09CF_4F3C
-    #expect(try crypto.cmac(Array(message.prefix(length)), key: key) == result)
+    for (length, result) in examples {
+      #expect(try crypto.cmac(Array(message.prefix(length)), key: key) == result)
+    }
   }
 
   /// The debug key pair of Vol 3, Part H, 2.3.5.6.1.
@@ -57,16 +63,19 @@ struct LibCryptoTests {
     #expect(try crypto.sharedSecret(.debug, with: crypto.publicKey(of: b)) == secret)
   }
 
-  @Test(arguments: [
-    // One wrong bit in y; the point at infinity in the form of some stacks; coordinates above the field prime.
-    P256PublicKey(x: debugPublicKey.x, y: UInt256(high: debugPublicKey.y.high, low: debugPublicKey.y.low ^ 1)),
-    P256PublicKey(x: UInt256(high: 0, low: 0), y: UInt256(high: 0, low: 0)),
-    P256PublicKey(x: UInt256(high: .max, low: .max), y: UInt256(high: .max, low: .max)),
-    // The attack of CVE-2018-5383: y replaced by zero.
-    P256PublicKey(x: debugPublicKey.x, y: UInt256(high: 0, low: 0)),
-  ])
-  func rejectsPublicKeyThatIsNotOnTheCurve(_ key: P256PublicKey) {
-    #expect(throws: CryptographyError.notOnCurve) { try crypto.sharedSecret(.debug, with: key) }
+  @Test func rejectsPublicKeyThatIsNotOnTheCurve() {
+    let good = Self.debugPublicKey
+    let keys = [
+      // One wrong bit in y; the point at infinity in the form of some stacks; coordinates above the field prime.
+      P256PublicKey(x: good.x, y: UInt256(high: good.y.high, low: good.y.low ^ 1)),
+      P256PublicKey(x: UInt256(high: 0, low: 0), y: UInt256(high: 0, low: 0)),
+      P256PublicKey(x: UInt256(high: .max, low: .max), y: UInt256(high: .max, low: .max)),
+      // The attack of CVE-2018-5383: y replaced by zero.
+      P256PublicKey(x: good.x, y: UInt256(high: 0, low: 0)),
+    ]
+    for key in keys {
+      #expect(throws: CryptographyError.notOnCurve) { try crypto.sharedSecret(.debug, with: key) }
+    }
   }
 
   @Test func rejectsPrivateKeyOutOfRange() throws {
