@@ -4,7 +4,8 @@
 
 Prints `READY port` once it listens; ends when its standard input closes. Each WAY is one more way in, for a host that
 is not a TCP client: `tcp-client:HOST:PORT` and `unix-client:PATH` go and fetch the host that listens there,
-`unix-server:PATH` waits for it, `tty:PATH` opens the line it offers, `pty:PATH` offers a line.
+`unix-server:PATH` waits for it, `tty:PATH` opens the line it offers, `pty:PATH` offers a line, `slow-pty:PATH` a line of
+115200 baud until the controller gets Broadcom's command for another rate.
 
 Bumble's controllers were made for Bumble's own host. Where version 0.0.236 leaves the specification, the subclasses
 below put it right, because a host under test must be judged against a controller that keeps the rules: unknown commands
@@ -20,6 +21,7 @@ import os
 import pty
 import struct
 import sys
+import termios
 import tty
 
 from bumble import hci, ll
@@ -31,6 +33,9 @@ from bumble.transport.common import StreamPacketSink, StreamPacketSource
 ADV_IND, ADV_SCAN_IND, ADV_NONCONN_IND = 0, 2, 3
 EXTENDED_EVENT_TYPE = {ADV_IND: 0x13, ADV_SCAN_IND: 0x12, ADV_NONCONN_IND: 0x10}
 CONNECTABLE, SCANNABLE, SCAN_RESPONSE, LEGACY = 0x01, 0x02, 0x08, 0x10
+
+# Broadcom's command Update UART Baud Rate: two octets for the oscillator, and the rate.
+UPDATE_UART_BAUD_RATE = 0xFC18
 
 SUCCESS, UNKNOWN_COMMAND, UNKNOWN_CONNECTION, INVALID_PARAMETERS = 0x00, 0x01, 0x02, 0x12
 
@@ -220,6 +225,26 @@ class ShreddingTransport:
             self.held = self.held[size:]
 
 
+class SlowLine(StreamPacketSource):
+    """The controller's end of a line with a rate. Octets of a host with another rate are noise, and lost.
+
+    The command for another rate is answered at the rate that it came with.
+    """
+
+    def __init__(self, line):
+        super().__init__()
+        self.line, self.rate = line, 115200
+
+    def data_received(self, data):
+        if termios.tcgetattr(self.line)[5] != getattr(termios, f"B{self.rate}"):
+            return
+        if data[:3] == struct.pack("<BH", 1, UPDATE_UART_BAUD_RATE):
+            os.write(self.line, struct.pack("<BBBBHB", 4, 0x0E, 4, 1, UPDATE_UART_BAUD_RATE, SUCCESS))
+            self.rate = struct.unpack_from("<I", data, 6)[0]
+        else:
+            super().data_received(data)
+
+
 class Radio:
     def __init__(self, acl_length=None, acl_packets=None, legacy=False, shreds=False):
         self.air = Air()
@@ -279,20 +304,19 @@ class Radio:
         elif kind == "unix-server":
             await loop.create_unix_server(self.attachment, where)
         elif kind == "tty":
-            await self.open_line(os.open(where, os.O_RDWR | os.O_NOCTTY))
-        elif kind == "pty":
+            await self.open_line(os.open(where, os.O_RDWR | os.O_NOCTTY), StreamPacketSource())
+        elif kind in ("pty", "slow-pty"):
             line, other_end = pty.openpty()
             tty.setraw(other_end)
             os.symlink(os.ttyname(other_end), where)
-            await self.open_line(line)
+            await self.open_line(line, SlowLine(line) if kind == "slow-pty" else StreamPacketSource())
         else:
             raise ValueError(f"no way in: {way}")
 
-    async def open_line(self, line):
+    async def open_line(self, line, source):
         tty.setraw(line)
         loop = asyncio.get_running_loop()
         writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(os.dup(line), "wb", 0))
-        source = StreamPacketSource()
         await loop.connect_read_pipe(lambda: source, os.fdopen(line, "rb", 0))
         self.attach(source, writing)
 

@@ -1,11 +1,16 @@
 """Every way to a controller that a transport string can name, with a whole conversation over it."""
 
 import contextlib
+import os
 import socket
+import struct
+import subprocess
+import termios
+import tty
 
 import pytest
 from central import Central
-from programs import HERE, LIMIT, reserved_port, wait_until
+from programs import HERE, LIMIT, product, reserved_port, wait_until
 from radios import bumble, peripheral
 
 NAME = "Weather Station 7"
@@ -43,6 +48,38 @@ async def test_serial(tmp_path):
     path = tmp_path / "tty"
     with bumble("bumble", tmp_path, f"pty:{path}") as radio:
         with peripheral(f"serial:{path},115200,none", HERE / "weather.json", tmp_path):
+            await converse(radio)
+
+
+def change_baud_rate(path, old, new):
+    """What a program such as btattach does with a Broadcom controller: resets it and orders another rate."""
+    line = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    try:
+        tty.setraw(line)
+        attributes = termios.tcgetattr(line)
+        attributes[4] = attributes[5] = getattr(termios, f"B{old}")
+        termios.tcsetattr(line, termios.TCSANOW, attributes)
+        for command in (bytes.fromhex("01030C00"), struct.pack("<BHBHI", 1, 0xFC18, 6, 0, new)):
+            os.write(line, command)
+            answer = b""
+            while len(answer) < 7:
+                answer += os.read(line, 7 - len(answer))
+            assert answer == b"\x04\x0e\x04\x01" + command[1:3] + b"\x00", answer.hex()
+    finally:
+        os.close(line)
+
+
+async def test_serial_after_a_change_of_the_baud_rate(tmp_path):
+    """A controller that begins with 115200 baud. Our transport has one rate: another program changes that of the controller before."""
+    path = tmp_path / "tty"
+    with bumble("bumble", tmp_path, f"slow-pty:{path}") as radio:
+        fast, slow = f"serial:{path},3000000,rtscts", f"serial:{path},115200,rtscts"
+        doctor = [*product("ble"), "doctor", "--transport"]
+        assert "The adapter works." in subprocess.run([*doctor, slow], capture_output=True, text=True, timeout=LIMIT).stdout
+        early = subprocess.run([*doctor, fast], capture_output=True, text=True, timeout=LIMIT)
+        assert early.returncode == 74 and "the baud rate" in " ".join(early.stdout.split()), early
+        change_baud_rate(path, 115200, 3000000)
+        with peripheral(fast, HERE / "weather.json", tmp_path):
             await converse(radio)
 
 

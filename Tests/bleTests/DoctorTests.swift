@@ -49,6 +49,46 @@ struct DoctorTests {
     #expect(board.first?.remedy?.contains("serial:/dev/ttyACM0") == true)
   }
 
+  @Test func aRaspberryPiWhoseAdapterIsDisabled() {
+    let text = """
+      # dtoverlay=miniuart-bt
+      [all]
+      dtoverlay=vc4-kms-v3d
+       dtoverlay = disable-bt # until the case is closed
+
+      """
+    var board = RaspberryPi(
+      configuration: "/boot/firmware/config.txt", overlays: RaspberryPi.overlays(in: text), hasAttachService: true,
+      attaches: false)
+    #expect(board.overlays == ["vc4-kms-v3d", "disable-bt"])
+    let disabled = Self.failures { ($0.adapters, $0.raspberryPi) = ([], board) }
+    #expect(disabled.map(\.remedy) == ["Remove that line, then restart the computer."])
+    #expect(disabled.first?.finding.contains("dtoverlay=disable-bt in /boot/firmware/config.txt") == true)
+    board.overlays = []
+    let detached = Self.failures { ($0.adapters, $0.raspberryPi) = ([], board) }
+    #expect(detached.map(\.remedy) == ["Run: sudo systemctl enable --now hciuart"])
+    board.attaches = true
+    #expect(Self.failures { ($0.adapters, $0.raspberryPi) = ([], board) }.first?.remedy?.contains("dmesg") == true)
+    board.attaches = false
+    #expect(Self.failures { $0.raspberryPi = board }.isEmpty, "with an adapter nothing is missing")
+  }
+
+  @Test func aRaspberryPiWhoseAdapterIsOnTheMiniUART() throws {
+    let overlays = RaspberryPi.overlays(in: "dtoverlay=miniuart-bt,krnbt=on\r\n")
+    var facts = Self.healthy
+    facts.raspberryPi = RaspberryPi(
+      configuration: "/boot/config.txt", overlays: overlays, hasAttachService: false, attaches: false)
+    let check = try #require(Diagnosis.checks(facts).first { $0.name == "serial line" })
+    #expect(check.verdict == .warning)
+    #expect(check.remedy == "If it stops answering, write core_freq=250 into /boot/config.txt, or remove the overlay.")
+  }
+
+  @Test func aSerialLineWithoutAnAnswer() throws {
+    let check = try #require(Diagnosis.serialLine("serial:/dev/ttyAMA0,3000000,rtscts"))
+    #expect(check.remedy?.hasSuffix("serial:/dev/ttyAMA0,115200") == true)
+    #expect(Diagnosis.serialLine("linux") == nil)
+  }
+
   @Test func theDaemonIsNoFailureAndHasARemedyForTheUserChannel() throws {
     var facts = Self.healthy
     facts.hasDaemon = true

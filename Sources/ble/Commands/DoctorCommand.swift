@@ -47,6 +47,7 @@ enum DoctorCommand {
         checks += facts.checks
       } catch let error as AdapterError {
         checks.append(Diagnosis.failure(error.text))
+        if let line = Diagnosis.serialLine(transport) { checks.append(line) }
         status = error.exitStatus
       } catch let error as BLEError where error.kind != .cancelled {
         checks.append(Diagnosis.failure("the adapter does not become ready: \(error.description)"))

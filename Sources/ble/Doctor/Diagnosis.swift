@@ -22,6 +22,7 @@ enum Diagnosis {
     var checks = [kernel(facts)]
     guard facts.socketError == 0 else { return checks }
     checks.append(adapters(facts))
+    if let line = facts.raspberryPi?.line { checks.append(line) }
     checks += facts.radioSwitches.map(radioSwitch)
     checks.append(rights(facts))
     checks.append(daemon(facts))
@@ -54,6 +55,7 @@ enum Diagnosis {
     guard facts.adapters.isEmpty else {
       return Check(name: "adapters", verdict: .good, finding: facts.adapters.joined(separator: ", "))
     }
+    if let absence = facts.raspberryPi?.absence { return absence }
     let serial = facts.serialDevices.map { "serial:/dev/\($0)" }
     return Check(
       name: "adapters", verdict: .failure, finding: "the kernel has no adapter",
@@ -95,6 +97,17 @@ enum Diagnosis {
       name: "bluetoothd", verdict: .information,
       finding: "running: it shares the adapter with --transport linux, and loses it to --transport hci-socket",
       remedy: "If it changes the adapter while your program runs: sudo systemctl stop bluetooth")
+  }
+
+  /// The settings of a transport on a serial line, which nothing but an answer of the controller proves; nil for another
+  /// transport.
+  static func serialLine(_ transport: String) -> Check? {
+    guard transport.hasPrefix("serial:") else { return nil }
+    let device = transport.prefix { $0 != "," }
+    return Check(
+      name: "serial line", verdict: .information,
+      finding: "the controller needs the baud rate and the flow control of the transport, without a command for them",
+      remedy: "Without an answer, try the rate that most controllers begin with: \(device),115200")
   }
 
   /// The check of an adapter that did not open.

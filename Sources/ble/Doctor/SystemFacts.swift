@@ -25,6 +25,8 @@ struct SystemFacts: Sendable {
   var hasDaemon: Bool
   /// Serial devices that can be development boards with HCI firmware.
   var serialDevices: [String]
+  /// Nil on any other computer.
+  var raspberryPi: RaspberryPi?
   var kernelRelease: String
   /// The path of this program.
   var program: String
@@ -40,6 +42,7 @@ struct SystemFacts: Sendable {
       mayAdministrate: capabilities >> 12 & 1 == 1, mayUseRawSockets: capabilities >> 13 & 1 == 1,
       hasDaemon: Processes.isRunning("bluetoothd"),
       serialDevices: Files.names(in: "/dev").filter { $0.hasPrefix("ttyACM") || $0.hasPrefix("ttyUSB") },
+      raspberryPi: text("/proc/device-tree/model").hasPrefix("Raspberry Pi") ? raspberryPi() : nil,
       kernelRelease: text("/proc/sys/kernel/osrelease"),
       program: Processes.ownPath ?? CommandLine.arguments.first ?? "ble")
   }
@@ -65,6 +68,16 @@ struct SystemFacts: Sendable {
         name: text("\(folder)/\(name)/name"), isSoftBlocked: text("\(folder)/\(name)/soft") == "1",
         isHardBlocked: text("\(folder)/\(name)/hard") == "1")
     }
+  }
+
+  private static func raspberryPi() -> RaspberryPi {
+    let places: [String] = ["/boot/firmware/config.txt", "/boot/config.txt"]
+    let path = places.first { access($0, R_OK) == 0 }
+    let units = ["/lib", "/usr/lib", "/etc"].map { "\($0)/systemd/system/hciuart.service" }
+    return RaspberryPi(
+      configuration: path ?? "/boot/firmware/config.txt",
+      overlays: path.map { RaspberryPi.overlays(in: text($0)) } ?? [],
+      hasAttachService: units.contains { access($0, F_OK) == 0 }, attaches: Processes.isRunning("hciattach"))
   }
 
   /// The content of a small file without the line feed at its end; empty if it cannot be read.
