@@ -19,13 +19,14 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test test-all test-long check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
+.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            unit tests, and our programs on our radio and against Bumble: before each commit"
 	@echo "make test-all        these, then other radios, client programs, Linux kernels, Avatar, a minute of fuzzing, signals, soak, allocations"
-	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, the soak, both sanitizers, Debian's own Swift"
+	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, the soak, both sanitizers, Debian's own Swift, arm64"
+	@echo "make test-arm64      the unit tests of the layers and the end-to-end tests, compiled for arm64, in an emulator"
 	@echo "make test-PART       one part of these: scripts/test --list"
 	@echo "make check           format, imports, documents against sources, the public API and its documentation: before each commit"
 	@echo "make check-examples  builds each example as a package of its own, from a copy of its folder"
@@ -33,6 +34,7 @@ help:
 	@echo "make gateway         builds the gateway to MQTT, which needs libmosquitto, in .build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
 	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages, with debhelper"
+	@echo "make deb ARCH=arm64  the same for arm64, on an amd64 computer, in .cache/packages-arm64; also test-deb ARCH=arm64"
 	@echo "make test-deb        checks these packages with lintian, installs them in a fresh Debian 12, runs and removes them (needs root)"
 	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
@@ -63,6 +65,11 @@ test-all:
 test-long:
 	@scripts/debian-packages python3
 	@SWIFT="$(SWIFT)" scripts/test --long
+
+# The layers, BLEHost and BLERuntime; the part arm64 of scripts/test has all unit tests.
+test-arm64:
+	@scripts/debian-packages mmdebstrap
+	@scripts/test-arm64
 
 # make test-kernel and so on: scripts/test --list has the parts.
 test-%:
@@ -97,14 +104,23 @@ install:
 	@scripts/debian-packages $(BUILD_PACKAGES)
 	@SWIFT="$(SWIFT)" scripts/install "$(DESTDIR)/" "$(PREFIX)"
 
+# ARCH=arm64: those of another architecture, compiled here, in .cache/packages-arm64.
+ifeq ($(ARCH),)
+PACKAGES := .cache/packages
+PACKAGING_PACKAGES := $(GATEWAY_PACKAGES) debhelper
+else
+PACKAGES := .cache/packages-$(ARCH)
+PACKAGING_PACKAGES := mmdebstrap arch-test
+endif
+
 deb:
-	@scripts/debian-packages $(GATEWAY_PACKAGES) debhelper
-	@SWIFT="$(SWIFT)" scripts/debian-package .cache/packages
+	@scripts/debian-packages $(PACKAGING_PACKAGES)
+	@SWIFT="$(SWIFT)" scripts/debian-package $(PACKAGES) $(ARCH)
 
 test-deb:
-	@scripts/debian-packages $(GATEWAY_PACKAGES) debhelper lintian debootstrap mosquitto python3-venv
+	@scripts/debian-packages $(PACKAGING_PACKAGES) lintian debootstrap mosquitto python3-venv
 	@scripts/python-environment $(PYTHON) Tests/Interop/requirements.txt
-	@for package in $$(SWIFT="$(SWIFT)" scripts/debian-package .cache/packages); do \
+	@for package in $$(SWIFT="$(SWIFT)" scripts/debian-package $(PACKAGES) $(ARCH)); do \
 	  scripts/test-debian-package "$$package" || exit 1; \
 	done
 
