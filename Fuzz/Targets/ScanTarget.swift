@@ -168,7 +168,9 @@ private struct ScanRun {
   /// The reader takes what waits.
   private mutating func read() {
     guard (try? scan.results.take(into: &batch)) == true else { return }
-    require(batch.count <= ScanBuffer<ScanResult>.limit && batch.allocatedOctets <= ScanBuffer<ScanResult>.maximumOctets, "too many results")
+    require(
+      batch.count <= ScanBuffer<ScanResult>.limit && batch.allocatedOctets <= ScanBuffer<ScanResult>.maximumOctets,
+      "too many results")
     while let result = batch.next() { received += 1 + result.droppedBefore }
     require(received == sent, "\(received) of \(sent) results are accounted for")
   }

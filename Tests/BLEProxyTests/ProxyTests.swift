@@ -16,7 +16,10 @@ import Testing
     let proxy = world.proxy(configuration)
     let client = TestClient(proxy)
     client.client.connect(to: world.address(0))
-    #expect(world.run { client.take(); return client.events.hasConnection(to: world.address(0)) })
+    #expect(
+      world.run {
+        client.take(); return client.events.hasConnection(to: world.address(0))
+      })
     _ = client.news()
     return (proxy, client)
   }
@@ -93,7 +96,10 @@ import Testing
     #expect(coded?.primaryPHY == .leCoded && coded?.data == [2, 1, 6, 3, 0xFF, 1, 2])
     // It is connected on the PHY that it was received on.
     client.client.connect(to: world.address(1))
-    #expect(world.run { client.take(); return client.events.hasConnection(to: world.address(1)) })
+    #expect(
+      world.run {
+        client.take(); return client.events.hasConnection(to: world.address(1))
+      })
   }
 
   @Test func aControllerWithoutLECodedScansOnLE1M() {
@@ -136,7 +142,9 @@ import Testing
     #expect(slow.advertisements.count == 8)
     #expect(slow.lost > 0 && slow.lost + 8 == fast.advertisements.count && fast.lost == 0)
     #expect(
-      zip(slow.advertisements, fast.advertisements.suffix(8)).allSatisfy { $0.address == $1.address && $0.data == $1.data })
+      zip(slow.advertisements, fast.advertisements.suffix(8)).allSatisfy {
+        $0.address == $1.address && $0.data == $1.data
+      })
   }
 
   @Test func servicesHaveHandlesAndDescriptors() throws {
@@ -150,7 +158,8 @@ import Testing
     #expect(service.characteristics.map(\.uuid) == [ProxyWorld.value, ProxyWorld.notified])
     #expect(service.characteristics[0].descriptors.isEmpty)
     #expect(service.characteristics[1].descriptors.map(\.uuid) == [.clientCharacteristicConfiguration])
-    #expect(service.characteristics[1].descriptors.first?.handle.rawValue == service.characteristics[1].handle.rawValue + 1)
+    #expect(
+      service.characteristics[1].descriptors.first?.handle.rawValue == service.characteristics[1].handle.rawValue + 1)
   }
 
   /// The handles of the value, the notified value and its descriptor.

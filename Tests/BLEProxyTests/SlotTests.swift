@@ -243,7 +243,8 @@ import Testing
       let slots = proxy.slots
       rows.append("\(cycle),\(death),\(device),\(connected),\(slots.free)")
       try #require(
-        slots.allocated.isEmpty && slots.limit == 6, "cycle \(cycle), \(death): \(slots), clients \(clients.map { $0.news() })")
+        slots.allocated.isEmpty && slots.limit == 6,
+        "cycle \(cycle), \(death): \(slots), clients \(clients.map { $0.news() })")
       let links = (0...1).map { world.links(adapter: $0) } + (0..<4).map { world.links(device: $0) }
       try #require(links.allSatisfy { $0 == 0 }, "cycle \(cycle), \(death): links \(links)")
     }

@@ -21,7 +21,7 @@ enum DoctorCommand {
     ],
     examples: [
       .init(commandLine: "ble doctor --proxy --key-file proxy.key", effect: "checks whether ble proxy can run"),
-      .init(commandLine: "ble doctor --transport hci-socket:0", effect: "checks whether adapter 0 can be taken over")
+      .init(commandLine: "ble doctor --transport hci-socket:0", effect: "checks whether adapter 0 can be taken over"),
     ],
     run: run)
 

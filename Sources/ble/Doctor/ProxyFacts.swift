@@ -50,7 +50,8 @@ struct ProxyFacts: Sendable {
       announcements.isEmpty
         ? Check(
           name: "proxy announcement", verdict: .information, finding: "Avahi announces none",
-          remedy: "Give Home Assistant the address, or run: ble proxy --announce /etc/avahi/services/ble-proxy.service …")
+          remedy:
+            "Give Home Assistant the address, or run: ble proxy --announce /etc/avahi/services/ble-proxy.service …")
         : Check(name: "proxy announcement", verdict: .good, finding: announcements.joined(separator: ", ")))
     return checks
   }
