@@ -85,8 +85,8 @@ struct TransferSource: Sendable {
   private let ended: @MainActor (Bool) -> Void
 
   /// - Parameters:
-  ///   - closesFirst: whether this side closes the channel when it has sent and received everything. The other side ends its link
-  ///     then, and nothing is lost with it.
+  ///   - closesFirst: whether this side closes the channel when it has sent and received everything. The other side
+  ///     ends its link then, and nothing is lost with it.
   ///   - ended: called once, with whether everything was sent and received.
   init(
     _ plan: TransferPlan, over channel: L2CAPChannel, closesFirst: Bool, ended: @escaping @MainActor (Bool) -> Void

@@ -1,6 +1,7 @@
 import BluetoothLE
 
-/// Connects to the device of a name, reads the PSM, opens a channel and transfers over it. The program ends with the transfer.
+/// Connects to the device of a name, reads the PSM, opens a channel and transfers over it. The program ends with the
+/// transfer.
 @MainActor final class TransferClient: NSObject, @MainActor CentralManagerDelegate, @MainActor PeripheralDelegate {
   private let plan: TransferPlan
   private var manager: CentralManager?

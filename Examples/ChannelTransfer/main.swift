@@ -1,7 +1,8 @@
 // channel-transfer serve|connect NAME [--send OCTETS] [--receive OCTETS] …
 //
-// Two of these programs send each other octets over an L2CAP channel, and write how many, their checksum and the rate. One serves: it
-// advertises NAME, with a characteristic that has the PSM. The other connects, reads the PSM and opens the channel.
+// Two of these programs send each other octets over an L2CAP channel, and write how many, their checksum and the rate.
+// One serves: it advertises NAME, with a characteristic that has the PSM. The other connects, reads the PSM and opens
+// the channel.
 
 import BluetoothLE
 

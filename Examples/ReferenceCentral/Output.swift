@@ -3,8 +3,8 @@ import Synchronization
 
 /// Standard output and standard error, written at once, whatever they are.
 ///
-/// When their reader has closed them (`reference-central | head -1`), the program shuts down without a message, with the
-/// status that a shell shows for SIGPIPE. The signal itself would end it in the middle of things.
+/// When their reader has closed them (`reference-central | head -1`), the program shuts down without a message, with
+/// the status that a shell shows for SIGPIPE. The signal itself would end it in the middle of things.
 enum Output {
   static let closedStatus = 128 + SIGPIPE
   private static let hasReader = Mutex(true)

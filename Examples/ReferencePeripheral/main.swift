@@ -1,7 +1,7 @@
 // reference-peripheral --transport SPEC … --desc FILE [--snoop FILE]
 //
-// A peripheral that is whatever a description says: its services, values and permissions, its advertisement, and a control
-// point through which a tester makes it send, disconnect or reset. It prints READY when it advertises.
+// A peripheral that is whatever a description says: its services, values and permissions, its advertisement, and a
+// control point through which a tester makes it send, disconnect or reset. It prints READY when it advertises.
 
 import BluetoothLE
 

@@ -5,8 +5,8 @@ import Foundation
 //
 //     virtual-radio --tcp 6402 --snoop traces
 //
-// Then start two hosts with the transport tcp-client:127.0.0.1:6402: they receive each other. With --pace the radio has the
-// timing of a real one (Docs/VirtualRadio.md).
+// Then start two hosts with the transport tcp-client:127.0.0.1:6402: they receive each other. With --pace the radio has
+// the timing of a real one (Docs/VirtualRadio.md).
 
 func log(_ line: String) { Output.write("\(line)\n", to: STDERR_FILENO) }
 

@@ -2,7 +2,8 @@ import BLEWire
 
 @testable import BLEL2CAP
 
-/// Two ends of a link: signalling, credit-based channels and reassembly, with frames that a hostile end changes or invents.
+/// Two ends of a link: signalling, credit-based channels and reassembly, with frames that a hostile end changes or
+/// invents.
 func fuzzChannels(_ input: inout FuzzInput) {
   var run = ChannelsRun()
   while !input.isEmpty, run.steps < ChannelsRun.stepLimit { run.step(&input) }

@@ -10,8 +10,8 @@ private func runLibFuzzer(
   _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>, _ harness: Harness
 ) -> CInt
 
-/// What one run fuzzes, chosen by the environment variable `FUZZ_TARGET`. One program has all targets, because each program would
-/// be linked with all instrumented layers.
+/// What one run fuzzes, chosen by the environment variable `FUZZ_TARGET`. One program has all targets, because each
+/// program would be linked with all instrumented layers.
 enum FuzzTarget: String, CaseIterable {
   case decoders, advertising, server, client, pairing, channels, host, kernel, bonds, descriptions
   case gateway, bearers, tool, profiles, radio, identities

@@ -1,8 +1,8 @@
 import BLEWire
 import Foundation
 
-/// The octets of one input, from which a harness takes actions and their arguments. Past the end each number is zero and each run of
-/// octets is empty.
+/// The octets of one input, from which a harness takes actions and their arguments. Past the end each number is zero
+/// and each run of octets is empty.
 struct FuzzInput: RandomNumberGenerator {
   private let octets: [UInt8]
   private var position = 0
@@ -62,8 +62,8 @@ func require(_ holds: Bool, _ rule: @autoclosure () -> String, file: StaticStrin
 /// Whether the faults of ``plantedFault(_:_:)`` are on: `scripts/check-fuzzers` sets the environment variable.
 private let hasPlantedFaults = ProcessInfo.processInfo.environment["FUZZ_PLANTED"] != nil
 
-/// A fault that only the harness has: a rare state, which the fuzzer has to reach within a minute. It shows that a real fault of its
-/// kind would be found.
+/// A fault that only the harness has: a rare state, which the fuzzer has to reach within a minute. It shows that a real
+/// fault of its kind would be found.
 func plantedFault(_ isReached: @autoclosure () -> Bool, _ state: String) {
   guard hasPlantedFaults, isReached() else { return }
   say("planted fault: \(state)")

@@ -184,7 +184,8 @@ private struct PairingRun {
     (devices[side].outcome, devices[side].question) = (outcome, nil)
     guard let a = devices[0].outcome, let b = devices[1].outcome else { return }
     require(a.strength == b.strength || isTampered, "different strengths")
-    // The distribution of keys is not authenticated: of a changed PDU the encryption of the link would have no trace here.
+    // The distribution of keys is not authenticated: of a changed PDU the encryption of the link would have no trace
+    // here.
     guard !isTampered else { return }
     require(a.centralKey == b.peripheralKey && a.peripheralKey == b.centralKey, "different keys")
     require(a.ownCSRK == b.peerCSRK && a.peerCSRK == b.ownCSRK, "different signature keys")

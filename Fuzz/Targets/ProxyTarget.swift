@@ -3,10 +3,12 @@ import BLEWire
 
 @testable import ESPHomeAPI
 
-/// The server's end of ESPHome's native API: a client that sends any octets, with the key and without it, and messages of its own.
+/// The server's end of ESPHome's native API: a client that sends any octets, with the key and without it, and messages
+/// of its own.
 ///
 /// It requires that
-/// - a client without the key gets the server's hello, one half of a handshake and one rejection at most, and opens nothing;
+/// - a client without the key gets the server's hello, one half of a handshake and one rejection at most, and opens
+///   nothing;
 /// - the answers are whole frames, however the octets of the client are divided;
 /// - a connection opens once and ends once, and is silent and without a deadline afterwards;
 /// - what is decoded can be encoded and decoded to the same value.

@@ -1,7 +1,8 @@
 internal import CLibCrypto
 
-// The primitives of encrypted connections on a network: X25519, ChaCha20-Poly1305, SHA-256, HMAC and HKDF. They have no part in
-// Bluetooth. An array of 32 octets is a ``UInt256``, whose most significant octet is the first one of the array.
+// The primitives of encrypted connections on a network: X25519, ChaCha20-Poly1305, SHA-256, HMAC and HKDF. They have no
+// part in Bluetooth. An array of 32 octets is a ``UInt256``, whose most significant octet is the first one of the
+// array.
 
 /// A private key of X25519 (RFC 7748).
 package struct X25519PrivateKey: Hashable, Sendable {

@@ -23,8 +23,8 @@ extension HostCore {
     checkShutdown()
   }
 
-  /// Reads reports of advertisements in the packet of their event. They are the most frequent events while the host scans,
-  /// and of most of them nothing is kept.
+  /// Reads reports of advertisements in the packet of their event. They are the most frequent events while the host
+  /// scans, and of most of them nothing is kept.
   ///
   /// - Returns: false for another event, and for one that is to be decoded as a whole: it is malformed, a report is a
   ///   fragment, or a bonded device uses a private address.

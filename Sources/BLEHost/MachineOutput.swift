@@ -1,9 +1,10 @@
 package import BLEWire
 
-/// The output of a host: whole H4 packets for the controller and events for the application, each in order; and commands
-/// to the system host, if the system host has the controller. The memory is reused.
+/// The output of a host: whole H4 packets for the controller and events for the application, each in order; and
+/// commands to the system host, if the system host has the controller. The memory is reused.
 ///
-/// It is a struct and not a protocol, so that a loop that is made for one machine uses the properties in place, without a copy.
+/// It is a struct and not a protocol, so that a loop that is made for one machine uses the properties in place, without
+/// a copy.
 package struct MachineOutput<Event: Sendable>: Sendable {
   /// Whole H4 packets for the controller.
   package var packets = PacketBuffer()

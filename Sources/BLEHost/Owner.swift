@@ -1,7 +1,8 @@
 /// One attachment to a host: a manager, or an adapter of the Swift API.
 ///
-/// Services, advertisements, scans, pending connections, operations and updates belong to the owner whose command declared
-/// them. Their events go to that owner alone, and the host withdraws them when the owner detaches (Docs/Decisions/0057).
+/// Services, advertisements, scans, pending connections, operations and updates belong to the owner whose command
+/// declared them. Their events go to that owner alone, and the host withdraws them when the owner detaches
+/// (Docs/Decisions/0057).
 package struct OwnerID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -9,8 +10,8 @@ package struct OwnerID: RawRepresentable, Hashable, Sendable {
   /// Inlinable: other modules compare owners for each event.
   @inlinable package static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
 
-  /// The process: bonds, pairing policy and privacy are set on its behalf. It never detaches, and the events for it go to
-  /// everyone.
+  /// The process: bonds, pairing policy and privacy are set on its behalf. It never detaches, and the events for it go
+  /// to everyone.
   @inlinable package static var process: Self { Self(rawValue: 0) }
 
   /// The recipient of the events for this owner.

@@ -1,9 +1,11 @@
 import BLEWire
 
-/// A JSON value (RFC 8259), for the files of bonds and of devices, and for those that people write for the programs of this package.
+/// A JSON value (RFC 8259), for the files of bonds and of devices, and for those that people write for the programs of
+/// this package.
 ///
-/// FoundationEssentials has an encoder of its own, but takes 2 MB in each program that is linked with it (Docs/Decisions/0093). The
-/// octets that are written are those of its `JSONEncoder` with the options `prettyPrinted` and `sortedKeys`.
+/// FoundationEssentials has an encoder of its own, but takes 2 MB in each program that is linked with it
+/// (Docs/Decisions/0093). The octets that are written are those of its `JSONEncoder` with the options `prettyPrinted`
+/// and `sortedKeys`.
 ///
 /// ```
 ///   octets ──JSONParser──► JSON ──JSONDecoding──► Decodable          Encodable ──JSONEncoding──► JSON ──encoded──► octets

@@ -17,8 +17,8 @@ extension Adapter {
   /// - An error of `body` is written to standard error as one line, unless a signal has ended the program.
   /// - The exit status is 0 when `body` returns and after a signal, as systemd expects of a service; 69 when there is
   ///   no adapter (``BLEError/Kind/adapterUnavailable``), that of an ``AdapterError``, and 1 for any other error.
-  /// - Each printed line is written at once, even if standard output is a pipe or a file. Otherwise the lines of a service would reach
-  ///   its journal in blocks of 4,096 octets.
+  /// - Each printed line is written at once, even if standard output is a pipe or a file. Otherwise the lines of a
+  ///   service would reach its journal in blocks of 4,096 octets.
   ///
   /// A program that handles signals itself only calls ``shutDownAll(atMost:)``.
   public static func runProgram(_ body: @escaping @Sendable () async throws -> Void) async -> Never {

@@ -18,10 +18,10 @@ public import BLEWire
 /// try await adapter.serve([heartRate], advertisingAs: "Heart Rate")
 /// ```
 ///
-/// Several adapters and CoreBluetooth managers of one process can use the same controller. Each receives the requests for
-/// its own services and the results of its own operations. What an `Adapter` has declared (services, advertisements,
-/// scans, connections) is withdrawn when the task or scope that declared it ends, at the latest when the adapter is closed
-/// or released.
+/// Several adapters and CoreBluetooth managers of one process can use the same controller. Each receives the requests
+/// for its own services and the results of its own operations. What an `Adapter` has declared (services,
+/// advertisements, scans, connections) is withdrawn when the task or scope that declared it ends, at the latest when
+/// the adapter is closed or released.
 public final class Adapter: Sendable {
   let session: AdapterSession
 
@@ -59,8 +59,8 @@ public final class Adapter: Sendable {
   /// Opens an adapter and waits until it is powered on.
   ///
   /// - Parameters:
-  ///   - options: the transport and how the adapter presents itself; by default what the command line or the environment
-  ///     names, otherwise the machine's first adapter.
+  ///   - options: the transport and how the adapter presents itself; by default what the command line or the
+  ///     environment names, otherwise the machine's first adapter.
   ///   - timeout: how long to wait; nil waits without a limit.
   /// - Throws: ``BLEError/Kind/adapterUnavailable`` with what failed and how to correct it.
   public static func open(
@@ -131,8 +131,9 @@ public final class Adapter: Sendable {
   /// calls throw ``BLEError/Kind/adapterUnavailable``.
   public func close() { session.close() }
 
-  /// Closes each adapter of the process and waits: advertising is stopped, links are ended, transports are closed, and bonds are stored.
-  /// It is the last call of a program, also after SIGINT and SIGTERM: adapters cannot be used afterwards. It blocks the thread.
+  /// Closes each adapter of the process and waits: advertising is stopped, links are ended, transports are closed, and
+  /// bonds are stored. It is the last call of a program, also after SIGINT and SIGTERM: adapters cannot be used
+  /// afterwards. It blocks the thread.
   ///
   /// - Returns: whether all were closed in time.
   @discardableResult

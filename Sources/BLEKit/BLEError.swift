@@ -32,7 +32,8 @@ public struct BLEError: Error, Hashable, Sendable {
     case att(ATTErrorCode)
     /// The link could not be encrypted, or the pairing failed.
     case security
-    /// The device does not have the service or characteristic, or the characteristic lacks the property that the call needs.
+    /// The device does not have the service or characteristic, or the characteristic lacks the property that the call
+    /// needs.
     case notFound
     /// An argument is outside the limits that the documentation of the call states.
     case invalidArgument

@@ -5,8 +5,8 @@ import BLESMP
 
 /// A question of a pairing that the user or the program answers, from ``Adapter/pairingRequests``.
 ///
-/// Answer it with ``reply`` within 30 seconds, after which the other device ends the pairing (Vol 3, Part H, 3.4). An answer
-/// that comes too late, or a second one, has no effect.
+/// Answer it with ``reply`` within 30 seconds, after which the other device ends the pairing (Vol 3, Part H, 3.4). An
+/// answer that comes too late, or a second one, has no effect.
 public struct PairingRequest: Sendable {
   /// The question (Vol 3, Part H, 2.3.5).
   public enum Question: Hashable, Sendable {

@@ -18,7 +18,8 @@ package enum HostAddress: Equatable, Sendable {
     self = .ipv6(unsafe withUnsafeBytes(of: six) { unsafe [UInt8]($0) })
   }
 
-  /// Whether the address is of this machine alone, of a private network (RFC 1918, RFC 4193) or of one link (RFC 3927, RFC 4291).
+  /// Whether the address is of this machine alone, of a private network (RFC 1918, RFC 4193) or of one link (RFC 3927,
+  /// RFC 4291).
   package var isPrivate: Bool {
     switch self {
     case .ipv4(let octets):

@@ -3,8 +3,8 @@ import BLEStorage
 
 /// The adapter that a program uses, and its settings.
 ///
-/// All users of one transport share one adapter, and the options of the first one count: `Adapter`s of the Swift API and
-/// managers.
+/// All users of one transport share one adapter, and the options of the first one count: `Adapter`s of the Swift API
+/// and managers.
 ///
 /// ```swift
 /// let options = AdapterOptions(transport: "linux:hci1", deviceName: "Clock")
@@ -28,11 +28,12 @@ public struct AdapterOptions: Hashable, Sendable {
   /// have another one.
   public var connectionPriority: ConnectionPriority?
 
-  /// The enhanced ATT bearers that the central requests of each peripheral that supports them, 0 to 5 (Vol 3, Part F, 3.2.11). With
-  /// one or more, the server also offers them, and accepts up to five for each link.
+  /// The enhanced ATT bearers that the central requests of each peripheral that supports them, 0 to 5 (Vol 3, Part F,
+  /// 3.2.11). With one or more, the server also offers them, and accepts up to five for each link.
   ///
-  /// With several bearers operations on different attributes are performed at the same time. They need an encrypted link. The default
-  /// is 0: some devices support enhanced bearers in name only. An adapter that the kernel runs has none.
+  /// With several bearers operations on different attributes are performed at the same time. They need an encrypted
+  /// link. The default is 0: some devices support enhanced bearers in name only. An adapter that the kernel runs has
+  /// none.
   public var enhancedATTBearers = 0
 
   /// The storage of the devices that a central manager has connected to: an identifier that the program has stored then
@@ -52,8 +53,8 @@ public struct AdapterOptions: Hashable, Sendable {
     case controller
     /// A static random address, drawn anew by each process: peers do not recognize the adapter after a restart.
     case random
-    /// A static random address of 48 bits. The two most significant ones are set, as they are in each static address (Vol 6, Part
-    /// B, 1.3.2.1).
+    /// A static random address of 48 bits. The two most significant ones are set, as they are in each static address
+    /// (Vol 6, Part B, 1.3.2.1).
     case staticRandom(UInt64)
   }
 

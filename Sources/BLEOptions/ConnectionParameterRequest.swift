@@ -2,8 +2,8 @@ package import BLEHost
 
 /// The timing that a peripheral requests from a central; the central decides (Vol 3, Part A, 4.20).
 ///
-/// Intervals go from 7.5 ms to 4 s in steps of 1.25 ms, latency from 0 to 499 events, the timeout from 100 ms to 32 s in
-/// steps of 10 ms; the timeout must be longer than twice the interval times one more than the latency.
+/// Intervals go from 7.5 ms to 4 s in steps of 1.25 ms, latency from 0 to 499 events, the timeout from 100 ms to 32 s
+/// in steps of 10 ms; the timeout must be longer than twice the interval times one more than the latency.
 public struct ConnectionParameterRequest: Hashable, Sendable {
   /// The shortest and the longest time between two connection events.
   public var interval: ClosedRange<Duration>

@@ -69,8 +69,8 @@ public struct OutOfBandData: Hashable, Sendable, CustomStringConvertible, Custom
     (self.confirm, self.random) = ([UInt8](confirm.littleEndianOctets), [UInt8](random.littleEndianOctets))
   }
 
-  /// Both as AD structures: LE Secure Connections Confirmation Value (0x22) and Random Value (0x23), as a record for NFC
-  /// holds them (Core Specification Supplement, Part A, 1.6).
+  /// Both as AD structures: LE Secure Connections Confirmation Value (0x22) and Random Value (0x23), as a record for
+  /// NFC holds them (Core Specification Supplement, Part A, 1.6).
   public var record: [UInt8] { [17, 0x22] + confirm + [17, 0x23] + random }
 
   func number(_ octets: [UInt8]) -> UInt128 { UInt128(littleEndian: octets) ?? 0 }

@@ -60,8 +60,8 @@ extension PairingOptions.Storage {
     }
   }
 
-  /// The folder for state of this user, which only systemd or the user chooses; never a temporary one, in which any user
-  /// could have put a file.
+  /// The folder for state of this user, which only systemd or the user chooses; never a temporary one, in which any
+  /// user could have put a file.
   ///
   /// systemd separates the folders of `StateDirectory=` with colons. A path that is not absolute is ignored, as the
   /// XDG Base Directory Specification requires.

@@ -4,9 +4,9 @@ public import BLEStorage
 
 /// How an adapter pairs, and where its bonds are stored.
 ///
-/// The defaults are for a device without a display: any device may pair (Just Works) and bond, and the link is encrypted. That does
-/// not protect against a device in the middle: an attribute that requires authentication needs a ``capability`` other than
-/// ``Capability-swift.enum/none``.
+/// The defaults are for a device without a display: any device may pair (Just Works) and bond, and the link is
+/// encrypted. That does not protect against a device in the middle: an attribute that requires authentication needs a
+/// ``capability`` other than ``Capability-swift.enum/none``.
 ///
 /// ```swift
 /// var options = AdapterOptions(transport: "virtual")
@@ -48,8 +48,8 @@ public struct PairingOptions: Hashable, Sendable {
   ///
   /// A bond that was made with authentication is never replaced by a pairing without.
   public enum BondReplacement: Hashable, Sendable {
-    /// The pairing fails with Authentication Requirements (0x03). A device that has forgotten the bond pairs again after
-    /// `Adapter.remove(_:)` or `CBManager.remove(_:)`.
+    /// The pairing fails with Authentication Requirements (0x03). A device that has forgotten the bond pairs again
+    /// after `Adapter.remove(_:)` or `CBManager.remove(_:)`.
     case never
     /// The program decides: `Adapter.pairingRequests` has the question, or
     /// `CBPairingDelegate.manager(_:shouldReplaceBondOf:reply:)`.
@@ -68,13 +68,14 @@ public struct PairingOptions: Hashable, Sendable {
   public var requiresProtection = false
   /// Whether LE Secure Connections pairing is offered.
   public var allowsSecureConnections = true
-  /// Whether LE legacy pairing is allowed. A device that receives its packets can compute the keys; older devices have nothing else.
+  /// Whether LE legacy pairing is allowed. A device that receives its packets can compute the keys; older devices have
+  /// nothing else.
   public var allowsLegacy = true
   /// The shortest encryption key that is accepted in legacy pairing, in octets, 7 to 16; Secure Connections always has
   /// 16.
   public var minimumKeySize = 7
-  /// A passkey, at most 999999, that is used in every pairing, for example from a label. A device that has seen it once, or has
-  /// found it in several attempts, can pair.
+  /// A passkey, at most 999999, that is used in every pairing, for example from a label. A device that has seen it
+  /// once, or has found it in several attempts, can pair.
   public var fixedPasskey: UInt32?
   /// Requests consent to each pairing that is not authenticated (Just Works), as a peripheral and as a central: also if
   /// a peripheral requests security, and if the stack pairs on demand. `Adapter.pairingRequests` has the question, or
@@ -90,23 +91,24 @@ public struct PairingOptions: Hashable, Sendable {
   /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
   /// the request is then repeated.
   public var pairsOnDemand = true
-  /// What a central does with the operations on a bonded peripheral, when the link cannot be encrypted with the key of the
-  /// bond.
+  /// What a central does with the operations on a bonded peripheral, when the link cannot be encrypted with the key of
+  /// the bond.
   ///
-  /// The link to a bonded peripheral is encrypted before the first request. A peripheral that cannot encrypt may be another
-  /// device with the same address: nothing is sent in the clear on this link. Its operations report the lost bond, and so
-  /// does `CBPairingDelegate.manager(_:didLoseBondOf:error:)`.
+  /// The link to a bonded peripheral is encrypted before the first request. A peripheral that cannot encrypt may be
+  /// another device with the same address: nothing is sent in the clear on this link. Its operations report the lost
+  /// bond, and so does `CBPairingDelegate.manager(_:didLoseBondOf:error:)`.
   public enum OperationsAfterBondLoss: Hashable, Sendable {
-    /// They fail, in the Swift API with `BLEError.Kind.security`, in managers with `CBError.peerRemovedPairingInformation` or
-    /// `CBError.encryptionTimedOut`.
+    /// They fail, in the Swift API with `BLEError.Kind.security`, in managers with
+    /// `CBError.peerRemovedPairingInformation` or `CBError.encryptionTimedOut`.
     case fail
-    /// They wait, 200 at most, until the link is encrypted by a new pairing or ends. To pair anew, remove the bond, then
-    /// call `RemoteDevice.pair` or `CBCentralManager.pair(with:)`.
+    /// They wait, 200 at most, until the link is encrypted by a new pairing or ends. To pair anew, remove the bond,
+    /// then call `RemoteDevice.pair` or `CBCentralManager.pair(with:)`.
     case wait
   }
   /// What a central does with operations on a bonded peripheral whose link cannot be encrypted.
   public var operationsAfterBondLoss = OperationsAfterBondLoss.fail
-  /// Data for pairing out of band; such a pairing needs no user. It has no effect on an adapter of the kernel (`linux`).
+  /// Data for pairing out of band; such a pairing needs no user. It has no effect on an adapter of the kernel
+  /// (`linux`).
   public var outOfBand: OutOfBandPairing?
   /// Where bonds are stored between runs.
   public var storage = Storage.standard

@@ -3,20 +3,20 @@ package import BLESMP
 
 /// Whether an adapter uses resolvable private addresses, which only its bonded peers can resolve.
 ///
-/// A device can be followed by its address. A resolvable private address (Vol 3, Part C, 10.7) changes every 15 minutes. Bonded
-/// peers have the key that resolves it; to others each address is that of an unknown device. A change of the address does not
-/// affect links.
+/// A device can be followed by its address. A resolvable private address (Vol 3, Part C, 10.7) changes every 15
+/// minutes. Bonded peers have the key that resolves it; to others each address is that of an unknown device. A change
+/// of the address does not affect links.
 ///
 /// ```swift
 /// var options = AdapterOptions(transport: "virtual")
 /// options.privacy.usesPrivateAddress = true
 /// ```
 ///
-/// The key goes to devices that pair with authentication (passkey, numeric comparison, out of band). A device that pairs
-/// without authentication does not get it, unless ``distributesIdentityWhenUnauthenticated`` is set. Such a device has a
-/// bond, but cannot recognize this adapter after the next change of its address, and has to find and pair with it anew.
-/// With the defaults of ``PairingOptions``, which has no ``PairingOptions/capability``, that is every device; the log
-/// reports it when privacy is enabled.
+/// The key goes to devices that pair with authentication (passkey, numeric comparison, out of band). A device that
+/// pairs without authentication does not get it, unless ``distributesIdentityWhenUnauthenticated`` is set. Such a
+/// device has a bond, but cannot recognize this adapter after the next change of its address, and has to find and pair
+/// with it anew. With the defaults of ``PairingOptions``, which has no ``PairingOptions/capability``, that is every
+/// device; the log reports it when privacy is enabled.
 ///
 /// An adapter that the kernel runs (transport `linux`) shows the address that the kernel chose. If the options request
 /// privacy from such an adapter, the state is `unsupported`, and the reason of the state says what to do. Advertised

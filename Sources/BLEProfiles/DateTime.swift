@@ -1,4 +1,5 @@
-/// Date Time (0x2A08): a date and a time of day without a time zone, seven octets (GATT Specification Supplement, Date Time).
+/// Date Time (0x2A08): a date and a time of day without a time zone, seven octets (GATT Specification Supplement, Date
+/// Time).
 ///
 /// A year, month or day of zero is unknown.
 public struct DateTime: ProfileValue {
@@ -24,7 +25,8 @@ public struct DateTime: ProfileValue {
     (self.hours, self.minutes, self.seconds) = (hours, minutes, seconds)
   }
 
-  /// The date and time of day of a number of seconds since the beginning of 1970 in the same time zone (proleptic Gregorian calendar).
+  /// The date and time of day of a number of seconds since the beginning of 1970 in the same time zone (proleptic
+  /// Gregorian calendar).
   public init(secondsSince1970 seconds: Int64) {
     // Rounded down, including times before 1970. Subtracting before the division would overflow for the earliest times.
     let day = seconds / 86_400 - (seconds % 86_400 < 0 ? 1 : 0)

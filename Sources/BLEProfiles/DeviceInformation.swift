@@ -1,4 +1,5 @@
-/// The Device Information Service (DIS 1.2). All characteristics are optional, and constant while a client is connected.
+/// The Device Information Service (DIS 1.2). All characteristics are optional, and constant while a client is
+/// connected.
 ///
 /// ```swift
 /// var information = DeviceInformation()
@@ -25,7 +26,8 @@ public struct DeviceInformation: Hashable, Sendable {
   public var softwareRevision: String?
   /// Manufacturer Name String, 0x2A29.
   public var manufacturerName: String?
-  /// IEEE 11073-20601 Regulatory Certification Data List, 0x2A2A: the octets of the list, most significant octet of each number first.
+  /// IEEE 11073-20601 Regulatory Certification Data List, 0x2A2A: the octets of the list, most significant octet of
+  /// each number first.
   public var regulatoryCertification: [UInt8]?
   /// PnP ID, 0x2A50.
   public var pnpID: PnPID?

@@ -142,9 +142,9 @@ public enum MagneticDeclination: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2A2C", octets: 2, decimals: 2, unit: "°", range: 0...35_999)
 }
 
-/// Barometric pressure trend, 0x2AA3: 0 unknown, 1 continuously falling, 2 continuously rising, 3 falling then steady, 4 rising then
-/// steady, 5 falling before a lesser rise, 6 falling before a greater rise, 7 rising before a greater fall, 8 rising before a lesser fall,
-/// 9 steady.
+/// Barometric pressure trend, 0x2AA3: 0 unknown, 1 continuously falling, 2 continuously rising, 3 falling then steady,
+/// 4 rising then steady, 5 falling before a lesser rise, 6 falling before a greater rise, 7 rising before a greater
+/// fall, 8 rising before a lesser fall, 9 steady.
 public enum BarometricPressureTrend: EnvironmentalQuantity {
   public static let format = EnvironmentalFormat("2AA3", octets: 1, range: 0...9)
 }

@@ -173,8 +173,8 @@ public struct EnvironmentalMeasurement: ProfileValue {
   }
 }
 
-/// The value of the descriptor ES Trigger Setting (0x290D): a condition, and the seconds or the value that it is compared with (ESS 1.0.1,
-/// 3.1.2.2).
+/// The value of the descriptor ES Trigger Setting (0x290D): a condition, and the seconds or the value that it is
+/// compared with (ESS 1.0.1, 3.1.2.2).
 public struct EnvironmentalTrigger: ProfileValue {
   /// The condition.
   public var condition = Condition.inactive

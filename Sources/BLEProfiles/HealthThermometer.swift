@@ -73,8 +73,8 @@ public enum HealthThermometer {
   }
 }
 
-/// The value of Temperature Measurement (0x2A1C) and Intermediate Temperature (0x2A1E): flags, the temperature, two optional fields
-/// (HTS 1.0, 3.1.1).
+/// The value of Temperature Measurement (0x2A1C) and Intermediate Temperature (0x2A1E): flags, the temperature, two
+/// optional fields (HTS 1.0, 3.1.1).
 public struct TemperatureMeasurement: ProfileValue {
   /// The temperature with its unit.
   public var temperature = Temperature.celsius(MedicalFloat(.notANumber))

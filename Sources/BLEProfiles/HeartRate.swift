@@ -54,7 +54,8 @@ public struct HeartRateMeasurement: ProfileValue {
   /// The energy expended since the last reset in kilojoules; 0xFFFF means that much or more. Nil if the value does not
   /// contain it.
   public var energyExpended: UInt16?
-  /// The times between beats in units of 1/1024 s, the oldest first. At most 9 fit in a notification with the smallest ATT_MTU.
+  /// The times between beats in units of 1/1024 s, the oldest first. At most 9 fit in a notification with the smallest
+  /// ATT_MTU.
   public var rrIntervals: [UInt16] = []
 
   /// The contact of the sensor with the skin.

@@ -1,7 +1,8 @@
 /// HID over GATT: the Human Interface Device Service (HIDS 1.0) and the other requirements of the profile (HOGP 1.0).
 ///
-/// A host discovers the service, reads the report map and subscribes to the input reports. All values require an encrypted link (HOGP 1.0,
-/// 6.1): the host pairs first. The device also has a Battery Service and a Device Information Service with a PnP ID (HOGP 1.0, 3).
+/// A host discovers the service, reads the report map and subscribes to the input reports. All values require an
+/// encrypted link (HOGP 1.0, 6.1): the host pairs first. The device also has a Battery Service and a Device Information
+/// Service with a PnP ID (HOGP 1.0, 3).
 ///
 /// ```swift
 /// let keyboard = HumanInterfaceDevice.localService(
@@ -40,8 +41,8 @@ public enum HumanInterfaceDevice {
     /// A report descriptor.
     public init(octets: [UInt8]) { self.octets = octets }
 
-    /// A keyboard with the reports of the boot protocol: report 1 has eight octets of input (``KeyboardReport``) and one octet of output
-    /// (``KeyboardLEDs``).
+    /// A keyboard with the reports of the boot protocol: report 1 has eight octets of input (``KeyboardReport``) and
+    /// one octet of output (``KeyboardLEDs``).
     public static let keyboard = Self(octets: [
       0x05, 0x01, 0x09, 0x06, 0xA1, 0x01, 0x85, 0x01,  // Desktop, Keyboard, collection, Report ID 1
       0x05, 0x07, 0x19, 0xE0, 0x29, 0xE7, 0x15, 0x00, 0x25, 0x01,  // Keyboard page: modifiers 0xE0 to 0xE7, 0 or 1

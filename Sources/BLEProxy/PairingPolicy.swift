@@ -3,8 +3,8 @@ import BLEWire
 
 /// How the questions of pairings are answered that the clients of a proxy begin.
 ///
-/// `AdapterOptions.pairing` of the adapters has to fit: a passkey can be entered only with the capability `keyboardOnly` or
-/// `keyboardDisplay`.
+/// `AdapterOptions.pairing` of the adapters has to fit: a passkey can be entered only with the capability
+/// `keyboardOnly` or `keyboardDisplay`.
 public struct PairingPolicy: Sendable {
   private let reply: @Sendable (PairingRequest) async -> Void
 
@@ -21,7 +21,8 @@ public struct PairingPolicy: Sendable {
   /// - Parameters:
   ///   - passkeys: by the identity address of the device.
   ///   - other: for any other device; nil declines.
-  ///   - acceptsComparison: whether numbers count as compared. Such a pairing does not protect against a device in the middle.
+  ///   - acceptsComparison: whether numbers count as compared. Such a pairing does not protect against a device in the
+  ///     middle.
   public static func passkeys(
     _ passkeys: [DeviceAddress: UInt32], other: UInt32? = nil, acceptsComparison: Bool = false
   ) -> Self {

@@ -11,9 +11,9 @@ import Synchronization
 /// client.connect(to: address)
 /// ```
 ///
-/// A connection belongs to the client that has asked for it and ends with that client. It takes a slot from the request on until the link
-/// has ended, whatever ends it: ``ConnectionSlots``. The adapters scan while a client wants advertisements, for what all clients want
-/// together.
+/// A connection belongs to the client that has asked for it and ends with that client. It takes a slot from the request
+/// on until the link has ended, whatever ends it: ``ConnectionSlots``. The adapters scan while a client wants
+/// advertisements, for what all clients want together.
 ///
 /// A proxy knows no protocol of a network: a program that offers one makes a ``ProxyClient`` for each connection.
 public final class Proxy: Sendable {
@@ -82,7 +82,8 @@ public final class Proxy: Sendable {
         sightings: SightingTable(adapters: adapters.count)))
   }
 
-  /// Answers the questions of pairings until the task is cancelled; then ends all clients and waits until their links have ended.
+  /// Answers the questions of pairings until the task is cancelled; then ends all clients and waits until their links
+  /// have ended.
   public func run() async {
     let questions = adapters.map { adapter in
       spawn { [configuration] in
@@ -111,8 +112,8 @@ public final class Proxy: Sendable {
 
   /// Makes a client.
   ///
-  /// - Parameter onReady: is called when something waits for the client, on any thread: once for advertisements and once for events, until
-  ///   the client takes them. It must not wait.
+  /// - Parameter onReady: is called when something waits for the client, on any thread: once for advertisements and
+  ///   once for events, until the client takes them. It must not wait.
   public func makeClient(onReady: @escaping @Sendable (ProxyClient.Waiting) -> Void) -> ProxyClient {
     let (client, isClosed) = state.withLock { state in
       state.number += 1
@@ -211,8 +212,8 @@ extension Proxy {
     state.withLock { state in state.links.last { $0.address == address && $0.client === client } }
   }
 
-  /// Connects a link by the adapter that is the best for it. One whose controller has no room is left out from then on, until one of its
-  /// links has ended.
+  /// Connects a link by the adapter that is the best for it. One whose controller has no room is left out from then on,
+  /// until one of its links has ended.
   func connect(_ link: ProxyLink) async -> Result<RemoteDevice, ProxyError> {
     var error = ProxyError(.noFreeSlot, "no connection to \(link.address): no adapter has room for it")
     var tried: Set<Int> = []

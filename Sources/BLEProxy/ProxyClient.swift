@@ -2,8 +2,8 @@ public import BLEKit
 import BLEWire
 import Synchronization
 
-/// One user of a ``Proxy``: a connection of a network protocol, or a part of a program. What it has connected and what it scans for ends
-/// with it.
+/// One user of a ``Proxy``: a connection of a network protocol, or a part of a program. What it has connected and what
+/// it scans for ends with it.
 ///
 /// ```swift
 /// let (ready, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -17,8 +17,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Events and advertisements wait in bounded queues until the client takes them. A client that is slow loses the oldest advertisements, and
-/// never an event: one that does not take its events is closed.
+/// Events and advertisements wait in bounded queues until the client takes them. A client that is slow loses the oldest
+/// advertisements, and never an event: one that does not take its events is closed.
 public final class ProxyClient: Sendable {
   private let proxy: Proxy
   let id: UInt32
@@ -54,13 +54,14 @@ public final class ProxyClient: Sendable {
   /// Sets the advertisements that the client wants; nil for none. ``ProxyEvent/scanner(_:)`` follows.
   public func scan(_ scan: ProxyScan?) { proxy.setScan(scan, of: self) }
 
-  /// Connects to a device: ``ProxyEvent/connected(_:mtu:)`` or ``ProxyEvent/disconnected(_:_:)`` follows. The device has a slot from now on.
-  /// The adapter is the one that receives the device best and has a free slot.
+  /// Connects to a device: ``ProxyEvent/connected(_:mtu:)`` or ``ProxyEvent/disconnected(_:_:)`` follows. The device
+  /// has a slot from now on. The adapter is the one that receives the device best and has a free slot.
   ///
   /// - Parameter address: an address of an advertisement, or an earlier one.
   public func connect(to address: DeviceAddress) { proxy.connect(to: address.identity, self) }
 
-  /// Ends the connection to a device, or the attempt to make one. ``ProxyEvent/disconnected(_:_:)`` follows when the slot is free.
+  /// Ends the connection to a device, or the attempt to make one. ``ProxyEvent/disconnected(_:_:)`` follows when the
+  /// slot is free.
   public func disconnect(from address: DeviceAddress) { proxy.disconnect(from: address.identity, self) }
 
   /// Performs an operation after those that were asked for before. ``ProxyEvent/finished(_:_:_:)`` follows.

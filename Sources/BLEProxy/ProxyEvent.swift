@@ -6,22 +6,23 @@ public import BLEWire
 /// The operations on one device are performed one after the other, in the order of the calls; each ends with one
 /// ``ProxyEvent/finished(_:_:_:)``.
 public enum ProxyOperation: Hashable, Sendable {
-  /// Discovers services, characteristics and descriptors. The services of a bonded device with a Database Hash are kept with its bond, and
-  /// are not discovered again until they change (Vol 3, Part G, 7.3). Outcome: ``ProxyOutcome/services(_:)``.
+  /// Discovers services, characteristics and descriptors. The services of a bonded device with a Database Hash are kept
+  /// with its bond, and are not discovered again until they change (Vol 3, Part G, 7.3). Outcome:
+  /// ``ProxyOutcome/services(_:)``.
   case discoverServices
   /// Reads the whole value of a characteristic or descriptor. Outcome: ``ProxyOutcome/value(_:)``.
   case read(AttributeHandle)
-  /// Writes a characteristic or descriptor: at most 512 octets, without a response at most the ATT_MTU minus 3. Outcome:
-  /// ``ProxyOutcome/done``.
+  /// Writes a characteristic or descriptor: at most 512 octets, without a response at most the ATT_MTU minus 3.
+  /// Outcome: ``ProxyOutcome/done``.
   case write(AttributeHandle, [UInt8], withResponse: Bool)
-  /// Reports the values of a characteristic as ``ProxyEvent/value(_:_:_:)``. The client also writes the Client Characteristic Configuration
-  /// descriptor. Outcome: ``ProxyOutcome/done``.
+  /// Reports the values of a characteristic as ``ProxyEvent/value(_:_:_:)``. The client also writes the Client
+  /// Characteristic Configuration descriptor. Outcome: ``ProxyOutcome/done``.
   case startNotifying(AttributeHandle)
-  /// Reports no more values of a characteristic. The descriptor that the client has written is written once more, with 0. Outcome:
-  /// ``ProxyOutcome/done``.
+  /// Reports no more values of a characteristic. The descriptor that the client has written is written once more, with
+  /// 0. Outcome: ``ProxyOutcome/done``.
   case stopNotifying(AttributeHandle)
-  /// Encrypts the link: with the key of a bond, or by pairing. ``ProxyConfiguration/pairing`` answers the questions of the pairing. Outcome:
-  /// ``ProxyOutcome/done``.
+  /// Encrypts the link: with the key of a bond, or by pairing. ``ProxyConfiguration/pairing`` answers the questions of
+  /// the pairing. Outcome: ``ProxyOutcome/done``.
   case pair
   /// Removes the bond of the device. The link stays. Outcome: ``ProxyOutcome/done``.
   case unpair
@@ -64,8 +65,8 @@ public struct ProxyCharacteristic: Hashable, Sendable {
 public enum ProxyEvent: Sendable {
   /// The client is connected to a device, with this ATT_MTU in octets.
   case connected(DeviceAddress, mtu: Int)
-  /// The client is not connected to a device: the link has ended or did not come up. The slot is free. The error is nil where the client has
-  /// asked for it.
+  /// The client is not connected to a device: the link has ended or did not come up. The slot is free. The error is nil
+  /// where the client has asked for it.
   case disconnected(DeviceAddress, ProxyError?)
   /// An operation has ended.
   case finished(DeviceAddress, ProxyOperation, Result<ProxyOutcome, ProxyError>)
@@ -83,7 +84,8 @@ public enum ProxyEvent: Sendable {
 public struct ConnectionSlots: Hashable, Sendable {
   /// The connections that are possible at once.
   public let limit: Int
-  /// The devices that have a slot, in the order in which clients asked for them: from the request to connect until the link has ended.
+  /// The devices that have a slot, in the order in which clients asked for them: from the request to connect until the
+  /// link has ended.
   public let allocated: [DeviceAddress]
   /// The connections that can be made now.
   public var free: Int { max(0, limit - allocated.count) }
@@ -146,7 +148,8 @@ public struct ProxyError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// The advertisements that a client wants.
 public struct ProxyScan: Hashable, Sendable {
-  /// Whether scan requests are sent; nil leaves it to ``ProxyConfiguration/scansActively``. One client that wants them is enough.
+  /// Whether scan requests are sent; nil leaves it to ``ProxyConfiguration/scansActively``. One client that wants them
+  /// is enough.
   public var isActive: Bool?
   /// Only advertisements with this signal strength or a stronger one, in dBm; nil for all.
   public var minimumRSSI: Int?
@@ -161,7 +164,8 @@ public struct ProxyScan: Hashable, Sendable {
 public struct ProxyConfiguration: Sendable {
   /// The connections of each adapter at once. A controller may have fewer: the limit follows when it rejects one.
   public var connectionLimit = 32
-  /// The attempts to connect of each adapter at once. Others wait, and have their slots already: controllers look for few devices at a time.
+  /// The attempts to connect of each adapter at once. Others wait, and have their slots already: controllers look for
+  /// few devices at a time.
   public var attemptLimit = 8
   /// How long a connection is tried; nil without a limit.
   public var connectTimeout: Duration? = .seconds(30)

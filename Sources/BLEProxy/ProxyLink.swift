@@ -2,8 +2,8 @@ import BLEKit
 import BLEWire
 import Synchronization
 
-/// The connection of one client to one device, or the attempt to make it. It has a slot from its beginning to the end of its task, which
-/// is the end of the link, whatever ends it.
+/// The connection of one client to one device, or the attempt to make it. It has a slot from its beginning to the end
+/// of its task, which is the end of the link, whatever ends it.
 final class ProxyLink: Sendable {
   let address: DeviceAddress
   let client: ProxyClient
@@ -168,8 +168,8 @@ extension ProxyLink {
     } catch { return .failure(ProxyError(error)) }
   }
 
-  /// The descriptors of a characteristic follow its value, so that a Client Characteristic Configuration belongs to the last value
-  /// before it that the client wants (Vol 3, Part G, 3.3.3.3).
+  /// The descriptors of a characteristic follow its value, so that a Client Characteristic Configuration belongs to the
+  /// last value before it that the client wants (Vol 3, Part G, 3.3.3.3).
   private func noteConfiguration(of descriptor: AttributeHandle, _ octets: [UInt8]) {
     guard octets.count == 2, octets[0] <= 3, octets[1] == 0 else { return }
     state.withLock { state in

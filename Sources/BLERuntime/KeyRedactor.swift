@@ -3,8 +3,8 @@ internal import BLEWire
 
 /// Replaces the keys in HCI packets with zeros, so that a trace can be shared. Lengths do not change.
 ///
-/// Keys are the LTK, IRK and CSRK of pairing (Vol 3, Part H, 3.6), keys in HCI commands (Vol 4, Part E, 7.8.22 to 7.8.39),
-/// and shared secrets that the controller computes.
+/// Keys are the LTK, IRK and CSRK of pairing (Vol 3, Part H, 3.6), keys in HCI commands (Vol 4, Part E, 7.8.22 to
+/// 7.8.39), and shared secrets that the controller computes.
 struct KeyRedactor: Sendable {
   /// An SMP frame that arrives in fragments.
   private struct Frame {

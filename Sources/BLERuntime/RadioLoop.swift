@@ -101,8 +101,8 @@ struct RadioLoop: ~Copyable {
     self.init(mailbox, settings, poller)
   }
 
-  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property has its
-  // initial value.
+  // Cannot fail: Swift 6.2.3 rejects its own code for an initializer of a noncopyable type that throws after a property
+  // has its initial value.
   private init(_ mailbox: Mailbox, _ settings: RadioService.Settings, _ poller: consuming Poller) {
     self.poller = poller
     self.mailbox = mailbox

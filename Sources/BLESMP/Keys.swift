@@ -29,8 +29,8 @@ extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, Cust
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A passkey, or the number of a numeric comparison: six digits, 000000 to 999999 (Vol 3, Part H, 2.3.5.3 and 2.3.5.6.2). Its
-/// descriptions do not show it.
+/// A passkey, or the number of a numeric comparison: six digits, 000000 to 999999 (Vol 3, Part H, 2.3.5.3 and
+/// 2.3.5.6.2). Its descriptions do not show it.
 public struct Passkey: Hashable, Sendable {
   /// The number.
   public let value: UInt32

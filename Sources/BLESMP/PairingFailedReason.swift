@@ -93,8 +93,8 @@ public struct PairingFailure: Hashable, Sendable {
 }
 
 extension PairingFailure: CustomStringConvertible {
-  /// Who ended the pairing in which step, why, and what to do: `rejected by this device in the step passkey entry: Confirm Value Failed
-  /// (0x04), the passkeys differ. Pair again with the digits that are shown`.
+  /// Who ended the pairing in which step, why, and what to do: `rejected by this device in the step passkey entry:
+  /// Confirm Value Failed (0x04), the passkeys differ. Pair again with the digits that are shown`.
   public var description: String {
     let place = step.map { " in the step \($0)" } ?? ""
     return switch origin {

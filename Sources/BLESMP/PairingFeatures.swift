@@ -51,7 +51,8 @@ public struct IOCapability: AssignedNumber {
   ]
 }
 
-/// Whether a device has out-of-band data of the other device (Vol 3, Part H, 3.5.1, table 3.5). Other numbers are reserved.
+/// Whether a device has out-of-band data of the other device (Vol 3, Part H, 3.5.1, table 3.5). Other numbers are
+/// reserved.
 public struct OOBDataFlag: AssignedNumber {
   public var rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

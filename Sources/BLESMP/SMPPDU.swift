@@ -76,8 +76,8 @@ extension SMPPDU: Equatable {
 }
 
 extension SMPPDU: CustomStringConvertible {
-  /// The name, the code and the number of octets: `Pairing Random (0x04), 17 octets`. The fields are not shown: some are
-  /// keys.
+  /// The name, the code and the number of octets: `Pairing Random (0x04), 17 octets`. The fields are not shown: some
+  /// are keys.
   public var description: String { "\(code), \(encoded.count) octets" }
 }
 

@@ -61,7 +61,8 @@ public struct SecurityToolbox: Sendable {
     return (try cryptography.cmac([0] + message, key: t), try cryptography.cmac([1] + message, key: t))
   }
 
-  /// f6: the check value of LE Secure Connections (Vol 3, Part H, 2.2.8). `ioCap` is AuthReq, OOB data flag, IO capability.
+  /// f6: the check value of LE Secure Connections (Vol 3, Part H, 2.2.8). `ioCap` is AuthReq, OOB data flag, IO
+  /// capability.
   public func f6(
     w: UInt128, n1: UInt128, n2: UInt128, r: UInt128, ioCap: [UInt8], a1: DeviceAddress, a2: DeviceAddress
   ) throws(CryptographyError) -> UInt128 {
@@ -77,7 +78,8 @@ public struct SecurityToolbox: Sendable {
         u.bigEndianOctets + v.bigEndianOctets + y.bigEndianOctets, key: x))
   }
 
-  /// h6: a key that is derived from a key (Vol 3, Part H, 2.2.10). `keyID` has four octets, the first one most significant.
+  /// h6: a key that is derived from a key (Vol 3, Part H, 2.2.10). `keyID` has four octets, the first one most
+  /// significant.
   public func h6(w: UInt128, keyID: UInt32) throws(CryptographyError) -> UInt128 {
     try cryptography.cmac((0..<4).map { UInt8(truncatingIfNeeded: keyID >> (24 - 8 * $0)) }, key: w)
   }
@@ -117,7 +119,8 @@ extension SecurityToolbox {
     return try ah(k: irk, r: prand) == UInt32(truncatingIfNeeded: address.octets.value) & 0xFF_FFFF
   }
 
-  /// A new resolvable private address (Vol 6, Part B, 1.3.2.2). The bits of its random part are not all 0 and not all 1.
+  /// A new resolvable private address (Vol 6, Part B, 1.3.2.2). The bits of its random part are not all 0 and not all
+  /// 1.
   public func resolvableAddress(
     irk: UInt128, random: inout RandomSource
   ) throws(CryptographyError) -> DeviceAddress {
@@ -144,8 +147,8 @@ extension SecurityToolbox {
   /// The length of a signature, in octets.
   public static var signatureLength: Int { 12 }
 
-  /// The signature of a message, 12 octets: the counter, then the upper half of the MAC, each with its least significant octet
-  /// first. The message is the opcode, the handle and the value of a Signed Write Command.
+  /// The signature of a message, 12 octets: the counter, then the upper half of the MAC, each with its least
+  /// significant octet first. The message is the opcode, the handle and the value of a Signed Write Command.
   public func signature(of message: Bytes, csrk: UInt128, signCounter: UInt32) throws(CryptographyError) -> [UInt8] {
     var signed = Array(message)
     signed.append(littleEndian: signCounter)

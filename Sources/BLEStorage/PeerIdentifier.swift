@@ -3,9 +3,9 @@ public import BLEWire
 
 /// A device's identifier: derived from its identity address, so it is the same on every run and on every machine.
 ///
-/// It is AES-CMAC (Vol 3, Part H, 2.2.5) over the type and the six octets of the address, under a fixed key, in the form
-/// of a UUID of version 8 (RFC 9562, 5.8). A device with a private address that is not resolved gets another identifier
-/// whenever it changes the address.
+/// It is AES-CMAC (Vol 3, Part H, 2.2.5) over the type and the six octets of the address, under a fixed key, in the
+/// form of a UUID of version 8 (RFC 9562, 5.8). A device with a private address that is not resolved gets another
+/// identifier whenever it changes the address.
 public struct PeerIdentifier: RawRepresentable, Hashable, Sendable {
   /// The 128 bits of the UUID, the first octet most significant.
   public var rawValue: UInt128 { number.value }

@@ -156,8 +156,8 @@ package final class RestorationStore: Sendable {
     )
   }
 
-  /// `clock.json` becomes `clock.central-0123456789abcdef.json`: the number is the FNV-1a hash of the identifier, which may have
-  /// characters that no file name has.
+  /// `clock.json` becomes `clock.central-0123456789abcdef.json`: the number is the FNV-1a hash of the identifier, which
+  /// may have characters that no file name has.
   private static func path(_ identifier: String, _ role: Role, beside bonds: String) -> String {
     let hash = identifier.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     let digits = String(hash, radix: 16)

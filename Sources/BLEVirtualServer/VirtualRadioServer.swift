@@ -20,8 +20,9 @@ public final class VirtualRadioServer: Sendable {
   public struct Configuration: Sendable {
     /// The properties of each controller.
     ///
-    /// Without a public address in them, that of a controller follows from the endpoint, from the number of hosts that are connected there,
-    /// and from the seed: a host that connects again is the same device to its peers, in another run of the radio, too.
+    /// Without a public address in them, that of a controller follows from the endpoint, from the number of hosts that
+    /// are connected there, and from the seed: a host that connects again is the same device to its peers, in another
+    /// run of the radio, too.
     public var controller = VirtualControllerConfiguration()
     /// Whether PDUs move at once, or with the timing of a real radio.
     public var pacing = VirtualRadio.Pacing.immediate

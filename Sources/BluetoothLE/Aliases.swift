@@ -1,7 +1,7 @@
 public import CoreBluetoothTypes
 
-// The names of the façade's types without their prefix. A program whose own module declares one of these names means its own;
-// beside another library that declares one, `OtherLibrary.Peripheral` or `CBPeripheral` says which is meant.
+// The names of the façade's types without their prefix. A program whose own module declares one of these names means
+// its own; beside another library that declares one, `OtherLibrary.Peripheral` or `CBPeripheral` says which is meant.
 
 // MARK: - Managers
 

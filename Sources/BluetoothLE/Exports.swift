@@ -1,5 +1,5 @@
-// A program that imports BluetoothLE gets the façade, the adapter's options, the advertising data, the UUID type of the wire, and the system modules
-// whose types occur in the API (`Data`, `UUID`, `DispatchQueue`).
+// A program that imports BluetoothLE gets the façade, the adapter's options, the advertising data, the UUID type of the
+// wire, and the system modules whose types occur in the API (`Data`, `UUID`, `DispatchQueue`).
 @_exported public import BLEAdapter
 @_exported public import BLEGAP
 @_exported public import BLEKit

@@ -1,7 +1,8 @@
 package import BLECrypto
 package import BLEWire
 
-/// The server's end of one connection of ESPHome's native API: octets of the client become messages, messages become octets.
+/// The server's end of one connection of ESPHome's native API: octets of the client become messages, messages become
+/// octets.
 ///
 /// ```
 ///   with a key                                           without a key
@@ -12,11 +13,13 @@ package import BLEWire
 ///   messages of both ends             .received
 /// ```
 ///
-/// A recorded handshake that is sent again gets the server's half of a handshake, and nothing else: its next frame cannot be encrypted
-/// with the new key. Before ``Event/opened(_:)`` there is no answer that depends on anything but the configuration.
+/// A recorded handshake that is sent again gets the server's half of a handshake, and nothing else: its next frame
+/// cannot be encrypted with the new key. Before ``Event/opened(_:)`` there is no answer that depends on anything but
+/// the configuration.
 ///
-/// The program writes ``Output/octets`` to the socket. It closes the socket after ``Event/ended(_:)`` and the last octet, and it should
-/// not call ``receive(_:now:into:)`` while many octets wait for a slow client: answers are longer than requests.
+/// The program writes ``Output/octets`` to the socket. It closes the socket after ``Event/ended(_:)`` and the last
+/// octet, and it should not call ``receive(_:now:into:)`` while many octets wait for a slow client: answers are longer
+/// than requests.
 package struct APIConnection: Sendable {
   package struct Configuration: Sendable {
     /// The name on the network, at most 31 octets.
@@ -130,7 +133,8 @@ package struct APIConnection: Sendable {
     }
   }
 
-  /// Sends DisconnectRequest. ``Event/ended(_:)`` follows the answer, or its timeout; at once, if the connection is not open.
+  /// Sends DisconnectRequest. ``Event/ended(_:)`` follows the answer, or its timeout; at once, if the connection is not
+  /// open.
   package mutating func close(now: Instant, into output: inout Output) {
     switch state {
     case .opening: end(nil, into: &output)

@@ -1,17 +1,17 @@
 internal import BLECrypto
 internal import BLEWire
 
-/// The frames of a connection, from the first octet of the client: the handshake, messages with their numbers, and the octets of
-/// messages.
+/// The frames of a connection, from the first octet of the client: the handshake, messages with their numbers, and the
+/// octets of messages.
 ///
 /// ```
 ///   plain text    0x00  size (varint)  type (varint)  message
 ///   encrypted     0x01  size (16 bits) { type (16 bits)  size (16 bits)  message } tag
 /// ```
 ///
-/// The numbers of encrypted frames have their most significant octet first. Frames of the handshake are encrypted ones without a key:
-/// the client's hello, which is empty; that of the server, with a name and an address; then both halves of the Noise handshake after
-/// an octet, which is zero, or is one before the text of a rejection.
+/// The numbers of encrypted frames have their most significant octet first. Frames of the handshake are encrypted ones
+/// without a key: the client's hello, which is empty; that of the server, with a name and an address; then both halves
+/// of the Noise handshake after an octet, which is zero, or is one before the text of a rejection.
 struct APIFraming: Sendable {
   struct Message: Equatable {
     var type: UInt16

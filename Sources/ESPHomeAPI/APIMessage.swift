@@ -4,8 +4,8 @@ package protocol APIMessage: ProtobufMessage {
   static var type: UInt16 { get }
 }
 
-/// A version of the API. A server of 1.9 or later sends the features of its Bluetooth proxy as flags; a client of 1.12 or later accepts
-/// short UUIDs.
+/// A version of the API. A server of 1.9 or later sends the features of its Bluetooth proxy as flags; a client of 1.12
+/// or later accepts short UUIDs.
 package struct APIVersion: Comparable, Hashable, Sendable, CustomStringConvertible {
   package var major: UInt32
   package var minor: UInt32

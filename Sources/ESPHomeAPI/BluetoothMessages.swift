@@ -1,7 +1,7 @@
 package import BLEWire
 
-// Messages of a Bluetooth proxy. Their names are those of ESPHome. An address is a number whose most significant octets are those that
-// are written first: 11:22:33:44:55:66 is 0x1122_3344_5566.
+// Messages of a Bluetooth proxy. Their names are those of ESPHome. An address is a number whose most significant octets
+// are those that are written first: 11:22:33:44:55:66 is 0x1122_3344_5566.
 
 // MARK: Scanning
 
@@ -176,7 +176,8 @@ package struct BluetoothConnectionsFreeResponse: APIMessage {
   package static let type: UInt16 = 81
   package var free: UInt32 = 0
   package var limit: UInt32 = 0
-  /// The addresses of devices that are connected or being connected: `limit` minus `free` of them, or clients ignore the list.
+  /// The addresses of devices that are connected or being connected: `limit` minus `free` of them, or clients ignore
+  /// the list.
   package var allocated: [UInt64] = []
   package init() {}
 
@@ -488,8 +489,8 @@ package struct BluetoothGATTWriteDescriptorRequest: APIMessage {
   }
 }
 
-/// A subscription to the values of a characteristic, or its end. A client that keeps attributes writes the Client Characteristic
-/// Configuration itself.
+/// A subscription to the values of a characteristic, or its end. A client that keeps attributes writes the Client
+/// Characteristic Configuration itself.
 package struct BluetoothGATTNotifyRequest: APIMessage {
   package static let type: UInt16 = 78
   package var address: UInt64 = 0

@@ -41,7 +41,7 @@ package enum ClientMessage: Equatable, Sendable {
     }
   }
 
-  /// The numbers of messages that every client may send and that need no answer here: logs (28), Home Assistant's services (34),
-  /// actions (35), time (37) and states (38, 40).
+  /// The numbers of messages that every client may send and that need no answer here: logs (28), Home Assistant's
+  /// services (34), actions (35), time (37) and states (38, 40).
   static let withoutEffect: Set<UInt16> = [28, 34, 35, 37, 38, 40]
 }

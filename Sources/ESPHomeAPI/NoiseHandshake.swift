@@ -1,6 +1,7 @@
 internal import BLECrypto
 
-/// The state of `Noise_NNpsk0_25519_ChaChaPoly_SHA256` that both ends of a handshake have (Noise Protocol Framework, revision 34, 5.2).
+/// The state of `Noise_NNpsk0_25519_ChaChaPoly_SHA256` that both ends of a handshake have (Noise Protocol Framework,
+/// revision 34, 5.2).
 struct NoiseSymmetricState: Sendable {
   private var chainingKey: UInt256
   private(set) var hash: UInt256

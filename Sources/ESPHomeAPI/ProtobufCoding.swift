@@ -10,8 +10,9 @@ enum ProtobufWireType: UInt64 {
 
 /// Decodes the fields of a message, in any order.
 ///
-/// A pass over the declaration decodes each field whose turn has come in the octets. Senders write fields by ascending number, so
-/// that one pass decodes all of them. A pass that decodes none means that the next field is unknown, and skips it.
+/// A pass over the declaration decodes each field whose turn has come in the octets. Senders write fields by ascending
+/// number, so that one pass decodes all of them. A pass that decodes none means that the next field is unknown, and
+/// skips it.
 struct ProtobufDecoder: ProtobufVisitor {
   private var remaining: Bytes
   /// The number and the wire type of the next field, whose value begins at `remaining`; nil at the end.

@@ -19,15 +19,16 @@ package protocol ProtobufMessage: Equatable, Sendable {
   /// Declares the fields once, by ascending number; a ``ProtobufVisitor`` decodes or encodes them.
   mutating func fields<V: ProtobufVisitor>(_ field: inout V) throws(V.Failure)
 
-  /// Decodes a message that fills `bytes`. Unknown fields, and fields with another wire type than the declared one, are skipped.
+  /// Decodes a message that fills `bytes`. Unknown fields, and fields with another wire type than the declared one, are
+  /// skipped.
   init(decoding bytes: Bytes) throws(ProtobufError)
 
   /// Appends the octets of the message to `buffer`. Fields with the default value are left out.
   func encode(to buffer: inout [UInt8])
 }
 
-// Both are requirements, although the defaults serve every message: a generic call from another module then reaches code that the
-// compiler has specialized for the concrete type.
+// Both are requirements, although the defaults serve every message: a generic call from another module then reaches
+// code that the compiler has specialized for the concrete type.
 extension ProtobufMessage {
   package init(decoding bytes: Bytes) throws(ProtobufError) {
     self.init()
@@ -56,7 +57,8 @@ package enum ProtobufError: Error, Equatable, Sendable {
   case truncated
   /// A number has more than 64 bits.
   case numberTooLong
-  /// A field has the number zero or one above 29 bits, or a wire type that this format no longer has (groups) or never had.
+  /// A field has the number zero or one above 29 bits, or a wire type that this format no longer has (groups) or never
+  /// had.
   case invalidTag(UInt64)
   /// A text is not UTF-8.
   case invalidText(field: Int)

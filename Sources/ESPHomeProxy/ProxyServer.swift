@@ -12,10 +12,12 @@ package final class ProxyServer: Sendable {
     package var identity: ProxySession.Identity
     /// The key of the encryption; nil for plain text.
     package var key: NoiseKey?
-    /// Clients at once. For the next one, the oldest that has not proven the key is disconnected; if all have, the next one is.
+    /// Clients at once. For the next one, the oldest that has not proven the key is disconnected; if all have, the next
+    /// one is.
     package var clientLimit = 16
-    /// Octets that wait to be written to one socket. Above it neither messages nor events of the client are handled: advertisements are
-    /// dropped and counted, and a client whose values do not fit either is disconnected (``ProxyConfiguration/eventLimit``).
+    /// Octets that wait to be written to one socket. Above it neither messages nor events of the client are handled:
+    /// advertisements are dropped and counted, and a client whose values do not fit either is disconnected
+    /// (``ProxyConfiguration/eventLimit``).
     package var outputLimit = 256 << 10
     /// How long advertisements wait for others, to share a message.
     package var advertisementDelay = Duration.milliseconds(20)

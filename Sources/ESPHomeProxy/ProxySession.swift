@@ -3,8 +3,8 @@ package import BLEProxy
 package import BLEWire
 package import ESPHomeAPI
 
-/// One client of ESPHome's native API, with its client of the proxy: the messages of one become calls of the other, and events become
-/// messages. It does no I/O.
+/// One client of ESPHome's native API, with its client of the proxy: the messages of one become calls of the other, and
+/// events become messages. It does no I/O.
 ///
 /// ```
 ///   octets ──► APIConnection ──► messages ──► ProxyClient
@@ -249,8 +249,8 @@ extension ProxySession {
     devices[address] ?? DeviceAddress(octets: BD_ADDR(address), kind: Self.kind(address))
   }
 
-  /// The kind that an address without one has: static random addresses begin with two ones (Vol 6, Part B, 1.3.2.1), and no manufacturer
-  /// has as many public addresses.
+  /// The kind that an address without one has: static random addresses begin with two ones (Vol 6, Part B, 1.3.2.1),
+  /// and no manufacturer has as many public addresses.
   private static func kind(_ address: UInt64) -> DeviceAddress.Kind { address >> 46 & 0b11 == 0b11 ? .random : .public }
 
   private var deviceInfo: DeviceInfoResponse {

@@ -4,9 +4,9 @@ public import FoundationEssentials
 /// The retained messages of the `connection` topics of one gateway: the devices for which the broker has one, and those
 /// to withdraw.
 ///
-/// A device that changes its private address has a topic for each address. The broker keeps a retained message until it gets an empty
-/// one for the same topic, even while the gateway is unavailable. The gateway therefore subscribes to its own messages
-/// as well: at a start it receives those of its earlier runs.
+/// A device that changes its private address has a topic for each address. The broker keeps a retained message until it
+/// gets an empty one for the same topic, even while the gateway is unavailable. The gateway therefore subscribes to its
+/// own messages as well: at a start it receives those of its earlier runs.
 public struct ConnectionTopics: Sendable {
   public let topics: Topics
 
@@ -19,8 +19,8 @@ public struct ConnectionTopics: Sendable {
   private var devices: [DeviceAddress: Device] = [:]
   private var changes = 0
 
-  /// Devices whose connection topic this gateway has published, without those that are connected. With one more, the message of the
-  /// device that has been disconnected for the longest time is withdrawn.
+  /// Devices whose connection topic this gateway has published, without those that are connected. With one more, the
+  /// message of the device that has been disconnected for the longest time is withdrawn.
   public static let deviceLimit = 512
 
   public init(topics: Topics) { self.topics = topics }
@@ -39,8 +39,8 @@ public struct ConnectionTopics: Sendable {
     return makeRoom() + [message(address, payload)]
   }
 
-  /// A message was received on the `connection` topic of a device: one that another gateway has published, or this one now or in an
-  /// earlier run.
+  /// A message was received on the `connection` topic of a device: one that another gateway has published, or this one
+  /// now or in an earlier run.
   ///
   /// The latest gateway owns the topic, so no gateway withdraws the message of another one.
   ///

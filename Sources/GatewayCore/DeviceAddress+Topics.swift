@@ -1,6 +1,7 @@
 public import BLEWire
 
-/// An address in topics and in the configuration: with its kind, because a public and a random address of the same 48 bits are two devices.
+/// An address in topics and in the configuration: with its kind, because a public and a random address of the same 48
+/// bits are two devices.
 extension DeviceAddress {
   /// `C0:11:22:33:44:55` for a public address, `C0:11:22:33:44:55-random` for a random one.
   public var topicLevel: String { isRandom ? "\(octets)-random" : "\(octets)" }

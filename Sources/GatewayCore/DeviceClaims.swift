@@ -7,8 +7,8 @@ public import BLEWire
 /// serves a device:
 ///
 /// - A gateway that is connected to the device keeps it.
-/// - Otherwise the one with the strongest signal serves it. It takes the device over from another one only if its signal is
-///   stronger by ``hysteresis``.
+/// - Otherwise the one with the strongest signal serves it. It takes the device over from another one only if its
+///   signal is stronger by ``hysteresis``.
 /// - A claim is valid for ``lifetime``. A gateway that has ended or no longer receives the device therefore loses it.
 /// - Of two that serve the same device, the one with the lower rank releases it. Connected comes before not connected,
 ///   then the stronger signal, then the name that is first in the alphabet.
@@ -105,8 +105,8 @@ public struct DeviceClaims: Sendable {
 
   /// Another gateway has started: it needs the claims of this one.
   ///
-  /// It takes no device before ``settlingTime`` is over. Within that time after it published all claims this gateway does not do so again,
-  /// however many gateways appear: they get them as they are published every ``interval``.
+  /// It takes no device before ``settlingTime`` is over. Within that time after it published all claims this gateway
+  /// does not do so again, however many gateways appear: they get them as they are published every ``interval``.
   public mutating func gatewayAppeared(now: Duration) {
     if let appeared, now - appeared < Self.settlingTime { return }
     appeared = now
@@ -120,7 +120,8 @@ public struct DeviceClaims: Sendable {
 
   /// An advertisement of the device was received.
   ///
-  /// - Parameter rssi: the signal strength in dBm, -127 to 20; a value outside of -128 to 127 counts as the nearer of these.
+  /// - Parameter rssi: the signal strength in dBm, -127 to 20; a value outside of -128 to 127 counts as the nearer of
+  ///   these.
   public mutating func heard(_ address: DeviceAddress, rssi: Int, now: Duration) {
     let rssi = Int(Int8(clamping: rssi))
     guard var device = devices[address] else {
@@ -215,7 +216,8 @@ public struct DeviceClaims: Sendable {
     return one.1 < other.1
   }
 
-  /// The claims that are to be published now: new ones, changed ones, and those that were last published ``interval`` ago.
+  /// The claims that are to be published now: new ones, changed ones, and those that were last published ``interval``
+  /// ago.
   public mutating func claimsToPublish(now: Duration) -> [(DeviceAddress, Claim)] {
     var claims: [(DeviceAddress, Claim)] = []
     for (address, device) in devices where device.isConnected || now - device.heard < Self.lifetime {

@@ -29,8 +29,8 @@ public struct HomeAssistant: Sendable {
   /// Home Assistant or the broker has restarted: each sensor has to be announced again.
   public mutating func forget() { devices = [:] }
 
-  /// The retained messages that announce a characteristic; none for one without a quantity, and for one that was announced. Messages
-  /// without a payload, which withdraw the announcements of another device, precede it.
+  /// The retained messages that announce a characteristic; none for one without a quantity, and for one that was
+  /// announced. Messages without a payload, which withdraw the announcements of another device, precede it.
   public mutating func announcements(of attribute: AttributeName, deviceName: String?) -> [ValueQueue.Message] {
     guard let quantity = Quantity.of(attribute.characteristic) else { return [] }
     uses += 1

@@ -116,7 +116,8 @@ public struct ValueQueue: Sendable {
     }
   }
 
-  /// The broker has acknowledged a message. Unknown identifiers are those of messages that did not come from this queue.
+  /// The broker has acknowledged a message. Unknown identifiers are those of messages that did not come from this
+  /// queue.
   public mutating func acknowledged(_ identifier: Int32) {
     guard inFlight.remove(identifier) != nil else { return }
     acknowledged += 1

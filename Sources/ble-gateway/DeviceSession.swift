@@ -5,8 +5,8 @@ import Synchronization
 
 /// The connection of the gateway to one device: subscriptions, and requests one after the other.
 ///
-/// With subscriptions it is made again when it ends, as long as the gateway serves the device. Without, it is made for a request and
-/// ends when no further one has come for ``idleTime``.
+/// With subscriptions it is made again when it ends, as long as the gateway serves the device. Without, it is made for
+/// a request and ends when no further one has come for ``idleTime``.
 final class DeviceSession: Sendable {
   struct Work: Sendable {
     let attribute: AttributeName

@@ -9,8 +9,8 @@ import ToolCore
 actor Gateway {
   /// Other gateways that are remembered, to decide which one answers for devices that none hears.
   private static let gatewayLimit = 256
-  /// How long the broker may take for the last values. With ``MQTTClient/endTime`` and the end of the links the program ends in two
-  /// seconds.
+  /// How long the broker may take for the last values. With ``MQTTClient/endTime`` and the end of the links the program
+  /// ends in two seconds.
   private static let brokerTime = Duration.milliseconds(800)
   let configuration: GatewayConfiguration
   let topics: Topics

@@ -7,12 +7,13 @@ import Synchronization
 
 /// A connection to a broker by libmosquitto (MQTT 3.1.1), which is made again whenever it ends.
 ///
-/// The library runs on a thread of this object and calls its handlers there. They do no work: what they receive is an element of
-/// ``events``.
+/// The library runs on a thread of this object and calls its handlers there. They do no work: what they receive is an
+/// element of ``events``.
 final class MQTTClient: Sendable {
   /// What the broker or the library reports.
   enum Event: Sendable {
-    /// The broker has accepted the client and its subscriptions, and the library has sent again what was on the way before.
+    /// The broker has accepted the client and its subscriptions, and the library has sent again what was on the way
+    /// before.
     case connected
     /// The connection has ended or could not be made.
     case disconnected(reason: String)
@@ -130,8 +131,8 @@ final class MQTTClient: Sendable {
     for topic in subscriptions { subscribe(topic) }
   }
 
-  /// The answer to the first subscription. Only when its handler of the connection has returned does the library send again what was on the
-  /// way before, so that a message which is published earlier would overtake those.
+  /// The answer to the first subscription. Only when its handler of the connection has returned does the library send
+  /// again what was on the way before, so that a message which is published earlier would overtake those.
   private func subscriptionAnswered() {
     let isFirst = state.withLock { state in
       defer { state.isConnected = true }
@@ -170,7 +171,8 @@ final class MQTTClient: Sendable {
         let code = mosquitto_connect(handle, broker.host, Int32(broker.effectivePort), 30)
         if code == MOSQ_ERR_SUCCESS.rawValue {
           pause = 1
-          // Makes the connection again by itself; returns after mosquitto_disconnect and after an error that has no remedy.
+          // Makes the connection again by itself; returns after mosquitto_disconnect and after an error that has no
+          // remedy.
           mosquitto_loop_forever(handle, 1000, 1)
         } else {
           continuation.yield(.disconnected(reason: Self.text(of: code)))
@@ -183,8 +185,9 @@ final class MQTTClient: Sendable {
     }
   }
 
-  /// Ends the connection in good order: the broker does not publish the will. ``events`` ends with the connection, and at the latest
-  /// after ``endTime``: the library cannot be interrupted while it waits for a broker that does not answer or pauses between two attempts.
+  /// Ends the connection in good order: the broker does not publish the will. ``events`` ends with the connection, and
+  /// at the latest after ``endTime``: the library cannot be interrupted while it waits for a broker that does not
+  /// answer or pauses between two attempts.
   func end() {
     state.withLock { $0.hasEnded = true }
     mosquitto_disconnect(handle)

@@ -11,8 +11,8 @@ package final class Places: Sendable {
 
   package init(_ count: Int) { state = Mutex(State(free: count)) }
 
-  /// The simulated radio of the process: its one thread serves all adapters. With hundreds of them a response would take longer than the
-  /// limits that the specification gives a controller and a peer, which run in real time there.
+  /// The simulated radio of the process: its one thread serves all adapters. With hundreds of them a response would
+  /// take longer than the limits that the specification gives a controller and a peer, which run in real time there.
   package static let radio = Places(4)
   /// The handler of ``BluetoothLog``, which the whole process shares.
   package static let log = Places(1)

@@ -4,8 +4,8 @@ package import BLEHost
 import Foundation
 import Synchronization
 
-/// The connection of one client to a host whose part a test plays. Commands are performed when the client wakes the host,
-/// as by the loop of a real one: a client that enqueues a command and does not wake the host has posted none.
+/// The connection of one client to a host whose part a test plays. Commands are performed when the client wakes the
+/// host, as by the loop of a real one: a client that enqueues a command and does not wake the host has posted none.
 package final class ScriptedConnection: AdapterLink {
   package let failure: AdapterError?
   package let hub: AdapterHub?

@@ -21,8 +21,8 @@ import Testing
       data: try #require([UInt8](hexadecimal: data)), isTruncated: isTruncated, rssi: -40)
   }
 
-  /// Of more devices than the limit, the one that was not used for the longest time is removed; one that is needed stays, beyond the
-  /// limit too.
+  /// Of more devices than the limit, the one that was not used for the longest time is removed; one that is needed
+  /// stays, beyond the limit too.
   @Test func removesTheDeviceThatIsNotUsed() {
     var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
     func remember(_ number: UInt64, isNeeded: Bool = false) {
@@ -48,7 +48,8 @@ import Testing
     #expect(registry[Self.address(7)] == nil, "unknown")
   }
 
-  /// A client that needs all devices receives reports of new ones; the one that was not used for the longest time loses its record.
+  /// A client that needs all devices receives reports of new ones; the one that was not used for the longest time loses
+  /// its record.
   @Test func aNewDeviceIsReportedWhereAllOthersAreNeeded() throws {
     var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
     let filter = ScanFilter(number: 1)

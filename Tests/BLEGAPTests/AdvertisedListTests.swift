@@ -53,8 +53,8 @@ import Testing
     return parser
   }
 
-  /// Each element of a list is compared with a number of others that does not grow with the list. Comparing each one with all
-  /// others would take 800 comparisons for each octet of the longest lists here.
+  /// Each element of a list is compared with a number of others that does not grow with the list. Comparing each one
+  /// with all others would take 800 comparisons for each octet of the longest lists here.
   @Test(arguments: kinds, [1650, 3300, 6600, 13_200]) func theWorkIsInProportionToTheOctets(kind: Kind, count: Int) {
     let octets = kind.octets(count)
     let comparisons = parser(octets).comparisons

@@ -74,7 +74,8 @@ import Testing
     }
   }
 
-  /// Each field apart from the address, the data and the RSSI makes other ``AdvertisingReportView/Fields``; these three do not.
+  /// Each field apart from the address, the data and the RSSI makes other ``AdvertisingReportView/Fields``; these three
+  /// do not.
   @Test func theFieldsOfAReportAreAllButAddressDataAndRSSI() throws {
     func fields(_ change: (inout HCI.ExtendedAdvertisingReport) -> Void) throws -> AdvertisingReportView.Fields {
       var report = HCI.ExtendedAdvertisingReport()

@@ -62,7 +62,8 @@ import Testing
     #expect(complete() == [.disable] && advertiser.isOff)
   }
 
-  /// Another program that used the controller has ended without disabling its advertisement (Vol 4, Part E, 7.8.5 and 7.8.53).
+  /// Another program that used the controller has ended without disabling its advertisement (Vol 4, Part E, 7.8.5 and
+  /// 7.8.53).
   @Test(arguments: [false, true])
   mutating func disablesAnAdvertisementThatAnotherProgramLeftEnabled(isExtended: Bool) {
     if isExtended { useExtendedCommands() }

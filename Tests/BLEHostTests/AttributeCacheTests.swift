@@ -69,8 +69,8 @@ import Testing
     #expect(services.map(\.uuid).contains("FFE0"))
   }
 
-  /// The central has not subscribed to Service Changed. The server rejects its next request, because it asked for Robust
-  /// Caching (Vol 3, Part G, 2.5.2.1).
+  /// The central has not subscribed to Service Changed. The server rejects its next request, because it asked for
+  /// Robust Caching (Vol 3, Part G, 2.5.2.1).
   @Test func aDatabaseThatChangesOnTheLinkIsDiscoveredAgain() throws {
     var couple = try bonded()
     _ = couple.perform(.discoverPrimaryServices)

@@ -128,7 +128,8 @@ import Testing
     #expect(couple.bond(0) == nil && couple.security(0)?.isBondProven == true)
   }
 
-  /// Where all bonds are protected a stranger pairs without one: no bonding in the response, no keys (Vol 3, Part C, 9.4.2).
+  /// Where all bonds are protected a stranger pairs without one: no bonding in the response, no keys (Vol 3, Part C,
+  /// 9.4.2).
   @Test func withoutRoomAPairingMakesNoBond() throws {
     var couple = couple(room: 2)
     let protected = [Self.bond(Self.owner), Self.bond(DeviceAddress(octets: BD_ADDR(2), kind: .public))]
@@ -156,8 +157,8 @@ import Testing
     }
   }
 
-  /// Twelve in an hour, by default, whatever identities they claim; pairing itself goes on, and so does bonding after an
-  /// hour, with authentication, and for a device that has a bond.
+  /// Twelve in an hour, by default, whatever identities they claim; pairing itself goes on, and so does bonding after
+  /// an hour, with authentication, and for a device that has a bond.
   @Test func unconfirmedBondsAreLimitedInTime() throws {
     var couple = Couple(central: { _ in .with { $0.unconfirmedBonds.count = 1000 } })
     for number in 0..<12 as Range<UInt8> {
@@ -204,8 +205,8 @@ import Testing
     }
   }
 
-  /// The limit holds for our central, too, which says in its request that it does not bond. What the application began itself
-  /// is confirmed by that.
+  /// The limit holds for our central, too, which says in its request that it does not bond. What the application began
+  /// itself is confirmed by that.
   @Test func theLimitHoldsForOurCentral() throws {
     var couple = Couple(central: { _ in .with { $0.unconfirmedBonds.count = 0 } })
     let start = couple.world.sent[1].count

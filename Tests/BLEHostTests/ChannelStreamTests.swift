@@ -12,8 +12,8 @@ import Testing
   /// Octets that no two places of 64 KiB have alike.
   private func octet(_ place: Int) -> UInt8 { UInt8(truncatingIfNeeded: (place &* 2_654_435_761) >> 13) }
 
-  /// 10 MB from one host to the other through both controllers. The sender has 64 KiB in the queue of the channel at most, the
-  /// receiver the SDUs that it has given credits for, and the link one frame.
+  /// 10 MB from one host to the other through both controllers. The sender has 64 KiB in the queue of the channel at
+  /// most, the receiver the SDUs that it has given credits for, and the link one frame.
   @Test(arguments: [0, 1]) func tenMegabytesArrive(sender: Int) throws {
     let (total, window) = (10_000_000, 65_536)
     var pair = try ChannelPair()

@@ -4,7 +4,8 @@ import BLEVirtual
 import BLEWire
 import Testing
 
-/// A peripheral that asks its central for other connection parameters (Vol 3, Part A, 4.20; Vol 6, Part B, 5.1.7): GAP/CONN/CPUP.
+/// A peripheral that asks its central for other connection parameters (Vol 3, Part A, 4.20; Vol 6, Part B, 5.1.7):
+/// GAP/CONN/CPUP.
 @Suite("Connection parameters of a peripheral") struct ConnectionParameterTests {
   /// What the host of the central and both controllers have.
   struct Pair: CustomStringConvertible, Sendable {
@@ -15,7 +16,8 @@ import Testing
   }
 
   private static let wanted = ConnectionParameters(interval: 40...80, latency: 2, supervisionTimeout: 300)
-  /// LE Connection Update for the link 0x0000 or 0x0040 from its fourth octet on, and Connection Parameter Update Request.
+  /// LE Connection Update for the link 0x0000 or 0x0040 from its fourth octet on, and Connection Parameter Update
+  /// Request.
   private static let command: [UInt8] = [40, 0, 80, 0, 2, 0, 0x2C, 0x01]
   private static let request: [UInt8] = [0x12, 0x01, 0x08, 0x00] + command
 

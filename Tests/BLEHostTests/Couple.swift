@@ -167,8 +167,8 @@ struct Couple {
     world.heard[host].compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
   }
 
-  /// Puts a PDU of the Security Manager on the link behind the back of one of its hosts, which is the one that it seems to
-  /// come from.
+  /// Puts a PDU of the Security Manager on the link behind the back of one of its hosts, which is the one that it seems
+  /// to come from.
   mutating func forge(_ pdu: [UInt8], onSecurityChannelFrom host: Int) {
     let last = world.sent[host].last { $0[0] == 2 && $0.count > 2 }
     var packet: [UInt8] = [2]

@@ -161,8 +161,8 @@ private struct EnhancedPair {
     #expect(both.pair.frames(of: 0, on: 5).last == "18060a0000000000000004000000")
   }
 
-  /// Linux (6.12 to 7.3) requests the channel that it made last first, and gives the numbers of the response to its channels in the
-  /// order of their making, so that each would receive what is for another one.
+  /// Linux (6.12 to 7.3) requests the channel that it made last first, and gives the numbers of the response to its
+  /// channels in the order of their making, so that each would receive what is for another one.
   @Test func numbersThatDoNotAscendAreRejected() throws {
     var both = try EnhancedPair(central: 0)
     try both.pair.forge("17050c002700400040000100" + "41004000", on: 5, from: 1)
@@ -259,7 +259,8 @@ private struct EnhancedPair {
     #expect(response.dropFirst(4).hasPrefix("11"))
   }
 
-  /// Vol 3, Part G, 5.3.1: the latest L2CAP_CREDIT_BASED_RECONFIGURE_REQ counts. A long value has as many octets as fit.
+  /// Vol 3, Part G, 5.3.1: the latest L2CAP_CREDIT_BASED_RECONFIGURE_REQ counts. A long value has as many octets as
+  /// fit.
   @Test func theMTUOfABearerOfTheServerFollowsItsChannel() throws {
     var both = try EnhancedPair(central: 0)
     try both.pair.forge("17050a0027004000400010004000", on: 5, from: 1)

@@ -8,8 +8,8 @@ import Testing
 
 @testable import BLEHost
 
-/// Devices that distribute the same identity resolving key (IRK): each bonded peer of a device has it, so that it proves nothing
-/// (Docs/Decisions/0096).
+/// Devices that distribute the same identity resolving key (IRK): each bonded peer of a device has it, so that it
+/// proves nothing (Docs/Decisions/0096).
 @Suite("Equal identity resolving keys") struct EqualIdentityKeyTests {
   static let key = SecretKey(0xA5A5_0000_1111_2222_3333_4444_5555_6666)
   private static let intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
@@ -53,7 +53,8 @@ import Testing
     couple.events(host).compactMap { if case .diagnostic(let it) = $0 { "\(it)" } else { nil } }
   }
 
-  /// The victim, central 1, pairs with a passkey and uses private addresses; the stranger, central 2, pairs by Just Works.
+  /// The victim, central 1, pairs with a passkey and uses private addresses; the stranger, central 2, pairs by Just
+  /// Works.
   @Test(arguments: [true, false], [true, false])
   func theStrangerIsNotTakenForTheBondedDevice(resolvesInController: Bool, strangerFirst: Bool) throws {
     var controller = VirtualControllerConfiguration()
@@ -161,8 +162,8 @@ import Testing
     #expect(storedKeys(couple) == [identity: Self.key])
   }
 
-  /// Centrals with few different keys, in any order and again: no two bonds have one key, an unauthenticated bond never takes the
-  /// key of another one, and each device that returns is itself.
+  /// Centrals with few different keys, in any order and again: no two bonds have one key, an unauthenticated bond never
+  /// takes the key of another one, and each device that returns is itself.
   @Test(arguments: 1...12 as ClosedRange<UInt64>) func manyCentralsWithEqualAndPlantedKeys(seed: UInt64) throws {
     var random = RandomSource.seeded(seed)
     let own = SecretKey(77)

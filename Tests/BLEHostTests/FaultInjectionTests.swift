@@ -6,7 +6,8 @@ import BLEVirtual
 import BLEWire
 import Testing
 
-/// A peripheral and a central whose controllers have the faults of `BLEVirtual`: whatever has failed, the next link is served.
+/// A peripheral and a central whose controllers have the faults of `BLEVirtual`: whatever has failed, the next link is
+/// served.
 @Suite struct FaultInjectionTests {
   private static let reasons: [HCIErrorCode] = [
     .connectionTimeout, .remoteUserTerminatedConnection, .terminatedMICFailure, .terminatedByLocalHost,
@@ -26,9 +27,10 @@ import Testing
 
   /// Without faults, a new link has the value that was written.
   ///
-  /// A link that ends between the last key of the one and that of the other leaves a bond at one of them alone (Vol 3, Part H,
-  /// 2.4.3.2: each distributes its keys in turn). Its peer rejects the key (PIN or Key Missing), and our central then sends no request in
-  /// the clear (Vol 3, Part C, 10.3.2.1; CVE-2020-9770): it reports the lost bond, and pairs again after the application has removed it.
+  /// A link that ends between the last key of the one and that of the other leaves a bond at one of them alone (Vol 3,
+  /// Part H, 2.4.3.2: each distributes its keys in turn). Its peer rejects the key (PIN or Key Missing), and our
+  /// central then sends no request in the clear (Vol 3, Part C, 10.3.2.1; CVE-2020-9770): it reports the lost bond, and
+  /// pairs again after the application has removed it.
   private func expectService(
     _ couple: inout Couple, _ comment: String, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -95,7 +97,8 @@ import Testing
     expectService(&couple, "seed \(seed)")
   }
 
-  /// The ninth packet has no credit. Its request has no response within 30 s, and the end of the link returns the credits.
+  /// The ninth packet has no credit. Its request has no response within 30 s, and the end of the link returns the
+  /// credits.
   @Test func creditsThatAreNeverReturnedEndTheLink() throws {
     var couple = Couple()
     try couple.connect()

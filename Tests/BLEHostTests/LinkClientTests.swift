@@ -89,8 +89,8 @@ import Testing
     #expect(client.mtu == 50 && !client.gatt.isLinkEncrypted)
   }
 
-  /// The application reads handle 5 again and again, so that the first bearer always has an operation, and the peer closes the bearer
-  /// of another read as soon as it has opened the next one.
+  /// The application reads handle 5 again and again, so that the first bearer always has an operation, and the peer
+  /// closes the bearer of another read as soon as it has opened the next one.
   @Test mutating func aPeerThatReopensBearersKeepsNoReadFromEnding() {
     client.bearers.isEnabled = true
     start()

@@ -180,8 +180,8 @@ import Testing
     #expect(bench.controller.commands.count == before)
   }
 
-  /// Both ends are private: they pair, know each other by their identities through new addresses, and a link is not torn
-  /// by a rotation.
+  /// Both ends are private: they pair, know each other by their identities through new addresses, and a link is not
+  /// torn by a rotation.
   @Test(arguments: [true, false]) func bondedPeersKnowEachOther(extended: Bool) throws {
     var controller = VirtualControllerConfiguration()
     if !extended { controller.features.remove(.extendedAdvertising) }

@@ -6,8 +6,8 @@ import BLEVirtual
 import BLEWire
 import Testing
 
-/// Whatever the application wants meanwhile: the controller is never asked for what it does not take while it is busy, and
-/// in the end it does what was wanted.
+/// Whatever the application wants meanwhile: the controller is never asked for what it does not take while it is busy,
+/// and in the end it does what was wanted.
 @Suite("Changes that need a quiet controller") struct QuietControllerTests {
   static let key = SecretKey(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF)
 

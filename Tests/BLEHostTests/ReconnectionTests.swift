@@ -6,7 +6,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Our central encrypts the link to a bonded peripheral before anything else (BLESA, CVE-2020-9770; Docs/Decisions/0049).
+/// Our central encrypts the link to a bonded peripheral before anything else (BLESA, CVE-2020-9770;
+/// Docs/Decisions/0049).
 @Suite("Reconnecting to a bonded peripheral") struct ReconnectionTests {
   static let enableEncryption: [UInt8] = [0x01, 0x19, 0x20]
 

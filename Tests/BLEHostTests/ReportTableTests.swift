@@ -27,7 +27,8 @@ import Testing
     #expect(table.entry(response).firstNumber > changed.number, "apart from the advertisement")
   }
 
-  /// With one report more than the limit, the one that was not received for the longest time is forgotten, and no other.
+  /// With one report more than the limit, the one that was not received for the longest time is forgotten, and no
+  /// other.
   @Test func theReportThatWasNotReceivedForTheLongestTimeMakesRoom() {
     var table = ReportTable()
     for number in 0..<ReportTable.limit { _ = table.receive(Self.discovery(number)) }

@@ -7,8 +7,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// A pairing that fails while keys are distributed, on a link that is encrypted with its key (Vol 3, Part H, 3.5.5; Part C, 10.2;
-/// Docs/Decisions/0104).
+/// A pairing that fails while keys are distributed, on a link that is encrypted with its key (Vol 3, Part H, 3.5.5;
+/// Part C, 10.2; Docs/Decisions/0104).
 @Suite("Pairing that fails after its key is in use") struct RevokedKeyTests {
   /// Keeps the keys that the peripheral distributes from the central: both wait for keys on an encrypted link.
   static func withholdKeys(_ world: inout World) {
@@ -85,8 +85,8 @@ import Testing
     #expect(couple.read(Couple.authenticated) == .failure(.insufficientAuthentication))
   }
 
-  /// The responder rejects the last key, after the initiator has sent it: for the initiator the pairing has succeeded (Vol 3, Part H,
-  /// 3.6.1), and a Pairing Failed without a pairing is ignored.
+  /// The responder rejects the last key, after the initiator has sent it: for the initiator the pairing has succeeded
+  /// (Vol 3, Part H, 3.6.1), and a Pairing Failed without a pairing is ignored.
   @Test func aFailureAfterTheLastKeyIsThatOfTheResponder() throws {
     var couple = couple()
     try couple.connect()

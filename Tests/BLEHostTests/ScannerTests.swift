@@ -137,7 +137,8 @@ import Testing
     #expect(ScanParameters(serving: [ScanParameters(), parameters])?.filtersDuplicates == false)
   }
 
-  /// A million advertisements of 100,000 addresses with changing data. The process has no other test, so its memory is the scanner's.
+  /// A million advertisements of 100,000 addresses with changing data. The process has no other test, so its memory is
+  /// the scanner's.
   @Test func aMillionReportsLeaveTheMemoryAsItIs() async {
     await #expect(processExitsWith: .success) {
       var scanner = Scanner()

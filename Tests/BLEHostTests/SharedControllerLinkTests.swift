@@ -6,8 +6,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// The kernel names devices by address, and a peer claims any identity in a pairing: its link is found by the address on the
-/// radio and by the pairing that is under way (Docs/Decisions/0051).
+/// The kernel names devices by address, and a peer claims any identity in a pairing: its link is found by the address
+/// on the radio and by the pairing that is under way (Docs/Decisions/0051).
 @Suite("Links on a controller of the kernel") struct SharedControllerLinkTests {
   static let victim = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
   static let attacker = DeviceAddress(octets: BD_ADDR(0xC066_6666_6666), kind: .random)
@@ -132,8 +132,8 @@ import Testing
     #expect(paired(bench).isEmpty && stolen(bench) == 0 && closed(bench).isEmpty)
   }
 
-  /// A kernel that pairs anew as the central asks nobody: the link that had proven the bond is ended, for its key is another
-  /// one now (BLERP).
+  /// A kernel that pairs anew as the central asks nobody: the link that had proven the bond is ended, for its key is
+  /// another one now (BLERP).
   @Test func aKeyMadeWithoutAQuestionEndsTheLinkOfOurCentral() throws {
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds, configuration.ownership) = (

@@ -5,7 +5,8 @@ import BLEHost
 import BLEWire
 import Testing
 
-/// Links whose packets stay in the controller, because their peers do not acknowledge them, and links that need a buffer.
+/// Links whose packets stay in the controller, because their peers do not acknowledge them, and links that need a
+/// buffer.
 @Suite("Links that keep the controller's buffers") struct StalledLinkTests {
   private static let silent: [UInt16] = [0x40, 0x41, 0x42, 0x43]
   private static let honest: UInt16 = 0x50

@@ -7,9 +7,9 @@ import BLEWire
 import Synchronization
 import Testing
 
-/// Two hosts on the virtual radio, and somebody who changes, cuts, lengthens and redirects the frames of one of them. Whatever
-/// that does, a protected value leaves only on a link that is protected as the value demands, and no link is better than the
-/// key and the users have made it.
+/// Two hosts on the virtual radio, and somebody who changes, cuts, lengthens and redirects the frames of one of them.
+/// Whatever that does, a protected value leaves only on a link that is protected as the value demands, and no link is
+/// better than the key and the users have made it.
 @Suite("Frames that somebody changes") struct TamperingTests {
   /// What each attribute demands, and a value that is found in no other place.
   static let secrets: [(AttributeID, SecurityLevel, [UInt8])] = [

@@ -140,8 +140,8 @@ import Testing
     #expect(throws: SystemError.self) { try pair.far.send(Self.request.span) }
   }
 
-  /// A socket with an error tells that first, and what came before it afterwards; so does a local one whose other end leaves
-  /// something unread.
+  /// A socket with an error tells that first, and what came before it afterwards; so does a local one whose other end
+  /// leaves something unread.
   @Test func readsWhatCameBeforeAnError() throws {
     for linkEnds in [false, true] {
       var played = try PlayedAdapter()

@@ -5,8 +5,8 @@ import Testing
 
 /// The order of SDUs that a kernel with a second queue delivers.
 @Suite struct ReadingOrderTests {
-  /// The receive queues of a channel as `l2cap_sock_recv_cb` and `l2cap_sock_recvmsg` of Linux 6.12 have them, and a peer that
-  /// sends while it has credits.
+  /// The receive queues of a channel as `l2cap_sock_recv_cb` and `l2cap_sock_recvmsg` of Linux 6.12 have them, and a
+  /// peer that sends while it has credits.
   struct Kernel {
     static let sduMemory: UInt32 = 6_000
     static let smallestBuffer: UInt32 = 2_304

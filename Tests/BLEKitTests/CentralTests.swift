@@ -10,8 +10,8 @@ import Testing
 
 @testable import BLEGATT
 
-/// The operations of the central role: each ends once, with its result, its timeout or its cancellation. The test plays the
-/// host.
+/// The operations of the central role: each ends once, with its result, its timeout or its cancellation. The test plays
+/// the host.
 @Suite struct CentralTests {
   private let host = ScriptedHost()
   private let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0009), kind: .random)

@@ -279,7 +279,8 @@ import Testing
     withExtendedLifetime(first) {}
   }
 
-  /// One device opens as many channels as its link may have, and nobody takes them: a channel of another device waits all the same.
+  /// One device opens as many channels as its link may have, and nobody takes them: a channel of another device waits
+  /// all the same.
   @Test func aLinkLeavesRoomForTheChannelsOfOthers() async throws {
     let (adapter, _) = try await connect()
     let publication = try await publish(adapter, psm: 0x80)

@@ -14,8 +14,8 @@ import Testing
 
   private func scan() throws -> Scan { Scan(ScanOptions(), try ScanOptions().parameters(), ScanBuffer<ScanResult>()) }
 
-  /// A device with the longest advertisement, from the reports of the controller to the table of the scan: of 16-bit UUIDs, which take
-  /// 24 octets each when they are parsed, and of the other values.
+  /// A device with the longest advertisement, from the reports of the controller to the table of the scan: of 16-bit
+  /// UUIDs, which take 24 octets each when they are parsed, and of the other values.
   @Test(arguments: LongAdvertisement.allCases)
   func aDeviceTakesLittleMoreThanItsOctets(kind: LongAdvertisement) throws {
     let devices = 100
@@ -43,7 +43,8 @@ import Testing
     #expect(each >= 1648 && each < 4096, "\(each) octets for each device")
   }
 
-  /// Devices that were not received for the longest time are forgotten, and a scan that reports each once reports them anew.
+  /// Devices that were not received for the longest time are forgotten, and a scan that reports each once reports them
+  /// anew.
   @Test func theMemoryOfDevicesIsBounded() throws {
     var scan = try scan()
     let data = LongAdvertisement.longData

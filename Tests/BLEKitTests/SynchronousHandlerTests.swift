@@ -8,8 +8,8 @@ import Testing
 
 @testable import BLEGATT
 
-/// Handlers on the thread of the stack. The scripted host calls the adapter as the stack does, so that an answer is there when
-/// the call returns.
+/// Handlers on the thread of the stack. The scripted host calls the adapter as the stack does, so that an answer is
+/// there when the call returns.
 @Suite(.usesRadio) struct SynchronousHandlerTests {
   private let host = ScriptedHost()
   private let client = ScriptedHost.client

@@ -410,7 +410,8 @@ private let first = ChannelID(rawValue: 0x0040)
   }
 
   static let badReconfigurations: [(String, String)] = [
-    // MTU smaller than before; MPS smaller for two channels; a channel that does not exist; an MPS below 64; a channel named twice.
+    // MTU smaller than before; MPS smaller for two channels; a channel that does not exist; an MPS below 64; a channel
+    // named twice.
     ("19090600410046004000", "1a0902000100"), ("1909080064004100" + "40004100", "1a0902000200"),
     ("19090600640064004500", "1a0902000300"), ("19090600640030004000", "1a0902000400"),
     ("1909080064006400" + "40004000", "1a0902000400"), ("1909080064004100" + "40004000", "1a0902000400"),
@@ -466,7 +467,8 @@ private let first = ChannelID(rawValue: 0x0040)
     try link.ends[0].signalling.channels.send([1], on: first)
   }
 
-  /// A repeated request has one response; another request with its identifier is refused (Vol 3, Part A, 4; CVE-2026-23395).
+  /// A repeated request has one response; another request with its identifier is refused (Vol 3, Part A, 4;
+  /// CVE-2026-23395).
   @Test(arguments: [
     ("14050a008000410064001700" + "0400", "14050a008000420064001700" + "0400", "15050a000000000000000000" + "0b00"),
     ("17050a008000400040000100" + "4100", "17050a008000400040000100" + "4200", "18050a000000000000000c00" + "0000"),

@@ -18,8 +18,8 @@ import Testing
     }
   }
 
-  /// A handler may use the log itself, and one that is slow keeps no other thread from it. In a process of its own: the handler is that of
-  /// the process.
+  /// A handler may use the log itself, and one that is slow keeps no other thread from it. In a process of its own: the
+  /// handler is that of the process.
   @Test func theHandlerIsCalledUnderNoLock() async {
     await #expect(processExitsWith: .success) {
       let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -141,7 +141,8 @@ struct TimeValueTests {
     #expect(DateTime(secondsSince1970: seconds).description == text)
   }
 
-  /// Years that a date cannot have are the nearest one, and unknown before year 0: no number of seconds ends the process.
+  /// Years that a date cannot have are the nearest one, and unknown before year 0: no number of seconds ends the
+  /// process.
   @Test(
     arguments: [
       (Int64.max, UInt16.max), (Int64.min, 0), (.min + 86_399, 0), (-62_167_219_201, 0), (-62_167_219_200, 0),

@@ -197,8 +197,8 @@ import Testing
     case nothing, client, device, radio, adapter, proxy
   }
 
-  /// At a random moment after a random number of requests something dies. After it every slot is free, no host has a link, and the next
-  /// cycle goes on with the same adapters and devices.
+  /// At a random moment after a random number of requests something dies. After it every slot is free, no host has a
+  /// link, and the next cycle goes on with the same adapters and devices.
   @Test func noSlotIsLostWhateverDies() throws {
     let environment = ProcessInfo.processInfo.environment
     let cycles = environment["BLE_PROXY_CYCLES"].flatMap { Int($0) } ?? 60

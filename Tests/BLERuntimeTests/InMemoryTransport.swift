@@ -5,7 +5,8 @@ import Synchronization
 
 @testable import BLERuntime
 
-/// A controller in memory that a test writes: it answers each packet of the host by a script, and sends what the test says.
+/// A controller in memory that a test writes: it answers each packet of the host by a script, and sends what the test
+/// says.
 final class ScriptedController: Sendable {
   private struct State: Sendable {
     var isConnected = true

@@ -94,7 +94,8 @@ import Testing
   @Test func aHostThatConnectsAgainHasItsAddressAgain() throws {
     let folder = try TemporaryFolder()
     let readAddress: [UInt8] = [0x01, 0x09, 0x10, 0x00]
-    /// The addresses of two hosts of the socket that are connected at once, of the first one when it is back, and of one by name.
+    /// The addresses of two hosts of the socket that are connected at once, of the first one when it is back, and of
+    /// one by name.
     func addresses() throws -> [[UInt8]] {
       let (radio, log) = radio()
       try radio.listen(on: .unixServer(path: folder.file("hci")))

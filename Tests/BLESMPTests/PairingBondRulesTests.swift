@@ -39,8 +39,8 @@ import Testing
     }
   }
 
-  /// An initiator with a display and a keyboard has the association model only after the response; without authentication it
-  /// makes no bond.
+  /// An initiator with a display and a keyboard has the association model only after the response; without
+  /// authentication it makes no bond.
   @Test func decidesOnTheBondAfterTheModelIsKnown() {
     let authenticated = pair(.confirmed, .confirmed, io: .displayOnly)
     #expect(bonds(authenticated) == [true, true] && isDeclined(authenticated) == [false, false])
@@ -98,8 +98,8 @@ import Testing
     #expect(features(pair) == [[1, 7, 7], [1, 7, 7]])
   }
 
-  /// An initiator that has offered its identity begins anew without it, once, after a response that leads to an unauthenticated
-  /// pairing.
+  /// An initiator that has offered its identity begins anew without it, once, after a response that leads to an
+  /// unauthenticated pairing.
   @Test func beginsAnewWithoutItsIdentity() {
     var pair = PairingPair(.with(.displayOnly) { $0.withholdsIdentity = true }, .with())
     pair.pair()

@@ -66,7 +66,8 @@ import Testing
     }
   }
 
-  /// Vol 3, Part H, 3.6.1: the responder's keys, then the initiator's, each in the order of the codes, only those agreed.
+  /// Vol 3, Part H, 3.6.1: the responder's keys, then the initiator's, each in the order of the codes, only those
+  /// agreed.
   @Test(arguments: 0..<64) func distributesTheKeysOfTheAgreement(bits: Int) throws {
     let (initiators, responders) = (
       KeyDistribution(rawValue: UInt8(bits & 7)), KeyDistribution(rawValue: UInt8(bits >> 3))
@@ -217,8 +218,8 @@ import Testing
     }
   }
 
-  /// Keypress notifications (3.5.8) are reported where both devices have the bit; reserved types are ignored, others are
-  /// rejected.
+  /// Keypress notifications (3.5.8) are reported where both devices have the bit; reserved types are ignored, others
+  /// are rejected.
   @Test(arguments: [true, false], [true, false]) func reportsKeypressesWhereBothAgree(secure: Bool, agreed: Bool) {
     var pair = PairingPair(
       .with(.keyboardOnly, secure: secure) { $0.keypress = true },

@@ -68,8 +68,8 @@ import Testing
       var pair = good
       pair.tamper = { _, octets, number in number == position ? [stray, octets] : [octets] }
       pair.pair()
-      // A Security Request to the initiator is ignored, and so is Pairing Failed between pairings; a key that is due is in
-      // order.
+      // A Security Request to the initiator is ignored, and so is Pairing Failed between pairings; a key that is due is
+      // in order.
       let isHarmless =
         code == 0x0B || (code == 0x05 && position == 1) || Int(count.air[position - 1].octets[0]) == code
       #expect(pair.outcomes.count < 2 || isHarmless, "code \(code) before PDU \(position)")
@@ -257,8 +257,8 @@ import Testing
   @Test(arguments: [0x03, 0x04, 0x0D] as [UInt8], PairingPair.Side.allCases)
   func rejectsAlteredValues(code: UInt8, from side: PairingPair.Side) {
     for secure in [true, false] where secure || code != 0x0D {
-      // In Just Works and numeric comparison the initiator sends no confirm value. The check value detects its wrong random
-      // value.
+      // In Just Works and numeric comparison the initiator sends no confirm value. The check value detects its wrong
+      // random value.
       if secure, code == 0x03, side == .initiator { continue }
       for io in [IOCapability.noInputNoOutput, .keyboardDisplay] {
         var pair = PairingPair(.with(io, secure: secure), .with(io, secure: secure))

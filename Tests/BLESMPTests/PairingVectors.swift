@@ -4,8 +4,8 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// Pairings of other stacks: with the same random numbers, the machine must send the same octets. Each pairing is run from both
-/// sides where the secrets of both are in the vector.
+/// Pairings of other stacks: with the same random numbers, the machine must send the same octets. Each pairing is run
+/// from both sides where the secrets of both are in the vector.
 @Suite(.enabled(if: TestVectors.areHere, Comment(rawValue: TestVectors.whereToPutThem)))
 struct PairingVectors {
   struct Case: Decodable, Sendable {

@@ -133,7 +133,8 @@ import Testing
     #expect(store.saveCount == 4, "nothing has changed")
   }
 
-  /// A store that does not return from one save. The host and its managers go on, and one save has all that changed meanwhile.
+  /// A store that does not return from one save. The host and its managers go on, and one save has all that changed
+  /// meanwhile.
   @Test func aSlowStoreDelaysNobody() {
     let keeper = keeper()
     let (begun, mayEnd, saved) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchGroup())

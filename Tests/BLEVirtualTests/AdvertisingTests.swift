@@ -160,7 +160,8 @@ struct AdvertisingTests {
     try stage.expect(.invalidCommandParameters, for: parameters, from: id)
   }
 
-  /// Directed advertising: the target hears it, nobody else; at the high duty cycle it ends after 1.28 s with status 0x3C.
+  /// Directed advertising: the target hears it, nobody else; at the high duty cycle it ends after 1.28 s with status
+  /// 0x3C.
   @Test func directed() throws {
     var stage = RadioStage()
     let (advertiser, target, other) = (stage.attach(), stage.attach(), stage.attach())

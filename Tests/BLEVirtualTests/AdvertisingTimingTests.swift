@@ -63,7 +63,8 @@ struct AdvertisingTimingTests {
     #expect(percent.contains(heard / 10), "\(heard) of about 1000")
   }
 
-  /// A scanner receives on one channel at a time: an advertiser on channel 38 alone is received in every third interval.
+  /// A scanner receives on one channel at a time: an advertiser on channel 38 alone is received in every third
+  /// interval.
   @Test func channelRotation() throws {
     var stage = RadioStage(pacing: .airtime)
     let (advertiser, scanner) = (stage.attach(), stage.attach())

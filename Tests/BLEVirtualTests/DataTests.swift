@@ -131,7 +131,8 @@ struct DataTests {
       ])
   }
 
-  /// Controller to host flow control: two buffers in the host, so the third packet waits, and so does its sender's credit.
+  /// Controller to host flow control: two buffers in the host, so the third packet waits, and so does its sender's
+  /// credit.
   @Test(arguments: LinkTests.wholePackets) func hostWithoutRoom(_ pacing: VirtualRadio.Pacing) throws {
     var stage = RadioStage(pacing: pacing)
     let (central, peripheral) = (stage.attach(), stage.attach())

@@ -6,8 +6,8 @@ import Testing
 
 /// Airtime and schedules by themselves.
 struct RadioPHYTests {
-  /// The least and the greatest times of Data Length Update are those of 27 and 251 octets with a message integrity check
-  /// (Vol 6, Part B, 4.5.10).
+  /// The least and the greatest times of Data Length Update are those of 27 and 251 octets with a message integrity
+  /// check (Vol 6, Part B, 4.5.10).
   @Test(arguments: [
     (RadioPHY.le1M, 80, 328, 2120), (.le2M, 44, 168, 1064), (.codedS2, 462, 958, 4542), (.codedS8, 720, 2704, 17_040),
   ])

@@ -2,7 +2,8 @@ import AdapterFixtures
 import BluetoothLE
 import Testing
 
-/// The examples in the documentation of the peripheral role, as a program of a user's would have them: public names only.
+/// The examples in the documentation of the peripheral role, as a program of a user's would have them: public names
+/// only.
 @Suite struct DocumentedExamples {
   final class Thermometer: NSObject, PeripheralManagerDelegate {
     var manager: PeripheralManager?

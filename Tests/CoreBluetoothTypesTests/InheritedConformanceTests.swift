@@ -5,8 +5,8 @@ import Testing
 
 @testable import CoreBluetoothTypes
 
-/// Delegates whose class inherits its conformance are logged, each class once in the process, so that each test has classes
-/// of its own.
+/// Delegates whose class inherits its conformance are logged, each class once in the process, so that each test has
+/// classes of its own.
 @Suite struct InheritedConformanceTests {
   class Base: NSObject, PeripheralManagerDelegate {
     func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {}

@@ -56,7 +56,8 @@ import Testing
     #expect(fixture.connect(7).identifier == victim.identifier)
   }
 
-  /// The second one proves that it is the device: its link is the device's from then on, with what it had subscribed to.
+  /// The second one proves that it is the device: its link is the device's from then on, with what it had subscribed
+  /// to.
   @Test func aCentralThatHasProvenItsIdentityIsTheDevice() throws {
     let characteristic = dynamic("2A37")
     fixture.publish(characteristic)

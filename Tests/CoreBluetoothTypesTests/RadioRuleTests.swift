@@ -3,7 +3,8 @@ import BluetoothLE
 import Synchronization
 import Testing
 
-/// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that a server, a link and a client keep together, over the simulated radio.
+/// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that a server, a link and a client keep together, over the simulated
+/// radio.
 @Suite(.serialized, .usesRadio) struct RadioRuleTests {
   private let name = UUID().uuidString
   private let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)

@@ -2,8 +2,8 @@ import BLESMP
 import Foundation
 import Testing
 
-/// Each Swift example in a documentation catalogue is the text of a file in `Examples`, which this target compiles. The examples of
-/// one page are compiled by scripts/check-substitutions, because half of them must be rejected.
+/// Each Swift example in a documentation catalogue is the text of a file in `Examples`, which this target compiles. The
+/// examples of one page are compiled by scripts/check-substitutions, because half of them must be rejected.
 @Suite struct CatalogueTests {
   private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
   private static let sources = tests.deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")

@@ -10,8 +10,8 @@ import BLEVirtualServer
 import BLEWire
 import Testing
 
-/// The examples of the documentation catalogues do what their pages say. They use public API only: the target has no access
-/// to the package's own declarations.
+/// The examples of the documentation catalogues do what their pages say. They use public API only: the target has no
+/// access to the package's own declarations.
 @Suite struct ExampleTests {
   @Test func declaredPacketIsDecoded() throws {
     let (temperature, text) = try warmest(in: [0x07, 0x00, 0x02, 0x01, 0xC8, 0x00, 0x02, 0xFA, 0x00])

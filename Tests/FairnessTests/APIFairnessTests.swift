@@ -59,8 +59,8 @@ enum FairnessRole: String, CaseIterable, Sendable {
     }
   }
 
-  /// The fault that these tests are for: 16 values are on their way to all links together. Each kind of value begins with
-  /// windows that hostile devices have filled; later they have lost their links.
+  /// The fault that these tests are for: 16 values are on their way to all links together. Each kind of value begins
+  /// with windows that hostile devices have filled; later they have lost their links.
   @Test(arguments: API.allCases, ValueKind.allCases) func aSharedWindowIsFound(api: API, kind: ValueKind) async throws {
     let send = Operation.send(kind, toAll: false)
     let baseline = try await Self.times(api, .peripheral, [send], beside: nil, sharedWindow: 16)

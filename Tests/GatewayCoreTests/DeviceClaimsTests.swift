@@ -204,7 +204,8 @@ struct DeviceClaimsTests {
     #expect(claims.isKnown(address(10), now: .seconds(5)))
   }
 
-  /// A gateway that is alone serves whatever it hears: addresses that change all the time must not cost a sensor its connection.
+  /// A gateway that is alone serves whatever it hears: addresses that change all the time must not cost a sensor its
+  /// connection.
   @Test func aConnectedDeviceKeepsItsPlaceAmongAddressesThatChange() {
     var claims = DeviceClaims(gateway: "a")
     claims.brokerChanged(isConnected: true, now: .zero)

@@ -7,8 +7,8 @@ import BLEWire
 import Foundation
 import Testing
 
-/// Every packet of the lists from which the decoders derive: random values are decoded as they were encoded, and octets that are
-/// accepted are encoded as the same octets.
+/// Every packet of the lists from which the decoders derive: random values are decoded as they were encoded, and octets
+/// that are accepted are encoded as the same octets.
 @Suite struct RoundTripTests {
   private static let seeds: Range<UInt64> = 0..<8
 
@@ -29,8 +29,8 @@ import Testing
     return octets
   }
 
-  /// Both directions for one type of packet. A packet whose fields have reserved bits, which are not stored, or padding is `lossy`:
-  /// what was accepted is then encoded as octets that are decoded as the same packet.
+  /// Both directions for one type of packet. A packet whose fields have reserved bits, which are not stored, or padding
+  /// is `lossy`: what was accepted is then encoded as octets that are decoded as the same packet.
   private func check<P: Packet>(_ type: P.Type, _ source: inout SeededSource, isLossy: Bool = false) throws -> Int {
     var accepted = 0
     for _ in 0..<4 {
@@ -145,7 +145,8 @@ import Testing
     }
   }
 
-  /// ACL, synchronous and isochronous data, and commands and events as packets of a transport: nothing of their octets is lost.
+  /// ACL, synchronous and isochronous data, and commands and events as packets of a transport: nothing of their octets
+  /// is lost.
   @Test(arguments: seeds) func packetsOfATransport(seed: UInt64) throws {
     var source = SeededSource(seed)
     for _ in 0..<40 {

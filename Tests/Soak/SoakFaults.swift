@@ -4,8 +4,9 @@ import BLEVirtual
 
 /// The faults of a soak, chosen by a seeded generator.
 ///
-/// Every controller delays packets. Those of the wild centrals also lose, repeat, change and exchange them, so that no promise is made
-/// about their data; the steady ones lose links, credits, controllers and transports, about which a promise exists.
+/// Every controller delays packets. Those of the wild centrals also lose, repeat, change and exchange them, so that no
+/// promise is made about their data; the steady ones lose links, credits, controllers and transports, about which a
+/// promise exists.
 struct SoakFaults {
   static let reasons: [HCIErrorCode] = [
     .connectionTimeout, .remoteUserTerminatedConnection, .terminatedMICFailure, .remoteDeviceTerminatedPowerOff,

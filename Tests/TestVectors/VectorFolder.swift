@@ -2,7 +2,8 @@ public import Foundation
 
 /// A folder with files of test vectors, in the format that the README beside them documents.
 ///
-/// Any such folder will do: a file may be missing or empty, and cases may be of kinds and have keys that no suite reads.
+/// Any such folder will do: a file may be missing or empty, and cases may be of kinds and have keys that no suite
+/// reads.
 public struct VectorFolder: Sendable {
   private let contents: @Sendable (_ file: String) -> Data?
 
@@ -70,8 +71,8 @@ public struct VectorFile<Case: Decodable & Sendable, Database: Decodable & Senda
 
   /// The cases of these kinds, nil for every case, with their names.
   ///
-  /// - Parameter known: all kinds that some suite reads: the cases of any other are counted in one note a kind. Nil: another
-  ///   suite looks for them.
+  /// - Parameter known: all kinds that some suite reads: the cases of any other are counted in one note a kind. Nil:
+  ///   another suite looks for them.
   public func cases(
     of kinds: Set<String>? = nil, notingAllBut known: Set<String>? = nil, into report: inout VectorReport
   ) -> [(name: String, value: Case)] {

@@ -17,8 +17,8 @@ public struct VectorReport: Sendable {
   /// Checks one case.
   ///
   /// - Parameters:
-  ///   - policy: the case's tags, which say where its octets rest on a choice and not on the specification. Faults of a case
-  ///     with such a tag are a note and no failure.
+  ///   - policy: the case's tags, which say where its octets rest on a choice and not on the specification. Faults of a
+  ///     case with such a tag are a note and no failure.
   ///   - settled: tags that leave no choice, because the suite sets its code up as they say.
   public mutating func check(
     _ name: String, policy: [String]? = nil, settled: Set<String> = [], _ body: (inout VectorChecks) throws -> Void

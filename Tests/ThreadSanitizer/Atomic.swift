@@ -1,5 +1,5 @@
-/// `Synchronization.Atomic` on the ``Mutex`` of this module: the operations that the package uses, each with the strongest ordering.
-/// A weaker ordering than a program needs is thus not found by the sanitizer.
+/// `Synchronization.Atomic` on the ``Mutex`` of this module: the operations that the package uses, each with the
+/// strongest ordering. A weaker ordering than a program needs is thus not found by the sanitizer.
 public struct Atomic<Value: Sendable>: ~Copyable, Sendable {
   private let value: Mutex<Value>
 

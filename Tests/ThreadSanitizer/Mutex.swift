@@ -1,7 +1,7 @@
 import Glibc
 
-/// `Synchronization.Mutex` on a lock that the thread sanitizer understands, for `make test-tsan` alone. The futex calls of Swift's own
-/// mutex are invisible to the sanitizer, which then reports each access below a lock as a race.
+/// `Synchronization.Mutex` on a lock that the thread sanitizer understands, for `make test-tsan` alone. The futex calls
+/// of Swift's own mutex are invisible to the sanitizer, which then reports each access below a lock as a race.
 public struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
   private let value: UnsafeMutablePointer<Value>

@@ -13,7 +13,8 @@ struct AdapterUseTests {
     return adapter
   }
 
-  /// Anybody can advertise the address of a device as a name: what is written would reach a stranger, without encryption.
+  /// Anybody can advertise the address of a device as a name: what is written would reach a stranger, without
+  /// encryption.
   @Test func aNameThatReadsAsAnAddressIsNotTakenForIt() async throws {
     let (lock, stranger) = (try await Self.open("find-lock"), try await Self.open("find-stranger"))
     let user = try await Self.open("find-user")

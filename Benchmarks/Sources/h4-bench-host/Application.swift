@@ -1,4 +1,5 @@
-/// Does `count` times what this program does itself for an operation: the share of the application in the benchmark of `scenario`.
+/// Does `count` times what this program does itself for an operation: the share of the application in the benchmark of
+/// `scenario`.
 ///
 /// - Returns: false where the program has no share in the scenario.
 func measureApplication(_ scenario: String, _ mode: String, count: Int) -> Bool {

@@ -3,11 +3,12 @@ import BluetoothLE
 /// The host under test of the H4 benchmark: `h4-bench-host MODE TRANSPORT [FILLER [constructed]]`.
 ///
 /// The modes peripheral, scan and scan-once use the types of CoreBluetooth with a queue of their own; peripheral-swift,
-/// peripheral-synchronous, whose handlers run on the thread of the stack, and scan-swift the Swift API. FILLER is a number of
-/// attributes to publish beside the service FFF0, whose characteristics the load generator uses. With "constructed" their objects are
-/// made and not published.
+/// peripheral-synchronous, whose handlers run on the thread of the stack, and scan-swift the Swift API. FILLER is a
+/// number of attributes to publish beside the service FFF0, whose characteristics the load generator uses. With
+/// "constructed" their objects are made and not published.
 ///
-/// `h4-bench-host application SCENARIO MODE COUNT` calls what the program itself does for an operation, COUNT times and without the stack.
+/// `h4-bench-host application SCENARIO MODE COUNT` calls what the program itself does for an operation, COUNT times and
+/// without the stack.
 
 let words = CommandLine.arguments
 if words.count == 5, words[1] == "application", let count = Int(words[4]) {

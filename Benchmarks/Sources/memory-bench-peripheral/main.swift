@@ -3,8 +3,8 @@ import Glibc
 
 /// A peripheral that uses only the Swift API: `memory-bench-peripheral TRANSPORT [ATTRIBUTES]`.
 ///
-/// It serves FFF0, whose characteristics the load generator uses, and as many attributes more: in services of 21 attributes, with
-/// ten values of 20 octets each.
+/// It serves FFF0, whose characteristics the load generator uses, and as many attributes more: in services of 21
+/// attributes, with ten values of 20 octets each.
 
 let words = CommandLine.arguments
 guard words.count >= 2 else {

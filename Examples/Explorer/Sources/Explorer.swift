@@ -38,7 +38,8 @@ import BLEProfiles
     }
   }
 
-  /// The octets of a value, or the reason why it cannot be read: an error of one attribute does not end the exploration.
+  /// The octets of a value, or the reason why it cannot be read: an error of one attribute does not end the
+  /// exploration.
   static func text(_ read: () async throws -> [UInt8]) async throws -> String {
     do {
       return try await read().hexadecimal

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A heart-rate monitor and its collector.
 ///
-/// Without options both ends talk on a radio simulated in this process; with `--role` one of them uses any transport, and
-/// the other is a phone, a watch, or this program on another machine.
+/// Without options both ends talk on a radio simulated in this process; with `--role` one of them uses any transport,
+/// and the other is a phone, a watch, or this program on another machine.
 @main
 struct HeartRateExample {
   /// The signal that ends the program.

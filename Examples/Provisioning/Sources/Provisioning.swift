@@ -1,8 +1,8 @@
 import BLEProfiles
 import Glibc
 
-/// A device without keys and screen for text is given the name and the password of a network: over a link that is paired with a passkey or
-/// by numeric comparison, with its state as notifications.
+/// A device without keys and screen for text is given the name and the password of a network: over a link that is
+/// paired with a passkey or by numeric comparison, with its state as notifications.
 @main struct Provisioning {
   static func main() async {
     await Adapter.runProgram {

@@ -1,6 +1,7 @@
 import BLEProfiles
 
-/// A central and a peripheral at once, on one adapter: it connects to a thermometer and serves its values under another name.
+/// A central and a peripheral at once, on one adapter: it connects to a thermometer and serves its values under another
+/// name.
 @main struct Proxy {
   /// The service that readers of the proxy look for; sensors have Environmental Sensing.
   static let service: BluetoothUUID = "7A3C00A0-52D6-4C1E-9B0F-6D1E2F3A4B5C"

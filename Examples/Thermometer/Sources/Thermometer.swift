@@ -1,7 +1,8 @@
 import BLEProfiles
 import Foundation
 
-/// The temperature of this computer as a Health Thermometer and as an Environmental Sensing value, and a central that reads them.
+/// The temperature of this computer as a Health Thermometer and as an Environmental Sensing value, and a central that
+/// reads them.
 @main struct Thermometer {
   static func main() async {
     await Adapter.runProgram {

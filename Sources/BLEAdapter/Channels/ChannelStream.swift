@@ -12,13 +12,14 @@ import Synchronization
 /// ```
 ///
 /// No octet is lost or reordered while the channel is open. Both directions are bounded: the host holds at most
-/// ``Limits/outstandingOctets`` and ``Limits/outstandingSDUs`` of this channel, and ``write(_:)`` accepts no more; the credits limit
-/// what the peer can have unread here. Calls do not wait. The lock is `state`; commands are posted under it, so that
-/// they are sent in the order of the calls, and the handler is called without it.
+/// ``Limits/outstandingOctets`` and ``Limits/outstandingSDUs`` of this channel, and ``write(_:)`` accepts no more; the
+/// credits limit what the peer can have unread here. Calls do not wait. The lock is `state`; commands are posted under
+/// it, so that they are sent in the order of the calls, and the handler is called without it.
 package final class ChannelStream: Sendable {
   /// The limits of one channel.
   package struct Limits: Sendable {
-    /// Octets that were accepted and have not left the queue of the host. The queue of a channel in the host has the same limit.
+    /// Octets that were accepted and have not left the queue of the host. The queue of a channel in the host has the
+    /// same limit.
     package var outstandingOctets = 65_536
     /// SDUs that the host has. Octets of small writes wait here for another, and share an SDU.
     package var outstandingSDUs = 32
@@ -42,7 +43,8 @@ package final class ChannelStream: Sendable {
     case readable
     /// There is room again.
     case writable
-    /// The channel has ended, or was closed here. Octets that were received from the peer can still be read after its end.
+    /// The channel has ended, or was closed here. Octets that were received from the peer can still be read after its
+    /// end.
     case ended(ChannelEnd)
     /// After ``ended(_:)``: accepted octets have left the host, or are lost.
     case finished
@@ -229,8 +231,8 @@ extension ChannelStream {
   /// Whether there is enough room for a waiting writer to continue: half of the limit.
   package var isWritable: Bool { change { isWritable($0) } }
 
-  /// Accepts octets as far as there is room. If not all were accepted, or the next would not be, ``Event/writable`` follows when
-  /// ``isWritable``.
+  /// Accepts octets as far as there is room. If not all were accepted, or the next would not be, ``Event/writable``
+  /// follows when ``isWritable``.
   ///
   /// They are sent in SDUs of at most ``maximumLength`` octets, whose boundaries mean nothing: octets that are written
   /// while the host has ``Limits/outstandingSDUs`` are sent together.

@@ -4,8 +4,8 @@ package import BLESMP
 /// Answers one question, once, on any thread; within 30 seconds, after which the other device ends the pairing.
 ///
 /// It is bound to its question. A second answer, an answer after the pairing has ended, which a manager reports by
-/// `CBPairingDelegate.manager(_:didWithdrawQuestion:of:)`, and an answer of another kind than the question asks for change
-/// nothing and are logged.
+/// `CBPairingDelegate.manager(_:didWithdrawQuestion:of:)`, and an answer of another kind than the question asks for
+/// change nothing and are logged.
 public struct PairingReply: Sendable, Identifiable {
   /// Identifies the question among all questions of the adapter for the life of the process.
   public struct ID: Hashable, Sendable {
@@ -61,8 +61,8 @@ package enum PairingPrompt: Equatable, Sendable {
   }
 }
 
-/// A key that the user of the other device presses while typing a passkey (Vol 3, Part H, 3.5.8); the digits themselves are
-/// not reported.
+/// A key that the user of the other device presses while typing a passkey (Vol 3, Part H, 3.5.8); the digits themselves
+/// are not reported.
 public enum PasskeyKeypress: UInt8, Sendable {
   /// Passkey entry started.
   case started = 0

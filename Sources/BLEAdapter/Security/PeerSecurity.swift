@@ -35,8 +35,8 @@ public struct PeerSecurity: Hashable, Sendable {
   /// Whether a bond is stored for the address that the peer uses. Any device can use that address: decide by
   /// ``isBondProven``.
   public var isBonded: Bool
-  /// Whether the peer has proven on this link that it is the bonded device: the link is encrypted with the bond's key, or
-  /// the pairing on it made the bond.
+  /// Whether the peer has proven on this link that it is the bonded device: the link is encrypted with the bond's key,
+  /// or the pairing on it made the bond.
   public var isBondProven: Bool
   /// Whether the application has authorized this central (Vol 3, Part C, 10.5).
   public var isAuthorized: Bool

@@ -1,8 +1,8 @@
 import BLEATT
 import BLEWire
 
-/// Discover All Characteristics of a Service and Discover Characteristics by UUID, with Read By Type Requests (Vol 3, Part G,
-/// 4.6.1 and 4.6.2).
+/// Discover All Characteristics of a Service and Discover Characteristics by UUID, with Read By Type Requests (Vol 3,
+/// Part G, 4.6.1 and 4.6.2).
 struct CharacteristicDiscovery: ClientProcedure {
   private var search: HandleSearch
   private let uuid: BluetoothUUID?

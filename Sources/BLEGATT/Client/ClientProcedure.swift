@@ -5,8 +5,8 @@ import BLEWire
 protocol ClientProcedure: Sendable {
   /// Returns the first step.
   mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep
-  /// Receives the response to the last request, from the opcode on, and returns the next step. The opcode is the right one,
-  /// and the PDU does not exceed the ATT_MTU.
+  /// Receives the response to the last request, from the opcode on, and returns the next step. The opcode is the right
+  /// one, and the PDU does not exceed the ATT_MTU.
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep
   /// Receives the Error Response to the last request, and returns the next step.
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep

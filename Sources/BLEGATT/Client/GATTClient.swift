@@ -3,8 +3,8 @@ public import BLEWire
 
 /// The GATT client of one link: the procedures of Vol 3, Part G, 4, one at a time, on one ATT bearer.
 ///
-/// Operations are performed in the order of the calls. A command has no response: it is sent as soon as all operations before
-/// it have begun.
+/// Operations are performed in the order of the calls. A command has no response: it is sent as soon as all operations
+/// before it have begun.
 ///
 /// ```
 ///   perform ──► waiting ──► active ──response──► next request … ──► finished
@@ -40,8 +40,8 @@ public struct GATTClient: Sendable {
 
   /// A signing key and its counter, for commands on a link that is not encrypted (Vol 3, Part H, 2.4.5).
   public struct Signing: Sendable {
-    /// The counter of the next signed command. A counter must not be used twice with one key: store ``limit`` with the key
-    /// before the client gets it, and use it as the next counter after a restart.
+    /// The counter of the next signed command. A counter must not be used twice with one key: store ``limit`` with the
+    /// key before the client gets it, and use it as the next counter after a restart.
     public var counter: UInt32
     /// The first counter that must not be used. A signed write with this counter waits for
     /// ``GATTClient/allowSigning(_:now:into:)``, and so do the operations after it.
@@ -166,8 +166,8 @@ public struct GATTClient: Sendable {
     advance(now: now, into: &output)
   }
 
-  /// Ends each signed write that waits for its counter with ``GATTClientError/signCounterNotStored``, and continues with the
-  /// operations after it.
+  /// Ends each signed write that waits for its counter with ``GATTClientError/signCounterNotStored``, and continues
+  /// with the operations after it.
   public mutating func rejectSignedWrites(now: Instant, into output: inout Output) {
     while awaitsSignCounter {
       let rejected = waiting.removeFirst()

@@ -22,8 +22,8 @@ private func checkLength(of value: [UInt8], in response: Span<UInt8>) throws(GAT
     ATTOpcode(rawValue: response[0]), reason: "the value is longer than \(ATT.maximumValueLength) octets")
 }
 
-/// Read Long Characteristic Value and Read Long Characteristic Descriptors (Vol 3, Part G, 4.8.3 and 4.12.2): a Read Request,
-/// then Read Blob Requests until a response is shorter than the ATT_MTU.
+/// Read Long Characteristic Value and Read Long Characteristic Descriptors (Vol 3, Part G, 4.8.3 and 4.12.2): a Read
+/// Request, then Read Blob Requests until a response is shorter than the ATT_MTU.
 struct LongValueRead: ClientProcedure {
   let handle: AttributeHandle
   private var value: [UInt8] = []

@@ -1,7 +1,8 @@
 import BLEATT
 import BLEWire
 
-/// Finds the Client Characteristic Configuration descriptor of a characteristic, and writes it (Vol 3, Part G, 3.3.3.3).
+/// Finds the Client Characteristic Configuration descriptor of a characteristic, and writes it (Vol 3, Part G,
+/// 3.3.3.3).
 struct SubscriptionProcedure: ClientProcedure {
   private enum State {
     case searching(DescriptorDiscovery)
@@ -54,8 +55,8 @@ struct SubscriptionProcedure: ClientProcedure {
   }
 }
 
-/// Finds the Service Changed characteristic of the Generic Attribute service, and subscribes to its indications (Vol 3, Part G,
-/// 7.1).
+/// Finds the Service Changed characteristic of the Generic Attribute service, and subscribes to its indications (Vol 3,
+/// Part G, 7.1).
 struct ServiceChangedProcedure: ClientProcedure {
   private enum State {
     case findingService(PrimaryServiceSearch)

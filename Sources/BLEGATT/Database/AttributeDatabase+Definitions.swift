@@ -10,7 +10,8 @@ public struct AttributeDefinition: Sendable {
   public var type: BluetoothUUID
   /// The permissions of the value. A fixed value cannot be written.
   public var permissions: GATTAttributePermissions
-  /// The source of the value. The value of a declaration has the format of the specification (Vol 3, Part G, 3.1 to 3.3).
+  /// The source of the value. The value of a declaration has the format of the specification (Vol 3, Part G, 3.1 to
+  /// 3.3).
   public var value: ValueSource
   /// The identifier in events; nil if no event needs it.
   public var id: AttributeID?
@@ -34,9 +35,9 @@ public struct AttributeDefinition: Sendable {
 extension AttributeDatabase {
   /// A database of these attributes, which must be in ascending order of their handles.
   ///
-  /// An attribute of type 0x2902 is a Client Characteristic Configuration descriptor: each client has a value of its own,
-  /// and the properties of the characteristic declaration before it determine the bits that can be set. Services get the
-  /// identifiers 0, 1, 2 … in their order.
+  /// An attribute of type 0x2902 is a Client Characteristic Configuration descriptor: each client has a value of its
+  /// own, and the properties of the characteristic declaration before it determine the bits that can be set. Services
+  /// get the identifiers 0, 1, 2 … in their order.
   ///
   /// - Parameters:
   ///   - definitions: the attributes.

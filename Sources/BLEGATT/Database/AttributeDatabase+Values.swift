@@ -3,7 +3,8 @@ import BLEWire
 
 /// The values, and the hash over the database.
 extension AttributeDatabase {
-  /// Sets a stored value. Clients are not informed: ``GATTServer/sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``.
+  /// Sets a stored value. Clients are not informed:
+  /// ``GATTServer/sendUpdate(of:value:security:database:now:into:)-(AttributeID,_,_,_,_,_)``.
   ///
   /// - Throws: ``DatabaseError/unknownAttribute(_:)``, ``DatabaseError/notStored(_:)``, or
   ///   ``DatabaseError/lengthNotAllowed(_:octets:allowed:)``.
@@ -93,8 +94,8 @@ extension AttributeDatabase {
     cmac(databaseHashMessage).reversed()
   }
 
-  /// The message of the CMAC: handle, type and value of declarations and extended properties, and handle and type of the
-  /// other descriptors 0x2901 to 0x2905 (Vol 3, Part G, 7.3.1).
+  /// The message of the CMAC: handle, type and value of declarations and extended properties, and handle and type of
+  /// the other descriptors 0x2901 to 0x2905 (Vol 3, Part G, 7.3.1).
   var databaseHashMessage: [UInt8] {
     var message: [UInt8] = []
     for attribute in attributes where attribute.hasShortType {

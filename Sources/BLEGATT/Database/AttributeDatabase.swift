@@ -4,8 +4,8 @@ public import BLEWire
 /// The attributes of a GATT server, shared by all its clients (Vol 3, Part F, 3.2 and Part G, 2.5).
 ///
 /// The attributes are one array in the order of their handles, and a table has the index of each handle: the cost of a
-/// request does not depend on the number of attributes. Searches by type and by service UUID use an index, which the first
-/// search after a change builds. The state of one client is in ``GATTServer``.
+/// request does not depend on the number of attributes. Searches by type and by service UUID use an index, which the
+/// first search after a change builds. The state of one client is in ``GATTServer``.
 ///
 /// ```swift
 /// var database = AttributeDatabase(services: GenericServices(deviceName: "Thermometer"))

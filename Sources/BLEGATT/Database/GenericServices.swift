@@ -90,8 +90,8 @@ extension AttributeDatabase {
     return attributes.first { range.contains($0.handle) && $0.hasType(.serviceChanged) }?.handle
   }
 
-  /// Sets the Device Name; a name of more than 248 octets of UTF-8 is cut after a character (Vol 3, Part C, 12.1). It has
-  /// no effect without the Generic Access service.
+  /// Sets the Device Name; a name of more than 248 octets of UTF-8 is cut after a character (Vol 3, Part C, 12.1). It
+  /// has no effect without the Generic Access service.
   public mutating func setDeviceName(_ name: String) {
     setGenericAccessValue(.deviceName, Self.deviceNameOctets(name))
   }

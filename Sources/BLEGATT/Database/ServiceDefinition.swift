@@ -170,8 +170,8 @@ package struct ValueProvider: Sendable {
 public enum ValueSource: Hashable, Sendable {
   /// A constant. The server responds to reads and rejects writes.
   case fixed([UInt8])
-  /// A variable of the database, with the allowed lengths in octets. The server responds to reads; a write of an allowed
-  /// length changes the value and is reported by ``GATTServer/Event/stored(_:)``.
+  /// A variable of the database, with the allowed lengths in octets. The server responds to reads; a write of an
+  /// allowed length changes the value and is reported by ``GATTServer/Event/stored(_:)``.
   case stored([UInt8], length: ClosedRange<Int>)
   /// The application responds to each read and each write.
   case dynamic

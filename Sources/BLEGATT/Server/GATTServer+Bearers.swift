@@ -3,8 +3,8 @@ package import BLEWire
 
 /// Enhanced ATT bearers: further bearers of the same client (Vol 3, Part F, 3.2.11; Part G, 5.3.2).
 ///
-/// Each bearer has an ATT_MTU, a request without a response, prepared writes and an indication of its own. Subscriptions, features
-/// and change awareness are those of the client.
+/// Each bearer has an ATT_MTU, a request without a response, prepared writes and an indication of its own.
+/// Subscriptions, features and change awareness are those of the client.
 extension GATTServer {
   /// The state of a bearer that is not in use.
   package struct Bearer: Sendable {

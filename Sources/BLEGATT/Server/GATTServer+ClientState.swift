@@ -111,8 +111,8 @@ extension GATTServer {
     return awareness == .aware && knownRevision == database.revision
   }
 
-  /// Informs the client that the attributes in `range` were added, removed or changed. Call it for each link after a change
-  /// of the database.
+  /// Informs the client that the attributes in `range` were added, removed or changed. Call it for each link after a
+  /// change of the database.
   ///
   /// The client gets an indication if it has subscribed to Service Changed (Vol 3, Part G, 7.1). Its subscriptions to
   /// removed attributes end.
@@ -161,8 +161,8 @@ extension GATTServer {
     serviceChanged(.first ... .last, database: database, now: now, into: &output)
   }
 
-  /// Sets the Client Supported Features, except those that the server does not support. A client must not clear a bit (Vol 3,
-  /// Part G, 7.2).
+  /// Sets the Client Supported Features, except those that the server does not support. A client must not clear a bit
+  /// (Vol 3, Part G, 7.2).
   ///
   /// - Returns: false if the client clears a bit; the features are then unchanged.
   mutating func setFeatures(_ new: ClientSupportedFeatures) -> Bool {

@@ -82,8 +82,8 @@ extension GATTServer {
     }
   }
 
-  /// Find By Type Value (Vol 3, Part F, 3.4.3.3): the groups whose declaration has this type and this value. Attributes that
-  /// the client may not read are omitted.
+  /// Find By Type Value (Vol 3, Part F, 3.4.3.3): the groups whose declaration has this type and this value. Attributes
+  /// that the client may not read are omitted.
   mutating func findByTypeValue(
     _ pdu: Span<UInt8>, security: SecurityState, database: inout AttributeDatabase, into output: inout Output
   ) {

@@ -5,8 +5,8 @@ import BLEWire
 extension GATTServer {
   /// Read Request and Read Blob Request (Vol 3, Part F, 3.4.4.3 and 3.4.4.5), decoded in place (Docs/Decisions/0002).
   ///
-  /// Read Blob of a value that fits in one PDU succeeds. Attribute Not Long (0x0B) is for attributes that cannot be read in
-  /// parts, and the database has none.
+  /// Read Blob of a value that fits in one PDU succeeds. Attribute Not Long (0x0B) is for attributes that cannot be
+  /// read in parts, and the database has none.
   @inline(__always)
   mutating func read(
     _ pdu: Span<UInt8>, opcode: UInt8, security: SecurityState, database: AttributeDatabase, now: Instant,

@@ -14,8 +14,8 @@ enum AddressEffect: Equatable, Sendable {
 
 /// Our addresses, and the peers whose addresses the controller resolves.
 ///
-/// A controller takes another random address (Vol 4, Part E, 7.8.4) and another resolving list (7.8.38 to 7.8.44, 7.8.77) only
-/// while it neither advertises nor scans nor connects:
+/// A controller takes another random address (Vol 4, Part E, 7.8.4) and another resolving list (7.8.38 to 7.8.44,
+/// 7.8.77) only while it neither advertises nor scans nor connects:
 ///
 /// ```
 ///   idle ── a change is due ──► holding: everything is switched off ──► working: one command after the other
@@ -240,8 +240,8 @@ extension AddressManager {
     takeStep(into: &effects)
   }
 
-  /// An address was received that stands for a device with another identity. A controller that resolves the addresses of that
-  /// device should have reported the identity.
+  /// An address was received that stands for a device with another identity. A controller that resolves the addresses
+  /// of that device should have reported the identity.
   mutating func received(
     _ address: DeviceAddress, of device: DeviceAddress, into effects: inout [Effect<AddressEffect>]
   ) {

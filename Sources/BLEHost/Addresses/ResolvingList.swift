@@ -45,8 +45,9 @@ struct ResolvingList: Sendable {
     return steps
   }
 
-  /// The newest bonds that have a key, as many as there is room for. The list takes each key once (Vol 4, Part E, 7.8.38); no two
-  /// bonds have the same one (``BondList/identityKeys``). A peer's key that is ours would make our addresses the peer's.
+  /// The newest bonds that have a key, as many as there is room for. The list takes each key once (Vol 4, Part E,
+  /// 7.8.38); no two bonds have the same one (``BondList/identityKeys``). A peer's key that is ours would make our
+  /// addresses the peer's.
   private static func entries(for bonds: [Bond], localKey: SecretKey?, capacity: Int) -> [Entry] {
     var entries: [Entry] = []
     for bond in bonds.reversed() where entries.count < capacity {

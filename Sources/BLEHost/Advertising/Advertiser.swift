@@ -7,8 +7,8 @@ enum AdvertiserEffect: Equatable, Sendable {
   case activityChanged
 }
 
-/// The advertisements of the owners. An advertisement stays declared through links and resets of the controller until its
-/// owner stops it.
+/// The advertisements of the owners. An advertisement stays declared through links and resets of the controller until
+/// its owner stops it.
 struct Advertiser: Sendable {
   private let maximum: Int
   private var advertisements: [DeclaredAdvertisement] = []

@@ -12,7 +12,8 @@ import BLEWire
 struct DeclaredAdvertisement: Sendable {
   /// The commands that make an advertisement, in order (Vol 6, Part D, 4.1).
   ///
-  /// `takeOver` disables an advertisement that the controller sends for a program that has ended, and is before `parameters`.
+  /// `takeOver` disables an advertisement that the controller sends for a program that has ended, and is before
+  /// `parameters`.
   enum Step: Sendable { case parameters, takeOver, randomAddress, data, scanResponse, enable, hold, disable, remove }
 
   enum Phase: Equatable, Sendable {

@@ -26,7 +26,8 @@ extension GATTClient.OperationID {
 struct ClientBearers: Sendable {
   fileprivate struct Bearer {
     var gatt = GATTClient()
-    /// The operations that have not ended, in order: at most ``GATTClient/Limits/waitingOperations`` behind the first one.
+    /// The operations that have not ended, in order: at most ``GATTClient/Limits/waitingOperations`` behind the first
+    /// one.
     var operations: [GATTClient.Operation] = []
     /// The transaction of the first operation; nil where it has not begun.
     var current: Transaction?
@@ -211,8 +212,8 @@ struct ClientBearers: Sendable {
   }
 }
 
-/// The queue of one bearer. ``/BLEGATT/GATTClient`` gets one operation at a time, so that those behind a read that moves to the first
-/// bearer can move with it.
+/// The queue of one bearer. ``/BLEGATT/GATTClient`` gets one operation at a time, so that those behind a read that
+/// moves to the first bearer can move with it.
 extension ClientBearers.Bearer {
   mutating func append(_ operation: GATTClient.Operation, _ output: inout GATTClient.Output) {
     let limit = GATTClient.Limits().waitingOperations

@@ -56,7 +56,8 @@ extension Link {
     }
   }
 
-  /// Takes one ATT PDU; its opcode says for which half it is. One that exceeds the ATT_MTU of the bearer ends the bearer.
+  /// Takes one ATT PDU; its opcode says for which half it is. One that exceeds the ATT_MTU of the bearer ends the
+  /// bearer.
   private mutating func receive(_ pdu: [UInt8], on channel: ChannelID, _ context: inout LinkContext) {
     guard let opcode = pdu.first, let mtu = signalling.bearerMTU(channel) else { return }
     if pdu.count > mtu {
@@ -128,8 +129,8 @@ extension LinkSignalling {
   private static let bearerParameters = CreditBasedChannel.Parameters(
     mtu: UInt16(ATT.maximumMTU), mps: 247, initialCredits: 8)
 
-  /// The ATT_MTU of a bearer: the smaller MTU of its channel (Vol 3, Part F, 3.2.8), as the request for the channel, its response,
-  /// and the latest reconfiguration have it (Part G, 5.3.1).
+  /// The ATT_MTU of a bearer: the smaller MTU of its channel (Vol 3, Part F, 3.2.8), as the request for the channel,
+  /// its response, and the latest reconfiguration have it (Part G, 5.3.1).
   func bearerMTU(_ number: ChannelID) -> Int? {
     channel.channels[number].map { Int(min($0.local.mtu, $0.remote.mtu)) }
   }
@@ -143,9 +144,9 @@ extension LinkSignalling {
     try? channel.open(opening, .bearers, now: turn.now, into: &turn.signalling)
   }
 
-  /// Answers a request of the peer: enhanced flow control and an encrypted link (Vol 3, Part G, 5.3.2), not too many, and ascending
-  /// channel numbers: Linux (6.12 to 7.3) puts the channel that it made last first, and gives the numbers of the response to its
-  /// channels in the order of their making, so that each would receive what is for another one.
+  /// Answers a request of the peer: enhanced flow control and an encrypted link (Vol 3, Part G, 5.3.2), not too many,
+  /// and ascending channel numbers: Linux (6.12 to 7.3) puts the channel that it made last first, and gives the numbers
+  /// of the response to its channels in the order of their making, so that each would receive what is for another one.
   mutating func answerBearers(
     _ request: CreditBasedChannels.Request, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
   ) {

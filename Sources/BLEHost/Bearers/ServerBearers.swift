@@ -9,8 +9,8 @@ struct BearerFrame: Equatable, Sendable {
   var pdu: [UInt8]
 }
 
-/// The enhanced ATT bearers of one client of our server (Vol 3, Part F, 3.2.11). ``LinkServer`` serves them one at a time: it is
-/// given the state of a bearer for each input.
+/// The enhanced ATT bearers of one client of our server (Vol 3, Part F, 3.2.11). ``LinkServer`` serves them one at a
+/// time: it is given the state of a bearer for each input.
 ///
 /// Values are notified and indicated on the first bearer alone, so that a client receives them in their order.
 struct ServerBearers: Sendable {

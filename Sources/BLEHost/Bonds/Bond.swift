@@ -26,8 +26,8 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
   /// The key that we sign with, and the lowest counter that is neither used nor reserved.
   package var ownCSRK: SecretKey?
   package var ownSignCounter: UInt32 = 0
-  /// When the device last proved its bond: the order in which bonds are removed. The host counts proofs; 0 is never, and
-  /// the highest number is the latest.
+  /// When the device last proved its bond: the order in which bonds are removed. The host counts proofs; 0 is never,
+  /// and the highest number is the latest.
   package var lastUse: UInt32 = 0
   /// What our server stores about this client.
   package var client = ClientRecord()

@@ -148,8 +148,8 @@ struct BondList: Sendable {
   }
 }
 
-/// Identity resolving keys that two devices have distributed (Docs/Decisions/0096). With one key in two bonds a private address
-/// stands for two devices. The authenticated bond keeps the key, otherwise the one that was made first.
+/// Identity resolving keys that two devices have distributed (Docs/Decisions/0096). With one key in two bonds a private
+/// address stands for two devices. The authenticated bond keeps the key, otherwise the one that was made first.
 extension BondList {
   /// Sets the key that this host distributes.
   ///
@@ -186,8 +186,8 @@ extension BondList {
     return keyless
   }
 
-  /// Whether the identity resolving key of a bond that is to be kept is all zeros, that of this host, or that of another bond which
-  /// keeps it.
+  /// Whether the identity resolving key of a bond that is to be kept is all zeros, that of this host, or that of
+  /// another bond which keeps it.
   func isKeyRefused(of bond: Bond) -> Bool {
     guard let key = bond.identityResolvingKey else { return false }
     return key.value == 0 || key == ownKey || bonds.contains { $0.keepsKey(from: bond) }

@@ -4,8 +4,8 @@ import BLEWire
 /// The sign counters of all bonds: which of ours may be used, and which of the peers' are on stable storage
 /// (Vol 3, Part H, 2.4.5; Docs/Decisions/0055).
 ///
-/// A bond's ``Bond/ownSignCounter`` is the end of what is reserved. What lies below the stored end and was not handed out
-/// may be used: a later run begins at the stored end, and so never uses a counter twice.
+/// A bond's ``Bond/ownSignCounter`` is the end of what is reserved. What lies below the stored end and was not handed
+/// out may be used: a later run begins at the stored end, and so never uses a counter twice.
 struct SignCounters: Sendable {
   /// Counters that are reserved at a time.
   static let block: UInt32 = 64

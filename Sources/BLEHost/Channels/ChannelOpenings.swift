@@ -2,8 +2,8 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// The requests of the owners of one link for channels, until each has its channel or fails. A request waits while the link gets
-/// the security that it needs (Vol 3, Part C, 10.3.2).
+/// The requests of the owners of one link for channels, until each has its channel or fails. A request waits while the
+/// link gets the security that it needs (Vol 3, Part C, 10.3.2).
 ///
 /// ```
 ///   open ──► waits for security ──► requested ── response: successful ──► take

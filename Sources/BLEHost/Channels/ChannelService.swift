@@ -1,8 +1,8 @@
 package import BLEGATT
 package import BLEL2CAP
 
-/// A service that peers may open credit-based channels to (Vol 3, Part A, 4.22 and 4.25). It is a declared intent: it survives
-/// links and resets, and ends with its owner.
+/// A service that peers may open credit-based channels to (Vol 3, Part A, 4.22 and 4.25). It is a declared intent: it
+/// survives links and resets, and ends with its owner.
 package struct ChannelService: Equatable, Sendable {
   /// The number of the service; nil: the host assigns a free one of ``/BLEL2CAP/SPSM/dynamicRange``.
   package var spsm: SPSM?

@@ -2,7 +2,8 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// The services that peers may open channels to, with their owners, and the names of the channels. It outlives the links.
+/// The services that peers may open channels to, with their owners, and the names of the channels. It outlives the
+/// links.
 struct ChannelServices: Sendable {
   /// A service and its owner.
   struct Listener: Equatable, Sendable {

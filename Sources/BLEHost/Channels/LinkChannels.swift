@@ -72,7 +72,8 @@ struct LinkChannels: Sendable {
     for id in unused { turn.effects.append(.own(.channel(.ended(id)))) }
   }
 
-  /// The result for a link that does not meet the requirement of a service; nil where it does (Vol 3, Part C, 10.3.1.1).
+  /// The result for a link that does not meet the requirement of a service; nil where it does (Vol 3, Part C,
+  /// 10.3.1.1).
   private func refusal(of requirement: AccessRequirement, _ facts: Facts) -> CreditBasedConnectionResult? {
     // A peripheral that has not proven its bond is not the one that the application knows.
     guard facts.reconnection == .none else { return .insufficientEncryption }

@@ -9,11 +9,11 @@ package struct DiagnosticLimits: Hashable, Sendable {
   package init() {}
 }
 
-/// The rate limits of the log: of each link, of all links together, and of the controller. A summary with the number of lines
-/// that were left out follows at the end of each period.
+/// The rate limits of the log: of each link, of all links together, and of the controller. A summary with the number of
+/// lines that were left out follows at the end of each period.
 ///
-/// Of the lines of all links, one is kept for each link that has had none in the period, up to half of them: a few links
-/// that cause many lines do not hide the first one of another link.
+/// Of the lines of all links, one is kept for each link that has had none in the period, up to half of them: a few
+/// links that cause many lines do not hide the first one of another link.
 ///
 /// Lines that the application or the transport causes are not limited.
 struct DiagnosticLog: Sendable {

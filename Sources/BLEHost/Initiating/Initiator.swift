@@ -14,8 +14,8 @@ enum InitiatorEffect: Equatable, Sendable {
 
 /// The devices that owners want connected, and the state of the controller's attempts.
 ///
-/// A controller connects to one device at a time. One device is given to it by address; several go through its filter accept
-/// list, so that an absent device does not delay the others (Vol 6, Part B, 4.4.4).
+/// A controller connects to one device at a time. One device is given to it by address; several go through its filter
+/// accept list, so that an absent device does not delay the others (Vol 6, Part B, 4.4.4).
 ///
 /// ```
 ///   off ─► (clear list ─► add … ) ─► create ─► waiting ──── connected, or cancelled ───► off ─► next device
@@ -151,7 +151,8 @@ extension Initiator {
   ) {
     guard phase == .working(step) else { return }
     if step == .cancel {
-      // Refused: the link came up, or failed, before; its event reports that. Accepted: the event with status 0x02 follows.
+      // Refused: the link came up, or failed, before; its event reports that. Accepted: the event with status 0x02
+      // follows.
       phase = status == .success ? .cancelling : .waiting
       return effects.append(.own(.activityChanged))
     }

@@ -41,7 +41,8 @@ struct InitiatorTarget: Equatable, Sendable {
 struct InitiatorCommand {
   let targets: [InitiatorTarget]
 
-  /// Nil without a target. The timing of the link and the share of time are those of the first one; the PHYs are those of all.
+  /// Nil without a target. The timing of the link and the share of time are those of the first one; the PHYs are those
+  /// of all.
   func command(extended: Bool, from own: HCI.OwnAddressType) -> (any HCICommand)? {
     guard let first = targets.first else { return nil }
     let (peer, parameters, scan) = (first.address, first.request.parameters, first.request.scan)

@@ -323,7 +323,8 @@ extension HostLinks {
   }
 }
 
-/// One input of a link, and what it writes and causes: PDUs for the controller, and effects on the parts that they concern.
+/// One input of a link, and what it writes and causes: PDUs for the controller, and effects on the parts that they
+/// concern.
 extension HostLinks {
   /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0111).
   private mutating func withLink(

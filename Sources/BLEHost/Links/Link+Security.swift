@@ -43,8 +43,8 @@ extension Link {
     context.turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)
   }
 
-  /// The pairing of the key in use has failed. What was opened under the key ends. Our central encrypts the link with the key of
-  /// the bond, if there is one, before its client sends again.
+  /// The pairing of the key in use has failed. What was opened under the key ends. Our central encrypts the link with
+  /// the key of the bond, if there is one, before its client sends again.
   private mutating func keyRevoked(_ context: inout LinkContext) {
     device.loseLevel()
     context.turn.effects.append(.own(.securityChanged))

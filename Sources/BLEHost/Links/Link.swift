@@ -14,8 +14,8 @@ import BLEWire
 ///                                           ── SMP ─────────► HostLinks, which has the facts that pairing needs
 /// ```
 ///
-/// An input writes PDUs and causes effects (``LinkTurn``); ``HostLinks`` sends the PDUs. It lends the link the attribute
-/// database and the bonds (``LinkContext``, Docs/Decisions/0058).
+/// An input writes PDUs and causes effects (``LinkTurn``); ``HostLinks`` sends the PDUs. It lends the link the
+/// attribute database and the bonds (``LinkContext``, Docs/Decisions/0058).
 struct Link: Sendable {
   let peer: LinkID
   let handle: ConnectionHandle
@@ -187,7 +187,8 @@ extension Link {
     turn.effects.append(.command(command, for: .disconnect(peer)))
   }
 
-  /// Ends an owner's use of the link. A link that our central made ends when no owner uses it; one that the device made stays.
+  /// Ends an owner's use of the link. A link that our central made ends when no owner uses it; one that the device made
+  /// stays.
   mutating func release(by owner: OwnerID, _ turn: inout LinkTurn) {
     guard client.removeUser(owner, now: turn.now, into: &turn.client) else { return }
     if role == .central, client.users.isEmpty {
@@ -250,7 +251,8 @@ extension Link {
     client.tick(now: now, into: &context.turn.client)
   }
 
-  /// Time for what follows the halves: if the store has not answered in time, nothing waits for it until it answers again.
+  /// Time for what follows the halves: if the store has not answered in time, nothing waits for it until it answers
+  /// again.
   mutating func tickStorage(_ context: inout LinkContext) {
     let now = context.turn.now
     if client.isStorageLate(now: now) || server.isStorageLate(now: now) {

@@ -4,8 +4,8 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 
-/// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing except in
-/// `none`.
+/// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing
+/// except in `none`.
 ///
 /// ```
 ///   none ── link up, the bond has a key for us; key of a failed pairing in use ──► pending ── encrypted ──► none
@@ -28,11 +28,12 @@ extension GATTClient.OperationID {
   static let stack = Self(rawValue: .max)
 }
 
-/// The GATT client of one link: the operations of its owners, what waits until the link is encrypted or secured, and what
-/// it signs with.
+/// The GATT client of one link: the operations of its owners, what waits until the link is encrypted or secured, and
+/// what it signs with.
 ///
-/// Our central encrypts the link to a bonded peripheral before its client sends or accepts anything. A central that reads first
-/// accepts the values of any device with the peripheral's address (BLESA, CVE-2020-9770; Vol 3, Part C, 10.3.2).
+/// Our central encrypts the link to a bonded peripheral before its client sends or accepts anything. A central that
+/// reads first accepts the values of any device with the peripheral's address (BLESA, CVE-2020-9770; Vol 3, Part C,
+/// 10.3.2).
 struct LinkClient: Sendable {
   /// What one input writes and causes; the memory is reused.
   struct Output: Sendable {

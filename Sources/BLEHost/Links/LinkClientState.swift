@@ -3,8 +3,8 @@ import BLEGATT
 import BLESMP
 import BLEWire
 
-/// The state of the GATT client of a link: large, and in memory of its own from the first change on. The client of most links to a
-/// central is never used (Docs/Decisions/0111).
+/// The state of the GATT client of a link: large, and in memory of its own from the first change on. The client of most
+/// links to a central is never used (Docs/Decisions/0111).
 struct LinkClientState: Sendable {
   /// The state of a client that sends or receives, or has a key.
   struct Used: Sendable {

@@ -2,8 +2,8 @@ import BLEHCI
 import BLEL2CAP
 import BLEWire
 
-/// The timing of one link, and the requests to change it: of the link layers (Vol 4, Part E, 7.8.18), and on the signalling channel
-/// of L2CAP (Vol 3, Part A, 4.20).
+/// The timing of one link, and the requests to change it: of the link layers (Vol 4, Part E, 7.8.18), and on the
+/// signalling channel of L2CAP (Vol 3, Part A, 4.20).
 ///
 /// A peripheral asks over L2CAP only if a controller or a host of the two lacks the link layer's procedure (4.20; Vol
 /// 6, Part B, 5.1.7). Our controller reports that in its features, the central in its answer.
@@ -19,8 +19,8 @@ struct LinkSignalling: Sendable {
   let handle: ConnectionHandle
   /// Whether the central decides. Where the system host has the controller its commands are the only way.
   private let asksCentral: Bool
-  /// Whether the central is asked by the link layer: our controller has the procedure, and the central has not refused it as
-  /// unsupported.
+  /// Whether the central is asked by the link layer: our controller has the procedure, and the central has not refused
+  /// it as unsupported.
   var asksByLinkLayer = false
   /// The parameters that the link layer asks the central for, until it has answered.
   private var asked: ConnectionParameters?
@@ -172,8 +172,9 @@ struct LinkSignalling: Sendable {
     refuse(error, to: owner, into: &effects)
   }
 
-  /// Whether an error says that a controller or the central's host lacks the procedure. The central's controller rejects a request
-  /// with Unsupported Remote Feature (0x1A) where its host has masked the event (Vol 6, Part B, 5.1.7.2).
+  /// Whether an error says that a controller or the central's host lacks the procedure. The central's controller
+  /// rejects a request with Unsupported Remote Feature (0x1A) where its host has masked the event (Vol 6, Part B,
+  /// 5.1.7.2).
   private static func isUnsupported(_ status: HCIErrorCode) -> Bool {
     [.unsupportedRemoteFeature, .unsupportedFeatureOrParameterValue, .unknownCommand].contains(status)
   }

@@ -4,9 +4,9 @@ import BLEWire
 
 /// The subscriptions of the owners that share the client of a link.
 ///
-/// The server has one Client Characteristic Configuration descriptor for the whole link (Vol 3, Part G, 3.3.3.3). It is given the
-/// bits that any owner wants, so the end of one owner's subscription leaves those of others. A value goes to the owners that
-/// subscribed to it.
+/// The server has one Client Characteristic Configuration descriptor for the whole link (Vol 3, Part G, 3.3.3.3). It is
+/// given the bits that any owner wants, so the end of one owner's subscription leaves those of others. A value goes to
+/// the owners that subscribed to it.
 struct LinkSubscriptions: Sendable {
   /// How an operation continues.
   enum Decision: Equatable, Sendable {

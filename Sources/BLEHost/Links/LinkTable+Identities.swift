@@ -4,8 +4,8 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// Links that claim an identity, and the link that has proven it (Docs/Decisions/0050). Any device can use the address of another
-/// one.
+/// Links that claim an identity, and the link that has proven it (Docs/Decisions/0050). Any device can use the address
+/// of another one.
 ///
 /// ```
 ///   first link of an identity ──► reported by the identity ───────────── another link proves it ──► ended
@@ -17,8 +17,8 @@ extension LinkTable {
     contains { $0.device.isReported(as: identity) }
   }
 
-  /// Whether there is a link to this device. One that only claims the identity, as a central, is no reason not to connect to the
-  /// device that has it.
+  /// Whether there is a link to this device. One that only claims the identity, as a central, is no reason not to
+  /// connect to the device that has it.
   func isConnected(_ identity: DeviceAddress) -> Bool {
     contains { $0.identity == identity && ($0.role == .central || $0.security.isBondProven) }
   }
@@ -30,8 +30,9 @@ extension LinkTable {
 
   /// Reports a link by its identity from now on: it has proven the bond, by the key or by the pairing that made it.
   ///
-  /// Another link in the same role that is reported by the identity, or has proven it, is ended. A device has one link with us
-  /// in a role: the other link is left from before, or of another device. A link that is reported by a drawn address stays.
+  /// Another link in the same role that is reported by the identity, or has proven it, is ended. A device has one link
+  /// with us in a role: the other link is left from before, or of another device. A link that is reported by a drawn
+  /// address stays.
   mutating func confirmIdentity(of peer: LinkID, into effects: inout [Effect<LinkEffect>]) {
     guard let index = index(of: peer) else { return }
     let (identity, role) = (self[index].identity, self[index].role)
@@ -41,8 +42,8 @@ extension LinkTable {
     if self[index].device.confirm() { effects.append(.event(.identified(peer, identity), to: .everyone)) }
   }
 
-  /// Ends a link for the application at once, and at the controller as soon as possible. The controller needs the supervision
-  /// timeout for a device out of range, and the device that has reconnected does not wait for that.
+  /// Ends a link for the application at once, and at the controller as soon as possible. The controller needs the
+  /// supervision timeout for a device out of range, and the device that has reconnected does not wait for that.
   private func supersede(_ link: Link, into effects: inout [Effect<LinkEffect>]) {
     let text = "the link is ended: link \(link.peer.rawValue) has an identity that another link has proven"
     effects.append(.report(.peer, text, peer: link.peer))

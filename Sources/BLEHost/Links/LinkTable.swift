@@ -29,8 +29,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private var supersededHandles: Set<ConnectionHandle> = []
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
   private var starvationDeadline: Instant?
-  /// How long a link may keep its buffers from a link that has none, if none of its packets is completed. Few links have
-  /// a longer supervision timeout: usually such a peer is in range and does not acknowledge.
+  /// How long a link may keep its buffers from a link that has none, if none of its packets is completed. Few links
+  /// have a longer supervision timeout: usually such a peer is in range and does not acknowledge.
   private static let starvationTime = Duration.seconds(10)
 
   /// The number of links for which the first one reserves space; more are possible.
@@ -144,8 +144,8 @@ extension LinkTable {
 /// Values on their way. They have no deadline, and are counted without an input of their links: only here is a link
 /// changed without the subscript.
 extension LinkTable {
-  /// How the client of a link gets the values of an attribute; nil where it does not get them. Mutating, because the call of
-  /// another function would copy the server of the link.
+  /// How the client of a link gets the values of an attribute; nil where it does not get them. Mutating, because the
+  /// call of another function would copy the server of the link.
   mutating func recipient(
     _ peer: LinkID, of attribute: AttributeHandle, _ services: ServiceRegistry
   ) -> UpdateRecipient? {

@@ -9,8 +9,8 @@ import BLEWire
 ///        └ Complete event          └ Command Complete     └ LE PHY Update Complete
 /// ```
 ///
-/// One procedure of the link layer follows the other, because some controllers refuse a second one at the same time (Vol 6, Part B,
-/// 5.3).
+/// One procedure of the link layer follows the other, because some controllers refuse a second one at the same time
+/// (Vol 6, Part B, 5.3).
 struct LinkTuning: Sendable {
   private enum Step { case none, features, dataLength, phy }
 

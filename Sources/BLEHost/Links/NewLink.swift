@@ -3,8 +3,8 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// A link that the controller reports: LE Connection Complete, or LE Enhanced Connection Complete (Vol 4, Part E, 7.7.65.1 and
-/// 7.7.65.10).
+/// A link that the controller reports: LE Connection Complete, or LE Enhanced Connection Complete (Vol 4, Part E,
+/// 7.7.65.1 and 7.7.65.10).
 struct NewLink: Equatable, Sendable {
   let handle: ConnectionHandle
   /// Our role.
@@ -43,15 +43,16 @@ extension NewLink {
   func addressOnRadio(_ bonds: inout BondTable, _ toolbox: SecurityToolbox) -> DeviceAddress {
     guard let privateAddress else { return address.identity }
     let said = DeviceAddress(octets: privateAddress, kind: .random)
-    // Some controllers resolve an address without the address type that says so (RootCanal), and some report a meaningless one.
+    // Some controllers resolve an address without the address type that says so (RootCanal), and some report a
+    // meaningless one.
     let isProven = resolved != nil || bonds.identity(of: said, toolbox) == address.identity
     return said.randomKind == .resolvablePrivate && isProven ? said : address.identity
   }
 }
 
 extension DeviceAddress {
-  /// Draws an address to report one link by: a non-resolvable private address, which stands for no device (Vol 6, Part B,
-  /// 1.3.2.2).
+  /// Draws an address to report one link by: a non-resolvable private address, which stands for no device (Vol 6, Part
+  /// B, 1.3.2.2).
   static func drawn(_ random: inout RandomSource) -> Self {
     DeviceAddress(octets: BD_ADDR(random.next() & 0x3FFF_FFFF_FFFF), kind: .random)
   }

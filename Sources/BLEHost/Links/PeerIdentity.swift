@@ -30,8 +30,9 @@ struct PeerIdentity: Sendable {
     (self.address, self.identity, reportedAddress) = (address, identity, drawn ?? identity)
   }
 
-  /// The security that is reported. A new pairing with a device that has proven its bond encrypts the link before the keys are distributed
-  /// (Vol 3, Part H, 2.4.3): until then the link has no key of a bond, and the pairing does not count as complete.
+  /// The security that is reported. A new pairing with a device that has proven its bond encrypts the link before the
+  /// keys are distributed (Vol 3, Part H, 2.4.3): until then the link has no key of a bond, and the pairing does not
+  /// count as complete.
   var reportedSecurity: SecurityState {
     var reported = security
     if usesKeyOfPairing { reported.isBondProven = false }

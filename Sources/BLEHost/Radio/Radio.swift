@@ -5,8 +5,8 @@ import BLEWire
 
 /// The parts that use the radio, and the effects that they have on each other.
 ///
-/// Effects are applied depth first: what an effect causes in another part is applied before the next one. Commands, events and
-/// reports leave in ``RadioTurn/effects`` in that order.
+/// Effects are applied depth first: what an effect causes in another part is applied before the next one. Commands,
+/// events and reports leave in ``RadioTurn/effects`` in that order.
 struct Radio: Sendable {
   private var advertiser: Advertiser
   private var scanner = Scanner()

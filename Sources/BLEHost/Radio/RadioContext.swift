@@ -18,7 +18,8 @@ struct RadioContext: Sendable {
   /// Whether something new may be declared.
   var acceptsRequests: Bool { isPoweredOn && !isShuttingDown }
 
-  /// The type of ``address`` in a command. Private addresses that the host makes are random ones (Vol 4, Part E, 7.8.5).
+  /// The type of ``address`` in a command. Private addresses that the host makes are random ones (Vol 4, Part E,
+  /// 7.8.5).
   var ownAddressType: HCI.OwnAddressType { address.kind == .random ? .random : .public }
 }
 

@@ -10,7 +10,8 @@ package struct Discovery: Equatable, Sendable {
   package struct Content: Equatable, Sendable {
     /// The identity of the device, where the controller or the host resolved its address.
     package var address: DeviceAddress
-    /// The address in the report; with the kind of an identity where the controller resolved it (Vol 4, Part E, 7.7.65.13).
+    /// The address in the report; with the kind of an identity where the controller resolved it (Vol 4, Part E,
+    /// 7.7.65.13).
     package var reportedAddress: DeviceAddress
     package var isConnectable: Bool
     /// Whether the device answers scan requests. A scan response of a legacy advertisement says so by itself.

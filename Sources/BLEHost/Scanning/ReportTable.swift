@@ -126,7 +126,8 @@ struct ReportTable: Sendable {
 /// The duplicates of a controller (Vol 6, Part B, 4.4.3.5): the same device, whatever the data. A device with several
 /// advertising sets sends as many advertisements.
 extension ReportTable {
-  /// From bit 0: address, address type, advertising set plus one; an advertisement with its scan response, a scan response.
+  /// From bit 0: address, address type, advertising set plus one; an advertisement with its scan response, a scan
+  /// response.
   private static func key(_ address: DeviceAddress, set: UInt8?, isWhole: Bool, isScanResponse: Bool) -> UInt64 {
     let set = set.map { UInt64($0 & 0x0F) + 1 } ?? 0
     return address.octets.value & 0xFFFF_FFFF_FFFF | UInt64(address.kind.rawValue) << 48 | set << 56

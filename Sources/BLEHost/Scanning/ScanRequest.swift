@@ -5,8 +5,8 @@ import BLEWire
 struct ScanRequest: Sendable {
   let owner: OwnerID
   var parameters: ScanParameters
-  /// The numbers of the contents in ``ReportTable`` that were reported to an owner that wants each device once, or once for each
-  /// change, by slot; 0 for none. It has as many entries as the table has at most.
+  /// The numbers of the contents in ``ReportTable`` that were reported to an owner that wants each device once, or once
+  /// for each change, by slot; 0 for none. It has as many entries as the table has at most.
   private var reported: ContiguousArray<UInt64> = []
 
   /// Advertisements that wait for their scan responses, the oldest first (``ScanParameters/waitsForScanResponse``).

@@ -98,7 +98,8 @@ struct Scanner: Sendable {
     }
   }
 
-  /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E, 7.8.10).
+  /// Takes the next step towards what is wanted; parameters can be set only while scanning is off (Vol 4, Part E,
+  /// 7.8.10).
   mutating func reconcile(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     guard radio.isPoweredOn else { return }
     let wanted = wanted(radio)
@@ -221,7 +222,8 @@ extension Scanner {
     if let recipient { report(Discovery(entry.content, rssi: rssi), recipient) }
   }
 
-  /// A discovery that has waited for its scan response, with the content that its repetitions share; nil for a duplicate.
+  /// A discovery that has waited for its scan response, with the content that its repetitions share; nil for a
+  /// duplicate.
   private mutating func admitted(_ discovery: Discovery, by index: Int) -> Discovery? {
     let slot = reports.receive(discovery)
     guard requests[index].admits(reports[slot], at: slot) else { return nil }

@@ -6,9 +6,9 @@ import BLEWire
 
 /// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
 ///
-/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``SystemHostSecurityManager`` sends commands to the
-/// system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:)`` creates one
-/// of them.
+/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``SystemHostSecurityManager`` sends commands to
+/// the system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:)`` creates
+/// one of them.
 protocol LinkSecurityManager: Sendable {
   /// When ``SecurityInput/tick`` is due.
   var deadline: Instant? { get }
@@ -212,8 +212,8 @@ extension BondLoss {
     }
   }
 
-  /// The bond loss that a failed pairing means: its key would have been weaker than that of the bond, which the device would
-  /// have used if it still had it. Nil where it means none.
+  /// The bond loss that a failed pairing means: its key would have been weaker than that of the bond, which the device
+  /// would have used if it still had it. Nil where it means none.
   ///
   /// - Parameter isProven: the link has proven the bond.
   init?(pairingFailed failure: PairingFailure, isProven: Bool) {

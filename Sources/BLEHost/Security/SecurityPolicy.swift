@@ -3,14 +3,16 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// How we pair, which devices have to wait because they failed too often, and which security manager a link has: our own, or
-/// one for the system host.
+/// How we pair, which devices have to wait because they failed too often, and which security manager a link has: our
+/// own, or one for the system host.
 struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
   var settings: PairingSettings? { didSet { noteSettings() } }
-  /// Whether our central secures a link whose peer refuses an operation for want of security. Stored, because each packet reads it.
+  /// Whether our central secures a link whose peer refuses an operation for want of security. Stored, because each
+  /// packet reads it.
   private(set) var pairsOnDemand = false
-  /// Whether operations wait on a link whose bond is lost; else they fail at once. Stored, because each packet reads it.
+  /// Whether operations wait on a link whose bond is lost; else they fail at once. Stored, because each packet reads
+  /// it.
   private(set) var queuesOperationsAfterBondLoss = false
   private var attempts = RepeatedAttempts()
   /// The last identifier given to a question of a pairing.
@@ -98,8 +100,8 @@ extension PairingSettings {
 struct LinkPairings: Equatable, Sendable {
   private var failures = 0
   private var waitsUntil: Instant?
-  /// The last pairing was to authenticate, and the inputs and outputs of the devices permitted Just Works only (Vol 3, Part H,
-  /// 2.3.5.1): another one has the same result.
+  /// The last pairing was to authenticate, and the inputs and outputs of the devices permitted Just Works only (Vol 3,
+  /// Part H, 2.3.5.1): another one has the same result.
   private(set) var lacksAuthentication = false
 
   /// The waiting time after the first failure. It doubles with each failure.

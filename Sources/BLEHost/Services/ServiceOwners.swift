@@ -66,8 +66,8 @@ struct OwnerAnswer: Equatable, Sendable {
   }
 }
 
-/// A request of a client that waits for the answers of the owners of its attributes: one, or several for a queued write whose
-/// parts belong to several owners.
+/// A request of a client that waits for the answers of the owners of its attributes: one, or several for a queued write
+/// whose parts belong to several owners.
 struct PendingAnswer: Equatable, Sendable {
   enum Outcome: Equatable, Sendable {
     /// The request is not open, or this owner has answered it or was not asked.

@@ -26,7 +26,8 @@ package struct ControllerCapabilities: Equatable, Sendable {
       && commands.contains(HCI.LESetExtendedAdvertisingEnable.self)
   }
 
-  /// Whether a peripheral can ask its central for other connection parameters by LE Connection Update (Vol 6, Part B, 4.6.2).
+  /// Whether a peripheral can ask its central for other connection parameters by LE Connection Update (Vol 6, Part B,
+  /// 4.6.2).
   package var updatesConnectionsAsPeripheral: Bool {
     leFeatures.contains(.connectionParametersRequest) && commands.contains(HCI.LEConnectionUpdate.self)
   }

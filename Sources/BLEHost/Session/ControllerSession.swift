@@ -3,7 +3,8 @@ import BLEWire
 
 /// An effect of the session.
 enum SessionEffect: Sendable {
-  /// The controller has returned its public address: the address to use is due (``ControllerSession/addressChosen(_:into:)``).
+  /// The controller has returned its public address: the address to use is due
+  /// (``ControllerSession/addressChosen(_:into:)``).
   case chooseAddress
   /// The controller is up.
   case ready
@@ -230,8 +231,8 @@ extension ControllerSession {
     lose(.unsupported, error, into: &effects)
   }
 
-  /// The controller has lost its state: links and activities end, what is declared stays. Owners receive the state before
-  /// the ends that it causes.
+  /// The controller has lost its state: links and activities end, what is declared stays. Owners receive the state
+  /// before the ends that it causes.
   private mutating func lose(
     _ state: AdapterState, _ error: HostError?, into effects: inout [Effect<SessionEffect>]
   ) {

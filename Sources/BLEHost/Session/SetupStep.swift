@@ -114,8 +114,8 @@ extension SetupStep {
     }
   }
 
-  /// The events the host acts on (Vol 4, Part E, 7.3.1): disconnection, encryption, version, command, hardware, buffers,
-  /// key refresh, LE meta.
+  /// The events the host acts on (Vol 4, Part E, 7.3.1): disconnection, encryption, version, command, hardware,
+  /// buffers, key refresh, LE meta.
   private static let events: HCI.EventMask = [
     .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
     .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,

@@ -3,12 +3,13 @@ package import BLEL2CAP
 package import BLESMP
 package import BLEWire
 
-/// A command to the system host: a Bluetooth host of the operating system that runs the controller, as the Linux kernel does
-/// (``ControllerOwnership/sharedWithSystemHost``).
+/// A command to the system host: a Bluetooth host of the operating system that runs the controller, as the Linux kernel
+/// does (``ControllerOwnership/sharedWithSystemHost``).
 ///
-/// The system host pairs, encrypts, answers the controller's requests for keys, and has the signalling channel. This host decides
-/// on pairings, asks the user, stores the bonds, and has the services that peers open channels to. ``SystemHostReport`` is the
-/// other direction. Both name a device by the address that the system host uses: the identity address if known.
+/// The system host pairs, encrypts, answers the controller's requests for keys, and has the signalling channel. This
+/// host decides on pairings, asks the user, stores the bonds, and has the services that peers open channels to.
+/// ``SystemHostReport`` is the other direction. Both name a device by the address that the system host uses: the
+/// identity address if known.
 package enum SystemHostCommand: Sendable {
   /// Sets the settings of pairings; nil disables pairing.
   case setPairing(PairingSettings?)

@@ -36,8 +36,8 @@ struct SystemHostPairing: Sendable {
   var agreedReplacement: DeviceAddress?
   /// The question that has no answer.
   var questions = PairingQuestions()
-  /// Reports of an unauthenticated pairing that the system host made without a question. They count when the application
-  /// agrees.
+  /// Reports of an unauthenticated pairing that the system host made without a question. They count when the
+  /// application agrees.
   var withheld: [SystemHostReport] = []
   /// Why we ended the pairing; nil if we did not.
   var refusal: PairingFailure?

@@ -174,7 +174,8 @@ struct SystemHostPairings: Sendable {
     }
   }
 
-  /// A link has ended. The keys of its pairing may still be on their way; those that waited for the application are removed.
+  /// A link has ended. The keys of its pairing may still be on their way; those that waited for the application are
+  /// removed.
   mutating func linkEnded(
     _ link: SystemHostLink, _ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]
   ) {
@@ -319,11 +320,12 @@ extension SystemHostPairings {
     return outcome.link.flatMap(context.link).map { .link($0.peer) } ?? (outcome.isRefused ? .ambiguous : .gone)
   }
 
-  /// The link whose pairing made keys for `device`; `used` is the address that the device had on the radio, where the system host
-  /// reports it, else the same.
+  /// The link whose pairing made keys for `device`; `used` is the address that the device had on the radio, where the
+  /// system host reports it, else the same.
   ///
-  /// The identity itself is a claim. Keys are of a link that a pairing has encrypted: one on which a pairing is known to be
-  /// under way, else one that is encrypted and has not proven a bond, else the link with that address on the radio.
+  /// The identity itself is a claim. Keys are of a link that a pairing has encrypted: one on which a pairing is known
+  /// to be under way, else one that is encrypted and has not proven a bond, else the link with that address on the
+  /// radio.
   private func pairingLink(
     of device: DeviceAddress, usedAs used: DeviceAddress, _ context: SystemHostContext
   ) -> Found {

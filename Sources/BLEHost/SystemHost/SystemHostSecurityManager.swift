@@ -75,8 +75,8 @@ struct SystemHostSecurityManager: LinkSecurityManager {
       })
   }
 
-  /// The address by which the system host knows the device: the one on the radio, its identity where it uses a private address
-  /// that a bond resolves, or the one that the system host has reported in a pairing on this link.
+  /// The address by which the system host knows the device: the one on the radio, its identity where it uses a private
+  /// address that a bond resolves, or the one that the system host has reported in a pairing on this link.
   private func systemHostAddress(_ identity: DeviceAddress) -> DeviceAddress {
     if let reportedIdentity { return reportedIdentity }
     return address.randomKind == .resolvablePrivate ? identity : address.identity

@@ -34,7 +34,8 @@ enum ChannelAction: Equatable, Sendable {
   /// Make a socket and connect it to the peer of the link. Result: ``ChannelEvent/connected(remoteMTU:)`` or
   /// ``ChannelEvent/refused(_:)``, later.
   case connect(ChannelSocketID, ChannelConnection)
-  /// Send the next message of the octets. Result: ``ChannelEvent/sent``, ``ChannelEvent/full`` or ``ChannelEvent/failed``.
+  /// Send the next message of the octets. Result: ``ChannelEvent/sent``, ``ChannelEvent/full`` or
+  /// ``ChannelEvent/failed``.
   case send(ChannelSocketID)
   /// Read SDUs as they arrive, while ``KernelTranslator/reads(_:)`` is true.
   case read(ChannelSocketID)

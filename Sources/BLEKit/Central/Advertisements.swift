@@ -2,14 +2,14 @@ import BLEHCI
 public import BLEHost
 public import BLEWire
 
-/// One advertisement or scan response as the controller has received it, from ``Adapter/advertisements(_:)``: neither parsed nor joined
-/// with others.
+/// One advertisement or scan response as the controller has received it, from ``Adapter/advertisements(_:)``: neither
+/// parsed nor joined with others.
 public struct ReceivedAdvertisement: Sendable {
   /// What equal reports of a device share.
   private let shared: Discovery.Shared
   private let strength: Int8
-  /// The number of advertisements between the previous one and this one that were dropped, because more than 1024 have waited for the
-  /// reader.
+  /// The number of advertisements between the previous one and this one that were dropped, because more than 1024 have
+  /// waited for the reader.
   public internal(set) var droppedBefore = 0
 
   init(_ discovery: Discovery) { (shared, strength) = (discovery.shared, discovery.rssi) }
@@ -37,8 +37,8 @@ public struct ReceivedAdvertisement: Sendable {
   /// The PHYs to connect to the device with.
   public var phys: Set<LEPHY> { [primaryPHY, secondaryPHY ?? .le1M] }
 
-  /// Whether it has the content of another one: only the signal strength differs. A device that repeats its advertisement is recognized
-  /// without a comparison of octets.
+  /// Whether it has the content of another one: only the signal strength differs. A device that repeats its
+  /// advertisement is recognized without a comparison of octets.
   public func hasContent(of other: Self) -> Bool { shared === other.shared }
 }
 
@@ -51,7 +51,8 @@ extension ReceivedAdvertisement: ScanElement {
   private static let objectOctets = BLEWire.allocatedOctets(16 + MemoryLayout<Discovery.Content>.size)
 }
 
-/// The advertisements that an adapter receives, from ``Adapter/advertisements(_:)``. It scans for as long as an iterator exists.
+/// The advertisements that an adapter receives, from ``Adapter/advertisements(_:)``. It scans for as long as an
+/// iterator exists.
 public struct Advertisements: AsyncSequence, Sendable {
   public typealias Element = ReceivedAdvertisement
   public typealias Failure = BLEError
@@ -91,8 +92,8 @@ public struct Advertisements: AsyncSequence, Sendable {
 }
 
 extension Adapter {
-  /// Scans for as long as the sequence is read, and reports each advertisement and each scan response as it was received. For programs
-  /// that forward or record advertisements; ``scan(_:)`` has devices, with what they advertise.
+  /// Scans for as long as the sequence is read, and reports each advertisement and each scan response as it was
+  /// received. For programs that forward or record advertisements; ``scan(_:)`` has devices, with what they advertise.
   ///
   /// ```swift
   /// for try await advertisement in adapter.advertisements() {
@@ -100,7 +101,8 @@ extension Adapter {
   /// }
   /// ```
   ///
-  /// A slow reader loses the oldest advertisements, as in ``scan(_:)``. ``ScanOptions/services`` has no effect: nothing is parsed.
+  /// A slow reader loses the oldest advertisements, as in ``scan(_:)``. ``ScanOptions/services`` has no effect: nothing
+  /// is parsed.
   ///
   /// - Parameter options: by default all advertisements, with scan requests.
   public func advertisements(_ options: ScanOptions = .everyAdvertisement) -> Advertisements {

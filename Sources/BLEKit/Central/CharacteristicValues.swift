@@ -3,8 +3,8 @@ import BLEGATT
 import BLEHost
 import BLEWire
 
-/// The values that a device notifies or indicates, from ``RemoteDevice/values(of:as:)``. The subscription lasts for as long as
-/// an iterator exists.
+/// The values that a device notifies or indicates, from ``RemoteDevice/values(of:as:)``. The subscription lasts for as
+/// long as an iterator exists.
 public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable {
   public typealias Failure = BLEError
 
@@ -67,8 +67,8 @@ extension RemoteDevice {
   /// }
   /// ```
   ///
-  /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``. The
-  /// sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
+  /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``.
+  /// The sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
   public func values<Value: GATTValue>(
     of characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
   ) -> CharacteristicValues<Value> {

@@ -53,7 +53,8 @@ extension RemoteDevice {
     return octets
   }
 
-  /// Writes the value of an attribute, a long one in parts, and waits for the answer (Vol 3, Part G, 4.9.3, 4.9.4 and 4.12.3).
+  /// Writes the value of an attribute, a long one in parts, and waits for the answer (Vol 3, Part G, 4.9.3, 4.9.4 and
+  /// 4.12.3).
   ///
   /// - Parameter octets: at most 512.
   public func write(_ octets: [UInt8], to handle: AttributeHandle) async throws(BLEError) {
@@ -67,11 +68,11 @@ extension RemoteDevice {
     _ = try await ask(.writeWithoutResponse(handle, try octetsWithoutResponse(octets)))
   }
 
-  /// The values that the device notifies and indicates from now on, of all characteristics, in one order. It subscribes to none: the
-  /// program writes the Client Characteristic Configuration descriptors (Vol 3, Part G, 3.3.3.3).
+  /// The values that the device notifies and indicates from now on, of all characteristics, in one order. It subscribes
+  /// to none: the program writes the Client Characteristic Configuration descriptors (Vol 3, Part G, 3.3.3.3).
   ///
-  /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``. The sequence ends
-  /// with ``BLEError/Kind/disconnected`` when the link ends.
+  /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``.
+  /// The sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
   public func attributeValues() throws(BLEError) -> AttributeValues {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
       of: AttributeValue.self, bufferingPolicy: .bufferingOldest(ValueStreams<AttributeValue>.limit))
@@ -92,8 +93,8 @@ extension RemoteDevice {
   /// Requests another timing of the link and waits for the outcome; the central decides (Vol 3, Part A, 4.20).
   ///
   /// - Returns: the timing that is in force then.
-  /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``ConnectionParameterRequest`` does not allow, the error of the
-  ///   controller or of the device if it rejects the request.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``ConnectionParameterRequest`` does not allow, the
+  ///   error of the controller or of the device if it rejects the request.
   @discardableResult
   public func updateConnectionParameters(
     _ request: ConnectionParameterRequest, timeout: Duration? = .seconds(30)
@@ -111,7 +112,8 @@ extension RemoteDevice {
     }
   }
 
-  /// Forgets what was discovered of the device's services, here and with its bond. The next ``services()`` discovers them anew.
+  /// Forgets what was discovered of the device's services, here and with its bond. The next ``services()`` discovers
+  /// them anew.
   public func forgetServices() throws(BLEError) {
     session.run { [peer] state, _ in state.links[peer]?.discovered = [:] }
     try session.command(peer, .discardAttributeCache(peer))

@@ -6,9 +6,9 @@ public import BLEWire
 
 /// A device at the other end of a link. Either device made the link.
 ///
-/// It stands for one link: a device that connects again is another `RemoteDevice`. When the link has ended, its methods throw
-/// ``BLEError/Kind/disconnected``. Each link has both roles of GATT: a device that reads values here can also serve its
-/// own.
+/// It stands for one link: a device that connects again is another `RemoteDevice`. When the link has ended, its methods
+/// throw ``BLEError/Kind/disconnected``. Each link has both roles of GATT: a device that reads values here can also
+/// serve its own.
 public struct RemoteDevice: Sendable {
   let session: AdapterSession
   let peer: LinkID
@@ -117,8 +117,8 @@ public struct RemoteDevice: Sendable {
   ///
   /// - Parameters:
   ///   - level: the level that the link has afterwards, or a higher one; a pairing that cannot reach it fails.
-  ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just Works),
-  ///     although this call has requested it.
+  ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just
+  ///     Works), although this call has requested it.
   ///   - timeout: the time for the pairing.
   /// - Throws: ``BLEError/Kind/security`` if the pairing failed.
   public func pair(

@@ -13,8 +13,8 @@ final class ScanBuffer<Element: ScanElement>: Sendable {
   /// The maximum number of results that wait for the reader. One more drops the oldest, and
   /// ``ScanResult/droppedBefore`` of the next one counts it.
   static var limit: Int { 1024 }
-  /// The memory that these results may refer to, in octets, each counted as if it shared nothing. Above it the oldest are
-  /// dropped. ``limit`` results with the longest advertisements take less.
+  /// The memory that these results may refer to, in octets, each counted as if it shared nothing. Above it the oldest
+  /// are dropped. ``limit`` results with the longest advertisements take less.
   static var maximumOctets: Int { 4 << 20 }
 
   /// Results in order.

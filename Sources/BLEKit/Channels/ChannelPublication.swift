@@ -4,7 +4,8 @@ import BLEHost
 import BLEL2CAP
 import Synchronization
 
-/// A PSM that devices may open channels to, from ``Adapter/publishChannel(psm:security:)``: a sequence of the channels that they open.
+/// A PSM that devices may open channels to, from ``Adapter/publishChannel(psm:security:)``: a sequence of the channels
+/// that they open.
 ///
 /// It is withdrawn, and its channels are closed, by ``remove()`` or when it is released.
 ///
@@ -64,7 +65,8 @@ extension ChannelPublication: AsyncSequence {
   }
 }
 
-/// The channels to one PSM that no reader has taken. Each link has a share of the queue, so that one device cannot fill it.
+/// The channels to one PSM that no reader has taken. Each link has a share of the queue, so that one device cannot fill
+/// it.
 final class IncomingChannels: Sendable {
   let stream: AsyncStream<LEChannel>
   private let continuation: AsyncStream<LEChannel>.Continuation

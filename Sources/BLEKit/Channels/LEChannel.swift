@@ -2,7 +2,8 @@ import BLEAdapter
 import BLEHost
 import Synchronization
 
-/// An open credit-based L2CAP channel with a device (Vol 3, Part A, 10.1): octets in both directions, as fast as the readers read.
+/// An open credit-based L2CAP channel with a device (Vol 3, Part A, 10.1): octets in both directions, as fast as the
+/// readers read.
 ///
 /// ```swift
 /// let channel = try await device.openChannel(psm: 0x0080)
@@ -21,8 +22,8 @@ import Synchronization
 /// ``BLEError/Kind/disconnected`` when the link or the adapter has ended, and ``BLEError/Kind/invalidResponse`` when
 /// the device has violated the protocol: the received data may then be incomplete.
 ///
-/// The channel is closed by ``close()``, or when it is released. Octets that were written before are still sent, for at most ten
-/// seconds.
+/// The channel is closed by ``close()``, or when it is released. Octets that were written before are still sent, for at
+/// most ten seconds.
 public final class LEChannel: Sendable {
   /// The device at the other end.
   public let device: RemoteDevice
@@ -53,7 +54,8 @@ public final class LEChannel: Sendable {
 
   deinit { stream.close() }
 
-  /// The largest SDU that the other device accepts, in octets, 23 to 65,535. It grows when the other device reconfigures the channel.
+  /// The largest SDU that the other device accepts, in octets, 23 to 65,535. It grows when the other device
+  /// reconfigures the channel.
   public var maximumLength: Int { stream.maximumLength }
 
   /// Whether the channel is open.

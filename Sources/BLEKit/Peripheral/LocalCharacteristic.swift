@@ -2,7 +2,8 @@ import BLEATT
 import BLEGATT
 public import BLEWire
 
-/// A characteristic of this device, as a value with a handler for each procedure that clients may use (Vol 3, Part G, 3.3).
+/// A characteristic of this device, as a value with a handler for each procedure that clients may use (Vol 3, Part G,
+/// 3.3).
 ///
 /// ```swift
 /// let control = LocalCharacteristic("2A39")
@@ -117,8 +118,8 @@ extension LocalCharacteristic {
 
   /// A value that the handler makes for each read.
   ///
-  /// The handler gives the whole value, at most 512 octets. The stack cuts it for clients that read in parts: a long read
-  /// (Vol 3, Part G, 4.8.3) gets all parts from the value that its first part was cut from.
+  /// The handler gives the whole value, at most 512 octets. The stack cuts it for clients that read in parts: a long
+  /// read (Vol 3, Part G, 4.8.3) gets all parts from the value that its first part was cut from.
   public func read<Value: GATTValue>(
     security: RequiredSecurity = .none, _ handler: @escaping @Sendable (RemoteDevice) async throws -> Value
   ) -> Self {
@@ -197,8 +198,8 @@ extension LocalCharacteristic {
   ///
   /// - Parameters:
   ///   - security: the security that the link needs, for the subscription and for each value.
-  ///   - handler: runs for each client from its subscription on, and is cancelled when the subscription or the link ends, or
-  ///     the service is withdrawn. Nil leaves sending to ``ServicePublication/send(_:for:)``.
+  ///   - handler: runs for each client from its subscription on, and is cancelled when the subscription or the link
+  ///     ends, or the service is withdrawn. Nil leaves sending to ``ServicePublication/send(_:for:)``.
   public func notify(
     security: RequiredSecurity = .none, _ handler: (@Sendable (Subscriber) async throws -> Void)? = nil
   ) -> Self {

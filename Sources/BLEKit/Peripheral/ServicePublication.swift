@@ -22,8 +22,8 @@ public final class ServicePublication: Sendable {
 
   deinit { session.withdraw(ids) }
 
-  /// Withdraws the services: handlers are cancelled, and clients that are bonded or subscribed to Service Changed receive
-  /// it (Vol 3, Part G, 7.1).
+  /// Withdraws the services: handlers are cancelled, and clients that are bonded or subscribed to Service Changed
+  /// receive it (Vol 3, Part G, 7.1).
   public func remove() async {
     for id in ids {
       try? await session.wait(in: \.serviceRemovals, for: id) { state, actions throws(BLEError) in
@@ -52,8 +52,9 @@ public final class ServicePublication: Sendable {
   /// Sends a value to the clients that are subscribed to a characteristic.
   ///
   /// It returns when the first of them has it: its notification was handed to the controller, or its indication
-  /// confirmed. Each has room for 16 values. A client that has taken none of them when another one has taken all no longer
-  /// delays the others: it misses values while it has no room. To lose none, send to each with ``Subscriber/send(_:)``.
+  /// confirmed. Each has room for 16 values. A client that has taken none of them when another one has taken all no
+  /// longer delays the others: it misses values while it has no room. To lose none, send to each with
+  /// ``Subscriber/send(_:)``.
   ///
   /// - Parameters:
   ///   - value: cut to what the ATT_MTU of each link holds (``RemoteDevice/mtu`` - 3).
@@ -197,7 +198,8 @@ struct PublishedService: Sendable {
 // MARK: - Publishing
 
 extension Adapter {
-  /// Makes services visible to clients, in this order. They are published again after the adapter was switched off or lost.
+  /// Makes services visible to clients, in this order. They are published again after the adapter was switched off or
+  /// lost.
   ///
   /// - Returns: the publication; keep it for as long as the services are to be published.
   /// - Throws: ``BLEError/Kind/invalidArgument`` with the service or characteristic that cannot be published; then none

@@ -13,8 +13,8 @@ import Synchronization
 extension LocalCharacteristic {
   /// A value that the handler makes for each read on the thread of the stack, and that is sent at once.
   ///
-  /// It takes a fraction of the time of ``read(security:_:)``, because it starts no task and wakes no other thread. Until
-  /// `handler` returns, the stack serves no other client and reads no packet, so the handler has to return within
+  /// It takes a fraction of the time of ``read(security:_:)``, because it starts no task and wakes no other thread.
+  /// Until `handler` returns, the stack serves no other client and reads no packet, so the handler has to return within
   /// microseconds. It must not
   ///
   /// - wait: for a file, a device, another thread, or a task,
@@ -27,8 +27,8 @@ extension LocalCharacteristic {
   /// ``read(security:_:)``. The security of the link is checked before the handler is called. If the handler throws an
   /// `ATTErrorCode`, that is the answer; any other error is logged, and the answer is Unlikely Error (0x0E).
   ///
-  /// Handlers of one device are called in the order of its requests, except that synchronous ones do not wait for the others: a Write
-  /// Command to another characteristic that came before may still wait for its task.
+  /// Handlers of one device are called in the order of its requests, except that synchronous ones do not wait for the
+  /// others: a Write Command to another characteristic that came before may still wait for its task.
   ///
   /// ```swift
   /// let level = Mutex<UInt8>(97)

@@ -1,6 +1,7 @@
 public import BLEWire
 
-/// The bonds that a pairing may make and replace (Docs/Decisions/0041, 0054 and 0096). The host sets them before each pairing.
+/// The bonds that a pairing may make and replace (Docs/Decisions/0041, 0054 and 0096). The host sets them before each
+/// pairing.
 public struct BondRules: Sendable {
   /// The pairings that make a bond if both devices request one.
   public enum Admission: Hashable, Sendable {
@@ -12,8 +13,8 @@ public struct BondRules: Sendable {
     case none
   }
 
-  /// Whether an unauthenticated pairing may replace an unauthenticated bond that the link has not proven. Any device can use
-  /// the address of such a bond; and a device that has lost the bond can reconnect only by a new pairing.
+  /// Whether an unauthenticated pairing may replace an unauthenticated bond that the link has not proven. Any device
+  /// can use the address of such a bond; and a device that has lost the bond can reconnect only by a new pairing.
   public enum Replacement: Hashable, Sendable {
     /// No.
     case never
@@ -69,8 +70,8 @@ package struct UnconfirmedBondLimit: Hashable, Sendable {
 }
 
 extension PairingSettings {
-  /// Sets the requirements for a peer with the address of a bonded device: the new key must be no weaker than that of the
-  /// bond.
+  /// Sets the requirements for a peer with the address of a bonded device: the new key must be no weaker than that of
+  /// the bond.
   ///
   /// - Parameters:
   ///   - identity: the identity address of the bond.

@@ -33,11 +33,11 @@ public struct PairingOutcome: Hashable, Sendable {
   public var hasConsent = false
   /// The security properties of the encryption key.
   public var strength: KeyStrength
-  /// The key for links on which this device is the peripheral: its own key of legacy pairing, or the common key of Secure
-  /// Connections.
+  /// The key for links on which this device is the peripheral: its own key of legacy pairing, or the common key of
+  /// Secure Connections.
   public var peripheralKey: LongTermKey?
-  /// The key for links on which this device is the central: the peer's key of legacy pairing, or the common key of Secure
-  /// Connections.
+  /// The key for links on which this device is the central: the peer's key of legacy pairing, or the common key of
+  /// Secure Connections.
   public var centralKey: LongTermKey?
   /// The key that resolves the peer's private addresses. Nil also if the peer has none (all zeros; Vol 3, Part H,
   /// 3.6.4), or if ``isIdentityKeyRefused`` is true.

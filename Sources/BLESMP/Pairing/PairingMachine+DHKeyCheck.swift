@@ -1,8 +1,8 @@
 import BLECrypto
 import BLEWire
 
-/// The end of phase 2 of LE Secure Connections: the keys, the numeric comparison, and the DHKey checks (Vol 3, Part H, 2.3.5.6.2
-/// to 2.3.5.6.5).
+/// The end of phase 2 of LE Secure Connections: the keys, the numeric comparison, and the DHKey checks (Vol 3, Part H,
+/// 2.3.5.6.2 to 2.3.5.6.5).
 extension PairingMachine {
   mutating func makeKeys(
     _ pairing: inout SecureConnectionsPairing, own: UInt128, peer: UInt128, now: Instant,

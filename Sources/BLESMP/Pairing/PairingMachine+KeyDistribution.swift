@@ -117,8 +117,8 @@ extension PairingMachine {
     advance(exchange, now: now, into: &effects)
   }
 
-  /// Receives the peer's identity address (Vol 3, Part H, 3.6.5). It must be public or static random, and must not be the
-  /// identity address of this device.
+  /// Receives the peer's identity address (Vol 3, Part H, 3.6.5). It must be public or static random, and must not be
+  /// the identity address of this device.
   private mutating func receive(
     identity: DeviceAddress, _ exchange: inout KeyExchange
   ) throws(PairingFault) {

@@ -2,8 +2,8 @@
 public enum PairingQuestion: Hashable, Sendable {
   /// Whether to pair without authentication. Answers: accept or reject.
   case consent
-  /// Whether an unauthenticated pairing may replace the bond of the device that the peer claims to be. Answers: accept or
-  /// reject.
+  /// Whether an unauthenticated pairing may replace the bond of the device that the peer claims to be. Answers: accept
+  /// or reject.
   case replaceBond
   /// Show this passkey until the pairing ends. The answer is optional: reject ends the pairing.
   case display(Passkey)

@@ -1,8 +1,8 @@
 public import BLECrypto
 public import BLEWire
 
-/// The settings of a pairing: the device's input and output, its requirements, and the keys that it distributes (Vol 3, Part H,
-/// 2.3).
+/// The settings of a pairing: the device's input and output, its requirements, and the keys that it distributes (Vol 3,
+/// Part H, 2.3).
 public struct PairingSettings: Sendable {
   /// The input and output of the device.
   public var ioCapability = IOCapability.noInputNoOutput
@@ -30,7 +30,8 @@ public struct PairingSettings: Sendable {
   public var initiatorKeys: KeyDistribution = [.encKey, .idKey, .signKey]
   /// The keys that the responder distributes. The responder's settings limit them.
   public var responderKeys: KeyDistribution = [.encKey, .idKey, .signKey]
-  /// A passkey that is always shown. Nil: each pairing has a new one, as the specification requires (Vol 3, Part H, 2.3.5.3).
+  /// A passkey that is always shown. Nil: each pairing has a new one, as the specification requires (Vol 3, Part H,
+  /// 2.3.5.3).
   public var fixedPasskey: Passkey?
   /// Whether the application must accept a Just Works pairing, in both roles: ``PairingQuestion/consent``. A pairing
   /// that the application has started needs no further consent.
@@ -40,8 +41,8 @@ public struct PairingSettings: Sendable {
   public var acceptsDebugKey = false
   /// Whether a client pairs or encrypts after an ATT error for missing security, and repeats the request.
   package var pairsOnDemand = false
-  /// Whether a client's operations wait for a new pairing on a link that could not be encrypted with the key of its bond.
-  /// Otherwise they fail.
+  /// Whether a client's operations wait for a new pairing on a link that could not be encrypted with the key of its
+  /// bond. Otherwise they fail.
   package var queuesOperationsAfterBondLoss = false
   /// The IRK of this device, with which peers resolve its private addresses. Nil: a peer that requests the IRK gets
   /// zeros.

@@ -17,8 +17,8 @@ struct AttributeCacheForm: Codable {
     case services, servicesByUUID, includedServices, characteristics, characteristicsByUUID, descriptors
   }
 
-  /// A service has its last handle; an included service also that of its declaration; a characteristic its value handle and
-  /// properties.
+  /// A service has its last handle; an included service also that of its declaration; a characteristic its value handle
+  /// and properties.
   struct Found: Codable {
     var handle: UInt16
     var last: UInt16?

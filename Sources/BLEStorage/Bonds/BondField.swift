@@ -73,7 +73,8 @@ struct BondField: Sendable {
     },
   ]
 
-  /// Whether the field is a key: another value is another pairing. Other fields are notes, which change while a pairing lasts.
+  /// Whether the field is a key: another value is another pairing. Other fields are notes, which change while a pairing
+  /// lasts.
   let isKey: Bool
   let isEqual: @Sendable (Bond, Bond) -> Bool
   let read: @Sendable (Reader, inout Bond) throws -> Void
@@ -107,8 +108,8 @@ struct BondField: Sendable {
     }
   }
 
-  /// A counter of the uses of a key. One that was used is never used again (Vol 3, Part H, 2.4.5): while both programs have the same key,
-  /// the higher one counts.
+  /// A counter of the uses of a key. One that was used is never used again (Vol 3, Part H, 2.4.5): while both programs
+  /// have the same key, the higher one counts.
   private static func counter(
     _ name: Name, _ path: any WritableKeyPath<Bond, UInt32> & Sendable, of key: any KeyPath<Bond, SecretKey?> & Sendable
   ) -> Self {

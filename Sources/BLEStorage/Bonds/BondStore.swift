@@ -24,8 +24,8 @@ public struct BondRecord: Hashable, Sendable {
 /// - A store whose ``load()`` throws is not saved to. Before each later attempt to save, it is loaded again; once that
 ///   succeeds, its content and the changes of this run are merged and saved. Therefore a store whose content is damaged
 ///   permanently puts it aside, throws, and returns nil the next time.
-/// - A save that throws is repeated after a pause of 1 second, then of twice as long up to 60 seconds, and at the end of
-///   the program. The log has one line at the first failure and one when a save succeeds again.
+/// - A save that throws is repeated after a pause of 1 second, then of twice as long up to 60 seconds, and at the end
+///   of the program. The log has one line at the first failure and one when a save succeeds again.
 /// - A bond that is new, paired anew or removed is saved at once; changes that peers can cause at any rate
 ///   (subscriptions, sign counters) are saved at most once a second.
 public protocol BondStore: AnyObject, Sendable {

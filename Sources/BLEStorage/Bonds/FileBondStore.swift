@@ -8,9 +8,9 @@ import Synchronization
 /// always either the old one or the new one.
 ///
 /// The file belongs to the effective user of the process, is a regular file and gives group and others no access; its
-/// folder belongs to that user or root and is not writable for group or others. A file or folder that differs is neither
-/// read nor replaced. A file whose content is not a record of bonds is moved to `NAME.corrupt-1` (and so on), never read
-/// in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file.
+/// folder belongs to that user or root and is not writable for group or others. A file or folder that differs is
+/// neither read nor replaced. A file whose content is not a record of bonds is moved to `NAME.corrupt-1` (and so on),
+/// never read in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file.
 ///
 /// Programs may share a file, and lock `NAME.lock` beside it while they write. A store that has loaded the file writes
 /// the changes since then, and keeps what others have written meanwhile; a store that has not loaded it replaces

@@ -191,8 +191,8 @@ struct AdvertisingSet: Sendable {
 
   // MARK: Beginning and end
 
-  /// The error for enabling the set with LE Set Extended Advertising Enable; nil if its parameters and data allow it (Vol 4, Part E,
-  /// 7.8.56).
+  /// The error for enabling the set with LE Set Extended Advertising Enable; nil if its parameters and data allow it
+  /// (Vol 4, Part E, 7.8.56).
   func refusal(of wanted: HCI.EnabledAdvertisingSet) -> HCIErrorCode? {
     guard !data.isPartial, !scanResponse.isPartial else { return .commandDisallowed }
     if isScannable, !isLegacyPDU, scanResponse.octets.isEmpty { return .commandDisallowed }

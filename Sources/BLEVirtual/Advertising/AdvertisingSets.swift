@@ -2,7 +2,8 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// The advertising state of a controller: its advertising sets (Vol 6, Part B, 4.4.2; Vol 4, Part E, 7.8.5 to 7.8.9 and 7.8.52 to 7.8.60).
+/// The advertising state of a controller: its advertising sets (Vol 6, Part B, 4.4.2; Vol 4, Part E, 7.8.5 to 7.8.9 and
+/// 7.8.52 to 7.8.60).
 struct AdvertisingSets: Sendable {
   /// The properties of the controller that receivers of an advertisement notice.
   struct Sender: Sendable {

@@ -1,8 +1,8 @@
 internal import BLEHCI
 internal import BLEWire
 
-/// Controller to host flow control: the buffers of the host for ACL packets, and the links whose packets are in them (Vol 4, Part E,
-/// 4.2 and 7.3.38 to 7.3.40).
+/// Controller to host flow control: the buffers of the host for ACL packets, and the links whose packets are in them
+/// (Vol 4, Part E, 4.2 and 7.3.38 to 7.3.40).
 struct HostFlowControl: Sendable {
   private var isEnabled = false
   /// In octets, without the header.

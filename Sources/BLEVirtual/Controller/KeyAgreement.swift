@@ -2,7 +2,8 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// The P-256 key pair of a controller, for LE Read Local P-256 Public Key and LE Generate DHKey (Vol 4, Part E, 7.8.36 and 7.8.37).
+/// The P-256 key pair of a controller, for LE Read Local P-256 Public Key and LE Generate DHKey (Vol 4, Part E, 7.8.36
+/// and 7.8.37).
 struct KeyAgreement: Sendable {
   private var keyPair: P256KeyPair?
 

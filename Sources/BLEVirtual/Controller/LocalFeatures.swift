@@ -1,7 +1,7 @@
 internal import BLEHCI
 
-/// The features of a controller: those of its Link Layer, and those that its host adds (Vol 4, Part E, 7.3.78, 7.3.79, 7.8.3 and
-/// 7.8.115).
+/// The features of a controller: those of its Link Layer, and those that its host adds (Vol 4, Part E, 7.3.78, 7.3.79,
+/// 7.8.3 and 7.8.115).
 struct LocalFeatures: Sendable {
   /// The features of the Link Layer. A command whose feature is missing is unknown.
   let linkLayer: HCI.LEFeatures

@@ -1,6 +1,7 @@
 internal import BLEHCI
 
-/// The transmit power of a controller, and the losses between it and the antenna (Vol 4, Part E, 7.8.6, 7.8.74 to 7.8.76).
+/// The transmit power of a controller, and the losses between it and the antenna (Vol 4, Part E, 7.8.6, 7.8.74 to
+/// 7.8.76).
 struct TransmitPower: Sendable {
   /// The power of advertisements and links, in dBm.
   let level: Int8

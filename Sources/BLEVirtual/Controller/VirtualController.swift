@@ -769,7 +769,8 @@ extension VirtualController {
 // MARK: - The beginning and the end of links
 
 extension VirtualController {
-  /// Opens this end of a new link and reports it to the host. The peripheral's advertising set ends with the connection.
+  /// Opens this end of a new link and reports it to the host. The peripheral's advertising set ends with the
+  /// connection.
   mutating func open(_ link: NewVirtualLink, _ context: inout VirtualRadioContext) {
     guard let handle = links.newHandle() else { return }
     let resolved = resolvingList.resolve(link.peerAddress, context.cryptography)
@@ -1170,8 +1171,8 @@ extension VirtualController {
     links.index(of: id).map { links[$0].isUnchanged(transmit: transmit, receive: receive) } ?? true
   }
 
-  /// Completes the PDU that the peer has acknowledged. The last PDU of an ACL packet frees its buffer and sends Number Of Completed
-  /// Packets (Vol 4, Part E, 7.7.19).
+  /// Completes the PDU that the peer has acknowledged. The last PDU of an ACL packet frees its buffer and sends Number
+  /// Of Completed Packets (Vol 4, Part E, 7.7.19).
   mutating func receiveAcknowledgement(on id: UInt64, _ context: inout VirtualRadioContext) {
     guard let index = links.index(of: id) else { return }
     let handle = links[index].handle

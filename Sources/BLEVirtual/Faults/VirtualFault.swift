@@ -39,8 +39,8 @@ public enum VirtualFault: Hashable, Sendable {
   case sends([UInt8], at: Instant)
   /// Packets between the controller and its host are lost, delayed, repeated, changed, or exchanged.
   case packets(PacketFault)
-  /// After this number of HCI packets in both directions, counted from the time at which the fault was set, every link ends with
-  /// this reason on both sides.
+  /// After this number of HCI packets in both directions, counted from the time at which the fault was set, every link
+  /// ends with this reason on both sides.
   case disconnects(afterPackets: Int, HCIErrorCode)
   /// At this time the controller restarts: its state is that after a reset, and for its peers its links end by
   /// supervision timeout. With a code it then sends Hardware Error (Vol 4, Part E, 7.7.16). Without a code its host

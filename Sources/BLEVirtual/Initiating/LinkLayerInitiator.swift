@@ -42,7 +42,8 @@ struct LinkLayerInitiator: Sendable {
       schedule.start = now
     }
 
-    /// The error for a command without initiating PHYs, or with PHYs or parameters that do not exist; nil if there is none.
+    /// The error for a command without initiating PHYs, or with PHYs or parameters that do not exist; nil if there is
+    /// none.
     static func refusal(of command: HCI.LEExtendedCreateConnection) -> HCIErrorCode? {
       guard !command.initiations.isEmpty else { return .invalidCommandParameters }
       guard command.initiatingPHYs.isSubset(of: [.le1M, .le2M, .leCoded]) else {

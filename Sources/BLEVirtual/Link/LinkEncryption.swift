@@ -2,7 +2,8 @@ internal import BLECrypto
 internal import BLEHCI
 internal import BLEWire
 
-/// The encryption of a link and the procedures that start and pause it (Vol 6, Part B, 5.1.3; Vol 4, Part E, 7.8.24 to 7.8.26).
+/// The encryption of a link and the procedures that start and pause it (Vol 6, Part B, 5.1.3; Vol 4, Part E, 7.8.24 to
+/// 7.8.26).
 ///
 /// ```
 ///  off ──host enables (central)──► requested ──LL_START_ENC_REQ──► on

@@ -43,8 +43,8 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
   public static let readEncryptionRequired = Self(rawValue: 0x04)
   /// Writeable, over an encrypted link only.
   public static let writeEncryptionRequired = Self(rawValue: 0x08)
-  /// Readable, over a link encrypted with a key that was authenticated against a man in the middle (Vol 3, Part H, 2.3.1).
-  /// CoreBluetooth has no such bit.
+  /// Readable, over a link encrypted with a key that was authenticated against a man in the middle (Vol 3, Part H,
+  /// 2.3.1). CoreBluetooth has no such bit.
   public static let readAuthenticationRequired = Self(rawValue: 0x1_0000)
   /// Writeable, over a link encrypted with an authenticated key. CoreBluetooth has no such bit.
   public static let writeAuthenticationRequired = Self(rawValue: 0x2_0000)

@@ -20,13 +20,15 @@ open class CBService: CBAttribute, @unchecked Sendable {
   /// False for a secondary service, which is found only through a service that includes it.
   open var isPrimary: Bool { primary }
 
-  /// The included services that were discovered; nil before ``CBPeripheral/discoverIncludedServices(_:for:)`` has finished.
+  /// The included services that were discovered; nil before ``CBPeripheral/discoverIncludedServices(_:for:)`` has
+  /// finished.
   open internal(set) var includedServices: [CBService]? {
     get { contents.withLock { $0.includedServices } }
     set { contents.withLock { $0.includedServices = newValue } }
   }
 
-  /// The characteristics that were discovered; nil before ``CBPeripheral/discoverCharacteristics(_:for:)`` has finished.
+  /// The characteristics that were discovered; nil before ``CBPeripheral/discoverCharacteristics(_:for:)`` has
+  /// finished.
   open internal(set) var characteristics: [CBCharacteristic]? {
     get { contents.withLock { $0.characteristics } }
     set {

@@ -4,8 +4,8 @@ public import Foundation
 
 /// A Bluetooth UUID of 16, 32 or 128 bits as an object.
 ///
-/// Equality and ``hash`` use the 128-bit value: `180D` equals `0000180D-0000-1000-8000-00805F9B34FB`. A UUID is sent in the
-/// form in which it was made.
+/// Equality and ``hash`` use the 128-bit value: `180D` equals `0000180D-0000-1000-8000-00805F9B34FB`. A UUID is sent in
+/// the form in which it was made.
 ///
 /// ```swift
 /// let heartRate = CBUUID(string: "180D")
@@ -27,8 +27,8 @@ open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked S
 
   /// Reads `180D`, `0x180D`, `0000180D` or `E20A39F4-73F5-4BC4-A12F-17D1AD07A961`, in either case.
   ///
-  /// Any other text is an error of the program and ends it, as with Apple's class, with a line on standard error. Read text from
-  /// outside the program with `init(validating:)`.
+  /// Any other text is an error of the program and ends it, as with Apple's class, with a line on standard error. Read
+  /// text from outside the program with `init(validating:)`.
   public convenience init(string theString: String) { self.init(BluetoothUUID(stringLiteral: theString)) }
 
   /// Reads text from outside the program, in a form that ``init(string:)`` reads; nil for any other text.
@@ -42,8 +42,8 @@ open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked S
 
   /// Reads 2, 4 or 16 octets, most significant first.
   ///
-  /// Any other number of octets is an error of the program and ends it, as with Apple's class, with a line on standard error. Read
-  /// octets from outside the program with `init(validating:)`.
+  /// Any other number of octets is an error of the program and ends it, as with Apple's class, with a line on standard
+  /// error. Read octets from outside the program with `init(validating:)`.
   public convenience init(data theData: Data) {
     guard let uuid = BluetoothUUID(bigEndian: theData) else {
       fatalError("\(theData.count) octets are not a UUID. Pass 2, 4 or 16 octets, most significant first")
@@ -70,7 +70,8 @@ open class CBUUID: NSObject, NSCopying, ExpressibleByStringLiteral, @unchecked S
   /// The octets, most significant first, in the form in which the UUID was made: 2, 4 or 16.
   open var data: Data { Data(value.littleEndian.reversed()) }
 
-  /// Upper-case text: four or eight digits for a value in the range of the Bluetooth Base UUID, otherwise 36 characters.
+  /// Upper-case text: four or eight digits for a value in the range of the Bluetooth Base UUID, otherwise 36
+  /// characters.
   open var uuidString: String { value.uuidString }
 
   /// Itself: the class is immutable.
@@ -95,8 +96,8 @@ extension BluetoothUUID {
     self.init(uuid128: withUnsafeBytes(of: uuid.uuid) { $0.reduce(0) { $0 << 8 | UInt128($1) } })
   }
 
-  /// Whether it is the Generic Access or the Generic Attribute service (Vol 3, Part C, 12, and Part G, 7), which the stack of each
-  /// device publishes, in any form.
+  /// Whether it is the Generic Access or the Generic Attribute service (Vol 3, Part C, 12, and Part G, 7), which the
+  /// stack of each device publishes, in any form.
   var isServiceOfTheStack: Bool { self == Self(0x1800) || self == Self(0x1801) }
 
   /// The UUIDs in a dictionary's value: an array of ``CBUUID``, or of `BluetoothUUID`.

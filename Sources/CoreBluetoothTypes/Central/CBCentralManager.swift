@@ -141,8 +141,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     public static let extendedScanAndConnect = Self(rawValue: 0x01)
   }
 
-  /// Whether the adapters of this process have these features. It is false before an adapter is powered on, because an adapter
-  /// reports its features then.
+  /// Whether the adapters of this process have these features. It is false before an adapter is powered on, because an
+  /// adapter reports its features then.
   open class func supports(_ features: Feature) -> Bool {
     supports(features, on: AdapterHub.capabilities)
   }
@@ -328,8 +328,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - level: encrypted, authenticated or Secure Connections; `none` does nothing.
-  ///   - asksConsent: whether the delegate is asked before a pairing without authentication (Just Works), although the program has
-  ///     requested the pairing. The user then learns that the devices could not be authenticated.
+  ///   - asksConsent: whether the delegate is asked before a pairing without authentication (Just Works), although the
+  ///     program has requested the pairing. The user then learns that the devices could not be authenticated.
   public final func pair(with peripheral: CBPeripheral, level: PeerSecurity.Level, asksConsent: Bool = false) {
     guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
     pair(with: peripheral) { .secure($0, demand) }

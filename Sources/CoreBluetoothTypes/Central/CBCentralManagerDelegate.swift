@@ -7,9 +7,9 @@ public import Foundation
 /// Every call comes on the manager's queue, one at a time. Only ``centralManagerDidUpdateState(_:)`` is required; the
 /// others have defaults that do nothing.
 ///
-/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
-/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
-/// class once.
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has
+/// is not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names
+/// such a class once.
 public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func centralManagerDidUpdateState(_ central: CBCentralManager)
@@ -22,8 +22,8 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
   /// On Apple's systems links outlive the process; here they end with it, and their peripherals are
   /// ``CBPeripheralState/connecting``.
   ///
-  /// - Parameter dict: by the keys ``CBCentralManagerRestoredStatePeripheralsKey``, ``CBCentralManagerRestoredStateScanServicesKey`` and
-  ///   ``CBCentralManagerRestoredStateScanOptionsKey``.
+  /// - Parameter dict: by the keys ``CBCentralManagerRestoredStatePeripheralsKey``,
+  ///   ``CBCentralManagerRestoredStateScanServicesKey`` and ``CBCentralManagerRestoredStateScanOptionsKey``.
   func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
 
   /// A device was found. Retain `peripheral`: the manager does not.

@@ -59,10 +59,11 @@ public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS
 /// `NSNumber`, a Boolean: reconnect automatically when the link is lost.
 public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
 
-/// `[CBPeripheral]`: the peripherals that the manager was connected to, or connecting; their connections are pending. Absent where there
-/// are none.
+/// `[CBPeripheral]`: the peripherals that the manager was connected to, or connecting; their connections are pending.
+/// Absent where there are none.
 public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredStatePeripherals"
-/// `[CBUUID]`: the services of the scan, which has started again. Absent where there was no scan, or one for all devices.
+/// `[CBUUID]`: the services of the scan, which has started again. Absent where there was no scan, or one for all
+/// devices.
 public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredStateScanServices"
 /// `[String: Any]`: the options of the scan. Absent where there was no scan.
 public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredStateScanOptions"

@@ -67,8 +67,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   ///
   /// The services of a link that has ended stay here until the next link is established: in
   /// ``CBCentralManagerDelegate/centralManager(_:didConnect:)`` they are nil. Between the links they, their
-  /// characteristics and values can be read, but operations on them are dropped with a line in the log: they are void, and
-  /// the next link discovers new objects.
+  /// characteristics and values can be read, but operations on them are dropped with a line in the log: they are void,
+  /// and the next link discovers new objects.
   open var services: [CBService]? { contents.withLock { $0.services } }
 
   /// The result of the last ``readRSSI()``, in dBm. CoreBluetooth has deprecated this property.
@@ -96,8 +96,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
   /// Finds the primary services, or those of certain types; ``services`` then has them, and those found before.
   ///
-  /// - Parameter serviceUUIDs: the types; nil finds all except Generic Access (1800) and Generic Attribute (1801), which are found by
-  ///   their types only, as on Apple's systems.
+  /// - Parameter serviceUUIDs: the types; nil finds all except Generic Access (1800) and Generic Attribute (1801),
+  ///   which are found by their types only, as on Apple's systems.
   open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
     command("discoverServices") { $0.ask(self, "discoverServices", .services(serviceUUIDs?.map(\.value)), into: &$1) }
   }
@@ -171,8 +171,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// If the device requires security, the link is encrypted or the devices pair, as for an attribute. Errors:
   /// ``CBError/operationNotSupported`` where the device has no such PSM, ``CBError/outOfSpace`` where it has no room,
   /// ``CBError/invalidParameters`` for a number that is not a PSM, ``CBError/encryptionTimedOut`` or
-  /// ``CBError/peerRemovedPairingInformation`` where the link could not be encrypted, a ``CBATTError`` for the security that is missing,
-  /// and the error of the link where it ends.
+  /// ``CBError/peerRemovedPairingInformation`` where the link could not be encrypted, a ``CBATTError`` for the security
+  /// that is missing, and the error of the link where it ends.
   open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
     command("openL2CAPChannel") { $0.openChannel(self, SPSM(rawValue: psm), into: &$1) }
   }
@@ -195,7 +195,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
   }
 
-  /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in CoreBluetooth.
+  /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in
+  /// CoreBluetooth.
   public final func readPHY() {
     command("readPHY") { $0.phy(self, "readPHY", { .readPHY($0) }, into: &$1) }
   }

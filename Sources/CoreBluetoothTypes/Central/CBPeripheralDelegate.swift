@@ -7,9 +7,9 @@ public import Foundation
 /// Every call comes on the manager's queue, one at a time, in the order of the operations. All have defaults that do
 /// nothing. An error is a ``CBATTError`` if the peripheral rejected the request, otherwise a ``CBError``.
 ///
-/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
-/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
-/// class once.
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has
+/// is not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names
+/// such a class once.
 public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// The device advertises another name than before.
   func peripheralDidUpdateName(_ peripheral: CBPeripheral)

@@ -94,9 +94,9 @@ struct CentralLimits: Sendable {
   /// Devices remembered, besides those whose objects the application holds. The one not seen for the longest time is
   /// forgotten.
   var knownDevices = 32_768
-  /// The octets of memory of what these devices have advertised, with the dictionaries for the delegate: 2 kB for each of
-  /// ``knownDevices``. The device not seen for the longest time is forgotten; one whose object the application holds loses its
-  /// advertisement.
+  /// The octets of memory of what these devices have advertised, with the dictionaries for the delegate: 2 kB for each
+  /// of ``knownDevices``. The device not seen for the longest time is forgotten; one whose object the application holds
+  /// loses its advertisement.
   var knownOctets = 64 << 20
   /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more fails with
   /// `outOfSpace`.

@@ -33,16 +33,18 @@ public typealias CBL2CAPPSM = UInt16
 /// }
 /// ```
 ///
-/// Keep the channel. It is closed when it is released, or when both streams are closed. Octets that were written before are still
-/// sent, for at most ten seconds, unless the link or the manager ends before.
+/// Keep the channel. It is closed when it is released, or when both streams are closed. Octets that were written before
+/// are still sent, for at most ten seconds, unless the link or the manager ends before.
 ///
-/// `read` waits for at least one octet, and `write` for room for one. Received octets are limited by the credits that the device has:
-/// a program that does not read stops the device from sending. A stream ends with `endEncountered` when the channel was closed, and with
-/// `errorOccurred` when the link was lost or the device violated the protocol; octets that were received before can be read first.
+/// `read` waits for at least one octet, and `write` for room for one. Received octets are limited by the credits that
+/// the device has: a program that does not read stops the device from sending. A stream ends with `endEncountered` when
+/// the channel was closed, and with `errorOccurred` when the link was lost or the device violated the protocol; octets
+/// that were received before can be read first.
 ///
-/// ``CFReadStreamSetDispatchQueue(_:_:)`` and ``CFWriteStreamSetDispatchQueue(_:_:)`` schedule on a queue. A stream that is scheduled on
-/// the main run loop, in its default or common modes, has its events on the main queue in a program that calls `dispatchMain()`. No
-/// other run loop gets events while it does not run: that of a thread of the system, which calls a delegate on a queue, never runs.
+/// ``CFReadStreamSetDispatchQueue(_:_:)`` and ``CFWriteStreamSetDispatchQueue(_:_:)`` schedule on a queue. A stream
+/// that is scheduled on the main run loop, in its default or common modes, has its events on the main queue in a
+/// program that calls `dispatchMain()`. No other run loop gets events while it does not run: that of a thread of the
+/// system, which calls a delegate on a queue, never runs.
 ///
 /// A channel and its streams may be used from any thread.
 open class CBL2CAPChannel: NSObject, @unchecked Sendable {
@@ -98,8 +100,8 @@ open class CBL2CAPChannel: NSObject, @unchecked Sendable {
   }
 }
 
-/// Delivers the events of the input stream of a channel on a queue, in addition to run loops; mirrors the function of Core Foundation,
-/// which takes an `InputStream` on Apple's systems, too.
+/// Delivers the events of the input stream of a channel on a queue, in addition to run loops; mirrors the function of
+/// Core Foundation, which takes an `InputStream` on Apple's systems, too.
 ///
 /// - Parameters:
 ///   - stream: ``CBL2CAPChannel/inputStream``. Another stream is not affected.

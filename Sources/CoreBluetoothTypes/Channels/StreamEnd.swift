@@ -10,8 +10,8 @@ import Foundation
 ///      └────close───────┴───────────────────close──────────────────────► closed
 /// ```
 ///
-/// Events, in this order: `openCompleted` once; `hasBytesAvailable` or `hasSpaceAvailable`, once until the program reads or writes;
-/// `endEncountered` or `errorOccurred` once. An event without a delegate stays due.
+/// Events, in this order: `openCompleted` once; `hasBytesAvailable` or `hasSpaceAvailable`, once until the program
+/// reads or writes; `endEncountered` or `errorOccurred` once. An event without a delegate stays due.
 ///
 /// The lock is `condition`, for everything here and in ``schedule``. The delegate is called without it.
 final class StreamEnd: @unchecked Sendable {

@@ -44,7 +44,8 @@ public enum CBCentralManagerState: Int, Sendable {
 
 /// The state of a peripheral manager before ``CBManagerState`` took its place; mirrors `CBPeripheralManagerState`.
 ///
-/// It is a type of its own, as on Apple's systems: `CBPeripheralManagerState(rawValue: manager.state.rawValue)` converts.
+/// It is a type of its own, as on Apple's systems: `CBPeripheralManagerState(rawValue: manager.state.rawValue)`
+/// converts.
 @available(*, deprecated, message: "Use CBManagerState.")
 public enum CBPeripheralManagerState: Int, Sendable {
   /// ``CBManagerState/unknown``

@@ -33,8 +33,8 @@ public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerA
 public let CBPeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
 /// `[CBMutableService]`: the services, which are published again. Absent where there are none.
 public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
-/// `[String: Any]`: the dictionary of ``CBPeripheralManager/startAdvertising(_:)``; the advertisement starts again. Absent where there is
-/// none.
+/// `[String: Any]`: the dictionary of ``CBPeripheralManager/startAdvertising(_:)``; the advertisement starts again.
+/// Absent where there is none.
 public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
 
 extension AdapterOptions {
@@ -44,7 +44,8 @@ extension AdapterOptions {
     CBManagerOptionMaximumMTUKey, CBManagerOptionConnectionPriorityKey, CBManagerOptionDeviceStorageKey,
   ]
 
-  /// Reads them from the dictionary of `init(delegate:queue:options:)`; values that cannot be used are reported to `misuse`.
+  /// Reads them from the dictionary of `init(delegate:queue:options:)`; values that cannot be used are reported to
+  /// `misuse`.
   init(_ dictionary: [String: Any]?, misuse: (String) -> Void) {
     self.init()
     func value<Value>(_ key: String, _ wanted: String) -> Value? {

@@ -15,8 +15,8 @@ open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
 
   init(identifier: UUID) { name = identifier }
 
-  /// The ``identifier`` as an `NSUUID` for the key `identifier`, which programs for Apple's systems read this way; nil for any
-  /// other key.
+  /// The ``identifier`` as an `NSUUID` for the key `identifier`, which programs for Apple's systems read this way; nil
+  /// for any other key.
   open func value(forKey key: String) -> Any? {
     key == "identifier" ? NSUUID(uuidString: identifier.uuidString) : nil
   }

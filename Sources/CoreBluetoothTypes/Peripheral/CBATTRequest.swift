@@ -4,8 +4,8 @@ import Synchronization
 
 /// A request of a central to read or write a characteristic; mirrors `CBATTRequest`.
 ///
-/// It may be kept and answered later, from any thread, with ``CBPeripheralManager/respond(to:withResult:)``; the central
-/// waits up to 30 seconds (Vol 3, Part F, 3.3.3).
+/// It may be kept and answered later, from any thread, with ``CBPeripheralManager/respond(to:withResult:)``; the
+/// central waits up to 30 seconds (Vol 3, Part F, 3.3.3).
 ///
 /// The lock is `contents`.
 open class CBATTRequest: NSObject, @unchecked Sendable {

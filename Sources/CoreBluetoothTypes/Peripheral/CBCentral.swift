@@ -5,9 +5,9 @@ import Synchronization
 
 /// A central that is connected to this peripheral; mirrors `CBCentral`.
 ///
-/// There is one object per link: a central that connects again gets another one, equal to the first. Two links that are up at
-/// once have different identifiers, even if both use the address of one device. The later one gets an identifier that
-/// no other link has, until it has proven that it is the bonded device
+/// There is one object per link: a central that connects again gets another one, equal to the first. Two links that are
+/// up at once have different identifiers, even if both use the address of one device. The later one gets an identifier
+/// that no other link has, until it has proven that it is the bonded device
 /// (``CBPeripheralManagerDelegate/peripheralManager(_:didIdentify:as:)``).
 ///
 /// The lock is `link`.

@@ -3,8 +3,8 @@ public import BLEOptions
 
 /// Advertisements with everything they can hold.
 extension CBPeripheralManager {
-  /// Advertises until ``stopAdvertising()``; ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``
-  /// reports when it is enabled.
+  /// Advertises until ``stopAdvertising()``;
+  /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)`` reports when it is enabled.
   ///
   /// ```swift
   /// func advertise(_ manager: CBPeripheralManager) throws {

@@ -55,7 +55,8 @@ extension CBPeripheralManager {
     run { $0.command("setPreferredPHY", central, { .setPHY($0, preference) }, into: &$1) }
   }
 
-  /// Reads the PHYs of a central's link; ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
+  /// Reads the PHYs of a central's link;
+  /// ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
   public final func readPHY(of central: CBCentral) {
     guard accepts("readPHY") else { return }
     run { $0.command("readPHY", central, { .readPHY($0) }, into: &$1) }

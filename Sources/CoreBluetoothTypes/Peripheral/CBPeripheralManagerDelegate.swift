@@ -9,9 +9,9 @@ public import Foundation
 /// the others have defaults that do nothing, except that the default for a request responds with Request Not Supported
 /// (0x06).
 ///
-/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
-/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
-/// class once.
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has
+/// is not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names
+/// such a class once.
 public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// The state changed; read ``CBManager/state``.
   func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
@@ -65,10 +65,10 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// A central connected.
   func peripheralManager(_ peripheral: CBPeripheralManager, didConnect central: CBCentral)
 
-  /// A central has proven that it is a bonded device, on a link that came up while another link had the device's address. From
-  /// now on the link is that of `identified`, which has the device's identifier, and `central` is no longer connected.
-  /// Subscriptions of `central` end before this call, and those of `identified` begin after it. The other link has
-  /// ended.
+  /// A central has proven that it is a bonded device, on a link that came up while another link had the device's
+  /// address. From now on the link is that of `identified`, which has the device's identifier, and `central` is no
+  /// longer connected. Subscriptions of `central` end before this call, and those of `identified` begin after it. The
+  /// other link has ended.
   func peripheralManager(_ peripheral: CBPeripheralManager, didIdentify central: CBCentral, as identified: CBCentral)
 
   /// The link of a central ended; its subscriptions have ended before this call.

@@ -128,7 +128,8 @@ extension PeripheralRole {
     effects.commands.append(.setValue(id, value))
   }
 
-  /// Sets whether the host reports what centrals write to stored values: a write that no client asks for is not reported.
+  /// Sets whether the host reports what centrals write to stored values: a write that no client asks for is not
+  /// reported.
   mutating func setReportsStoredWrites(_ reports: Bool, into effects: inout PeripheralEffects) {
     guard reports != reportsStoredWrites else { return }
     reportsStoredWrites = reports

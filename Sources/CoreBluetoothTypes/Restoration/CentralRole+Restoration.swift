@@ -32,8 +32,9 @@ extension CentralRole {
     }
   }
 
-  /// The first state of the adapter: the delegate is called. With power on, the scan starts, and the connections are pending: those
-  /// that were, and the links, which ended with the process. Peripherals that the application does not hold are left out.
+  /// The first state of the adapter: the delegate is called. With power on, the scan starts, and the connections are
+  /// pending: those that were, and the links, which ended with the process. Peripherals that the application does not
+  /// hold are left out.
   mutating func restore(isPoweredOn: Bool, into effects: inout CentralEffects) {
     guard let restored = restoration else { return }
     let known = restored.content.peripherals.compactMap { record in record.deviceAddress.map { ($0, record) } }

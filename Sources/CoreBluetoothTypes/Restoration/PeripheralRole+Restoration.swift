@@ -31,8 +31,8 @@ extension PeripheralRole {
     }
   }
 
-  /// The first state of the adapter: the delegate is called. With power on, the services are published and the advertisement starts,
-  /// both without a call, as they never ended for the application.
+  /// The first state of the adapter: the delegate is called. With power on, the services are published and the
+  /// advertisement starts, both without a call, as they never ended for the application.
   mutating func restore(isPoweredOn: Bool, into effects: inout PeripheralEffects) {
     guard let restored = restoration else { return }
     if !restored.isReported {

@@ -4,8 +4,8 @@ import Foundation
 
 /// The state of one manager in its ``RestorationStore``, as JSON.
 ///
-/// `{"version": 1, "role": "central", "identifier": "main", "content": …}`. A record of another version, role or identifier is not
-/// restored.
+/// `{"version": 1, "role": "central", "identifier": "main", "content": …}`. A record of another version, role or
+/// identifier is not restored.
 struct RestorationRecord<Content: Codable & Equatable & Sendable>: Codable {
   var version = 1
   var role: RestorationStore.Role

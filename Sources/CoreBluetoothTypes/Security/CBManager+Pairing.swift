@@ -10,8 +10,8 @@ extension CBManager {
   /// The devices that are bonded, the oldest bond first. All managers of an adapter share them.
   public final var bonds: [Bond] { client.bonds }
 
-  /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The other
-  /// device has to remove its bond, too, before the two can pair again.
+  /// Forgets a device; ``CBPairingDelegate/manager(_:didRemoveBondOf:)`` follows. A link to it stays as it is. The
+  /// other device has to remove its bond, too, before the two can pair again.
   public final func remove(_ bond: Bond) { client.remove(bond) }
 
   /// Changes how the adapter pairs from now on. A running pairing continues as it began; `PairingOptions.storage` does

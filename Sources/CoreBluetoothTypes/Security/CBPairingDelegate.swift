@@ -7,12 +7,12 @@ public import Foundation
 ///
 /// Calls come on the manager's queue. All have defaults: questions are declined, reports are ignored.
 ///
-/// A `PairingReply` answers the question it came with and no other: an answer that comes after the question was answered,
-/// or after its pairing has ended, changes nothing and is logged.
+/// A `PairingReply` answers the question it came with and no other: an answer that comes after the question was
+/// answered, or after its pairing has ended, changes nothing and is logged.
 ///
-/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has is
-/// not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names such a
-/// class once.
+/// Declare the conformance at the class that has the methods. A method that only a subclass of the conforming class has
+/// is not called: Swift on Linux chooses the methods of a protocol where the conformance is declared. The log names
+/// such a class once.
 public protocol CBPairingDelegate: AnyObject {
   /// An unauthenticated device requests a pairing; called only with `PairingOptions.asksConsent`.
   func manager(_ manager: CBManager, shouldPairWith peer: CBPeer, reply: PairingReply)
@@ -23,14 +23,15 @@ public protocol CBPairingDelegate: AnyObject {
   func manager(_ manager: CBManager, shouldReplaceBondOf peer: CBPeer, reply: PairingReply)
 
   /// Show these six digits to the user, who types them on the other device, until
-  /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. `PairingReply.reject()` ends the pairing; no other answer is
-  /// expected. The default calls ``manager(_:display:toPairWith:)``.
+  /// ``manager(_:didWithdrawQuestion:of:)`` names the reply. `PairingReply.reject()` ends the pairing; no other answer
+  /// is expected. The default calls ``manager(_:display:toPairWith:)``.
   func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer, reply: PairingReply)
 
   /// As ``manager(_:display:toPairWith:reply:)``, for a user who cannot reject.
   func manager(_ manager: CBManager, display passkey: String, toPairWith peer: CBPeer)
 
-  /// The user of the other device types the passkey that is shown here, where that device reports it (Vol 3, Part H, 3.5.8).
+  /// The user of the other device types the passkey that is shown here, where that device reports it (Vol 3, Part H,
+  /// 3.5.8).
   func manager(_ manager: CBManager, peer: CBPeer, didType keypress: PasskeyKeypress)
 
   /// Ask the user for the passkey that the other device shows, and `PairingReply.enter(passkey:)`.

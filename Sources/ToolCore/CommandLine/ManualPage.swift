@@ -46,8 +46,8 @@ public enum ManualPage {
     command.examples.flatMap { [".TP", ".B \(escaped($0.commandLine))", escaped($0.effect)] }
   }
 
-  /// Hyphens that are copied as hyphens, other characters than ASCII as groff's names for them; a point or an apostrophe at the
-  /// beginning of a line is not a request.
+  /// Hyphens that are copied as hyphens, other characters than ASCII as groff's names for them; a point or an
+  /// apostrophe at the beginning of a line is not a request.
   private static func escaped(_ text: String) -> String {
     let characters = text.unicodeScalars.map { scalar in
       switch scalar {

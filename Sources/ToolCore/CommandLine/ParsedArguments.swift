@@ -9,7 +9,8 @@ public struct ParsedArguments: Sendable {
   /// Whether only the help is requested.
   public private(set) var wantsHelp = false
 
-  /// Reads the words after the name of the command. Options and operands may be mixed; all words after `--` are operands.
+  /// Reads the words after the name of the command. Options and operands may be mixed; all words after `--` are
+  /// operands.
   ///
   /// - Throws: ``ToolError`` with status 64 (EX_USAGE), which names the word at fault.
   public init(_ command: CommandDeclaration, _ words: some Sequence<String>) throws(ToolError) {

@@ -99,8 +99,8 @@ enum Diagnosis {
       remedy: "If it changes the adapter while your program runs: sudo systemctl stop bluetooth")
   }
 
-  /// The settings of a transport on a serial line, which nothing but an answer of the controller proves; nil for another
-  /// transport.
+  /// The settings of a transport on a serial line, which nothing but an answer of the controller proves; nil for
+  /// another transport.
   static func serialLine(_ transport: String) -> Check? {
     guard transport.hasPrefix("serial:") else { return nil }
     let device = transport.prefix { $0 != "," }

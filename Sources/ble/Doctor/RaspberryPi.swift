@@ -1,7 +1,7 @@
 /// The settings of a Raspberry Pi on which its own Bluetooth adapter depends.
 ///
-/// The adapter is on a serial line of the processor. A kernel with a driver for that line loads the firmware and changes
-/// the baud rate by itself; before, the service hciuart did both with `hciattach`.
+/// The adapter is on a serial line of the processor. A kernel with a driver for that line loads the firmware and
+/// changes the baud rate by itself; before, the service hciuart did both with `hciattach`.
 struct RaspberryPi: Sendable {
   /// The file with the overlays.
   var configuration: String
@@ -13,7 +13,8 @@ struct RaspberryPi: Sendable {
 
   /// The overlays that a configuration file loads, without their parameters.
   ///
-  /// The sections of the file, each for some models, are not distinguished: a finding names the file, for the user to look.
+  /// The sections of the file, each for some models, are not distinguished: a finding names the file, for the user to
+  /// look.
   static func overlays(in text: String) -> Set<String> {
     let names = text.split(whereSeparator: \.isNewline).compactMap { line -> String? in
       let setting = line.filter { $0 != " " && $0 != "\t" }

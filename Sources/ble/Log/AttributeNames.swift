@@ -103,7 +103,8 @@ struct AttributeNames {
     }
   }
 
-  /// The attributes of a Read By Type Response: characteristic declarations reveal the UUID of a value (Vol 3, Part G, 3.3.1).
+  /// The attributes of a Read By Type Response: characteristic declarations reveal the UUID of a value (Vol 3, Part G,
+  /// 3.3.1).
   private func attributes(_ packet: ReadByTypeResponse, _ server: inout Server) -> String {
     packet.attributeDataList.map { attribute in
       guard server.type == "2803", attribute.value.count >= 5, let handle = attribute.value.uint16(at: 1),

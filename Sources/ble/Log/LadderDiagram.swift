@@ -1,9 +1,11 @@
 import BLEHCI
 import BLEWire
 
-/// A ladder diagram of a trace as SVG: a line for the host, the controller and each other device, an arrow for each entry.
+/// A ladder diagram of a trace as SVG: a line for the host, the controller and each other device, an arrow for each
+/// entry.
 ///
-/// Commands and events are arrows between host and controller; L2CAP, ATT and SMP are arrows between the host and the device.
+/// Commands and events are arrows between host and controller; L2CAP, ATT and SMP are arrows between the host and the
+/// device.
 struct LadderDiagram {
   private let entries: [TraceEntry]
   private let peers: [DeviceAddress]

@@ -20,8 +20,8 @@ struct TraceEntry: Sendable {
   var details: String
   /// Whether the packet reports a failure, or is malformed.
   var isFailure = false
-  /// Whether the packet is of the kind that a short log leaves out: an answer that reports success, a count of buffers, a command that
-  /// sets the controller up.
+  /// Whether the packet is of the kind that a short log leaves out: an answer that reports success, a count of buffers,
+  /// a command that sets the controller up.
   var isRoutine = false
 
   /// Seconds with six digits.

@@ -3,7 +3,8 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 
-/// Turns the packets of a trace into entries: it decodes HCI, reassembles L2CAP frames and keeps what it has learned about each link.
+/// Turns the packets of a trace into entries: it decodes HCI, reassembles L2CAP frames and keeps what it has learned
+/// about each link.
 struct TraceReader {
   private struct LinkState {
     var peer: DeviceAddress?

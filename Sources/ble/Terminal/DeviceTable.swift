@@ -104,8 +104,8 @@ final class DeviceTable: Sendable {
 struct DeviceRows<Report> {
   private var rows: [DeviceAddress: (report: Report, strength: Int)] = [:]
 
-  /// Stores the report of a device; without a strength in dBm it is the weakest. With more devices than the limit the weakest is
-  /// left out.
+  /// Stores the report of a device; without a strength in dBm it is the weakest. With more devices than the limit the
+  /// weakest is left out.
   mutating func add(_ report: Report, of device: DeviceAddress, strength: Int?) {
     rows[device] = (report, strength ?? -128)
     guard rows.count > DeviceTable.limit, let weakest = rows.min(by: { $0.value.strength < $1.value.strength }) else {

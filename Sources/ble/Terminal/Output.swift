@@ -6,8 +6,9 @@ import Synchronization
 
 /// Standard output and standard error, written at once.
 ///
-/// When the reader has closed standard output (`ble scan | head -1`), the tool ends without a message, with the status that a shell
-/// shows for SIGPIPE. When it cannot be written for another reason, the tool ends with that reason and the status 74 (EX_IOERR).
+/// When the reader has closed standard output (`ble scan | head -1`), the tool ends without a message, with the status
+/// that a shell shows for SIGPIPE. When it cannot be written for another reason, the tool ends with that reason and the
+/// status 74 (EX_IOERR).
 enum Output {
   static let closedStatus = 128 + SIGPIPE
 

@@ -9,8 +9,8 @@ enum PairingQuestions {
   /// After this time the other device has ended the pairing (Vol 3, Part H, 3.4).
   private static let pairingTime = Duration.seconds(30)
 
-  /// Asks the questions of an adapter until the task is cancelled, one after the other. A new question of a device ends an open one of
-  /// the same device, which is void then.
+  /// Asks the questions of an adapter until the task is cancelled, one after the other. A new question of a device ends
+  /// an open one of the same device, which is void then.
   ///
   /// - Parameter showsPasskeys: whether passkeys are displayed; false if the user has them from another source.
   static func answer(_ adapter: Adapter, showsPasskeys: Bool = true) async {

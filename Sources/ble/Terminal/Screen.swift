@@ -14,8 +14,8 @@ enum Screen {
       defer { isShown = true }
       return !isShown
     }
-    // The second screen (xterm's private mode 1049) without line wrapping (7) and cursor (25); then from its first line (ECMA-48, 8.3.21),
-    // with the rest of each line (8.3.41) and of the screen (8.3.39) erased.
+    // The second screen (xterm's private mode 1049) without line wrapping (7) and cursor (25); then from its first line
+    // (ECMA-48, 8.3.21), with the rest of each line (8.3.41) and of the screen (8.3.39) erased.
     let head = isFirst ? "\u{1B}[?1049h\u{1B}[?7l\u{1B}[?25l" : ""
     Output.text(head + "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")
   }

@@ -66,7 +66,8 @@ enum StandardInput {
     }
   }
 
-  /// Not with `readLine`: it holds the lock of `stdin` while it waits, and `exit` of the C library 2.43 waits for that lock.
+  /// Not with `readLine`: it holds the lock of `stdin` while it waits, and `exit` of the C library 2.43 waits for that
+  /// lock.
   private static func read() {
     var line: [UInt8] = []
     func end() {

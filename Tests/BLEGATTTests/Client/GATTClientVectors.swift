@@ -5,8 +5,8 @@ import BLEWire
 import TestVectors
 import Testing
 
-/// The conversations of other projects' clients, replayed: whatever they send, ours must send when it is asked for the same
-/// procedure, and must come to the same result.
+/// The conversations of other projects' clients, replayed: whatever they send, ours must send when it is asked for the
+/// same procedure, and must come to the same result.
 @Suite(.enabled(if: TestVectors.areHere, "\(TestVectors.whereToPutThem)"))
 struct GATTClientVectors {
   struct Case: Decodable, Sendable {
@@ -70,8 +70,8 @@ struct GATTClientVectors {
     return report
   }
 
-  /// The whole of a conversation, prefix included. Where our client asks what belongs to the prefix in another way, what
-  /// follows the prefix counts.
+  /// The whole of a conversation, prefix included. Where our client asks what belongs to the prefix in another way,
+  /// what follows the prefix counts.
   private static func checkRequests(_ vector: Case, _ checks: inout VectorChecks) throws {
     let faults = try replay(vector.pdus[...], mtu: ATT.defaultMTU, vector)
     guard !faults.isEmpty, let prefix = vector.prefixPDUs, prefix > 0 else {
@@ -82,8 +82,8 @@ struct GATTClientVectors {
     if rest.isEmpty { checks.note("its prefix is asked in another way: \(faults.joined(separator: "; "))") }
   }
 
-  /// Each request that comes while our client is idle names the operation to ask for, and everything that operation sends
-  /// must be what the other client sent.
+  /// Each request that comes while our client is idle names the operation to ask for, and everything that operation
+  /// sends must be what the other client sent.
   private static func replay(_ pdus: ArraySlice<Case.PDU>, mtu: Int, _ vector: Case) throws -> [String] {
     var talk = try conversation(mtu: mtu, vector)
     var finished = true
@@ -186,13 +186,14 @@ struct GATTClientVectors {
     }
   }
 
-  /// Discovery of secondary services by group type is no procedure of Vol 3, Part G, 4; one client does it, ours does not.
+  /// Discovery of secondary services by group type is no procedure of Vol 3, Part G, 4; one client does it, ours does
+  /// not.
   private static func isSecondaryServiceDiscovery(_ hex: String) -> Bool {
     hex.hasPrefix("10") && hex.hasSuffix("0128")
   }
 
-  /// What to ask our client for, so that it begins with this request. What the request alone leaves open, the procedure of
-  /// the case tells.
+  /// What to ask our client for, so that it begins with this request. What the request alone leaves open, the procedure
+  /// of the case tells.
   private static func operation(asking hex: String, in vector: Case) throws -> GATTClient.Operation.Kind? {
     let octets = try VectorChecks().need([UInt8](hexadecimal: hex), "hex")
     switch try ATTPDU(decoding: octets[...]).packet {

@@ -4,10 +4,11 @@ import BLEWire
 import Foundation
 import Testing
 
-/// Our client against our server: a client discovers, reads and writes what a server has published, for random databases.
+/// Our client against our server: a client discovers, reads and writes what a server has published, for random
+/// databases.
 ///
-/// `CLIENT_DATABASES` sets the number of databases, `CLIENT_SEED` the first seed. Tests/Interop/test_random_databases.py has
-/// Bumble's server instead of ours.
+/// `CLIENT_DATABASES` sets the number of databases, `CLIENT_SEED` the first seed.
+/// Tests/Interop/test_random_databases.py has Bumble's server instead of ours.
 @Suite("Client and published services") struct ClientDifferenceTests {
   static let databases = number("CLIENT_DATABASES") ?? 200
   static let firstSeed = number("CLIENT_SEED") ?? 1

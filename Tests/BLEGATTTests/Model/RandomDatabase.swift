@@ -14,7 +14,8 @@ struct RandomDatabase {
     random = SplitMix64(seed: seed)
     next = draw(0...3)
     for _ in 0..<draw(0...4) { addService() }
-    // The end of a service is its last attribute, where no larger handle was drawn; a characteristic ends with its service.
+    // The end of a service is its last attribute, where no larger handle was drawn; a characteristic ends with its
+    // service.
     for index in table.indices where table[index].isService {
       let following = table[index...].dropFirst().first { $0.isService }?.handle ?? 0x10000
       let last = table.last { $0.handle < following }?.handle ?? table[index].handle

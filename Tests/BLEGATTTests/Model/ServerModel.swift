@@ -1,9 +1,10 @@
-/// An ATT server as Vol 3, Part F, 3.3 and 3.4, and Part G, 3 and 4, describe it: a table of attributes, a table of requests, and
-/// arrays of octets. It is written from the specification and has no declaration in common with the server that it is compared with;
-/// it is slow and has one client.
+/// An ATT server as Vol 3, Part F, 3.3 and 3.4, and Part G, 3 and 4, describe it: a table of attributes, a table of
+/// requests, and arrays of octets. It is written from the specification and has no declaration in common with the
+/// server that it is compared with; it is slow and has one client.
 ///
-/// Where the specification leaves a choice, the model follows a decision: 0012 (Client Characteristic Configuration), 0013
-/// (prepared writes), 0014 (permissions). The application answers at once: it accepts each write, and it has the values.
+/// Where the specification leaves a choice, the model follows a decision: 0012 (Client Characteristic Configuration),
+/// 0013 (prepared writes), 0014 (permissions). The application answers at once: it accepts each write, and it has the
+/// values.
 struct ServerModel {
   /// What a permission demands of the link.
   struct Access {

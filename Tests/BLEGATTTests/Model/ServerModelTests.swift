@@ -4,7 +4,8 @@ import BLEWire
 import Foundation
 import Testing
 
-/// The server against the model of the specification: random databases, random sequences of requests on links of random security.
+/// The server against the model of the specification: random databases, random sequences of requests on links of random
+/// security.
 ///
 /// `MODEL_SEQUENCES` sets the number of sequences, `MODEL_SEED` the first seed: `make test-long` compares a million.
 @Suite("Server and model") struct ServerModelTests {

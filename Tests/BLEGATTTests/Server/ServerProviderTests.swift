@@ -5,7 +5,8 @@ import Testing
 
 @testable import BLEGATT
 
-/// Dynamic values with a provider: the server answers without the application (Vol 3, Part F, 3.4.4.3, 3.4.4.5 and 3.4.5).
+/// Dynamic values with a provider: the server answers without the application (Vol 3, Part F, 3.4.4.3, 3.4.4.5 and
+/// 3.4.5).
 @Suite("Providers of values") struct ServerProviderTests {
   private static let value = AttributeID(rawValue: 1)
 

@@ -50,8 +50,8 @@ struct ServerRobustnessTests {
     #expect(server.database.storedValue(of: .writeOnly) == [])
   }
 
-  /// The requests that are decoded in place are valid exactly where the declared packet is: an invalid one is rejected with
-  /// Invalid PDU.
+  /// The requests that are decoded in place are valid exactly where the declared packet is: an invalid one is rejected
+  /// with Invalid PDU.
   @Test(arguments: 0..<8 as Range<UInt64>)
   func decodesAsDeclared(seed: UInt64) throws {
     var source = Seeded(state: seed)
@@ -69,8 +69,8 @@ struct ServerRobustnessTests {
     }
   }
 
-  /// Random PDUs, many with existing handles, and random answers of the application: a request gets one well-formed response
-  /// within the MTU, a command none.
+  /// Random PDUs, many with existing handles, and random answers of the application: a request gets one well-formed
+  /// response within the MTU, a command none.
   @Test(arguments: 0..<16 as Range<UInt64>)
   func survivesRandomPDUs(seed: UInt64) throws {
     var source = Seeded(state: seed &* 77)

@@ -7,8 +7,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// One end of a link that a script speaks for: its host receives nothing of the security manager, and the script sends what it wants.
-/// Published attacks are replayed by it (Docs/Security.md).
+/// One end of a link that a script speaks for: its host receives nothing of the security manager, and the script sends
+/// what it wants. Published attacks are replayed by it (Docs/Security.md).
 struct Attacker {
   static let att: UInt16 = 4
   static let signalling: UInt16 = 5
@@ -53,7 +53,8 @@ struct Attacker {
     couple.world.run(for: .milliseconds(200))
   }
 
-  /// The command of the central's controller that encrypts with a key of the attacker's choice; no random number or diversifier.
+  /// The command of the central's controller that encrypts with a key of the attacker's choice; no random number or
+  /// diversifier.
   mutating func encrypt(with key: [UInt8] = [UInt8](repeating: 0, count: 16)) {
     var packet: [UInt8] = [1, 0x19, 0x20, 28]
     packet.append(littleEndian: handle)

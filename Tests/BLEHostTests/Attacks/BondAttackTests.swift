@@ -38,7 +38,8 @@ import Testing
       .map { Array($0[9...]) }
   }
 
-  /// The impostor refuses the encryption, asks with a Security Request for what the bond has, and then offers nothing of it.
+  /// The impostor refuses the encryption, asks with a Security Request for what the bond has, and then offers nothing
+  /// of it.
   @Test(arguments: [BondRules.Replacement.never, .ask, .always])
   func blerp_peripheralImpersonation(replacement: BondRules.Replacement) throws {
     let (couple, bond) = try Self.bonded(replacement, impostor: 0)

@@ -54,8 +54,8 @@ private struct ChannelVictim {
 
 /// Attacks on credit-based channels and their signalling, against the peripheral and the central.
 @Suite("Attacks on channels") struct ChannelAttackTests {
-  /// Enhanced Credit Based Connection Requests with one identifier (Vol 3, Part A, 4): answered at once, it is free again; no channel
-  /// is opened twice.
+  /// Enhanced Credit Based Connection Requests with one identifier (Vol 3, Part A, 4): answered at once, it is free
+  /// again; no channel is opened twice.
   @Test(arguments: [0, 1], [true, false]) func cve_2026_23395_oneIdentifierTwice(host: Int, isOpen: Bool) throws {
     var victim = try ChannelVictim(
       host, ChannelService(spsm: ChannelPair.service, requirement: isOpen ? .open : .encrypted))

@@ -55,8 +55,8 @@ import Testing
     ]
   }
 
-  /// Invalid curve points, and the fixed coordinate: the key is rejected, and the next pairing has another key pair (Vol 3, Part H,
-  /// 2.3.5.6.1).
+  /// Invalid curve points, and the fixed coordinate: the key is rejected, and the next pairing has another key pair
+  /// (Vol 3, Part H, 2.3.5.6.1).
   @Test(arguments: [0, 1]) func cve_2018_5383_invalidCurve(host: Int) throws {
     for (name, key) in try Self.invalidKeys() {
       var attacker = try Attacker(as: host, on: Couple())
@@ -177,7 +177,8 @@ import Testing
     }
   }
 
-  /// BLURtooth: a key for the other transport is never offered, and a peer that offers one gets none (Vol 3, Part H, 3.6.1).
+  /// BLURtooth: a key for the other transport is never offered, and a peer that offers one gets none (Vol 3, Part H,
+  /// 3.6.1).
   @Test(arguments: [0, 1]) func cve_2020_15802_blurtooth(host: Int) throws {
     var attacker = try Attacker(as: host, on: Couple())
     attacker.beginPairing([3, 0, 0x29, 16, 0x0F, 0x0F])

@@ -74,7 +74,8 @@ import Testing
     Self.expectNoValue(after: Self.fragments[number], role)
   }
 
-  /// Requests without waiting for responses, Exchange MTU among them: each has its response, in order (Vol 3, Part F, 3.3.2).
+  /// Requests without waiting for responses, Exchange MTU among them: each has its response, in order (Vol 3, Part F,
+  /// 3.3.2).
   @Test(arguments: [2, 10, 1_000]) func cve_2019_19192_sequentialATT(count: Int) {
     var bench = Self.bench(0)
     bench.completesPackets = false

@@ -2,10 +2,11 @@ import BLEWire
 import Foundation
 import Testing
 
-/// 200 seeded scenarios of whole hosts, compared with what the hosts did when the recordings were made: every packet and
-/// every event, in order.
+/// 200 seeded scenarios of whole hosts, compared with what the hosts did when the recordings were made: every packet
+/// and every event, in order.
 ///
-/// Who changes the behaviour on purpose makes the recordings anew, reads their difference and says in the commit what it is:
+/// Who changes the behaviour on purpose makes the recordings anew, reads their difference and says in the commit what
+/// it is:
 ///
 ///     BLE_RECORD=1 swift test --filter RecordingTests
 @Suite("Recordings of whole hosts") struct RecordingTests {

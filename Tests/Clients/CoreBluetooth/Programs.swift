@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-// What programs do across a module's border: default arguments, public types of their own, inlinable functions, delegates
-// that belong to an actor; and the modules that an import of CoreBluetooth brings with it.
+// What programs do across a module's border: default arguments, public types of their own, inlinable functions,
+// delegates that belong to an actor; and the modules that an import of CoreBluetooth brings with it.
 import CoreBluetooth
 
 public struct Reading: Sendable {

@@ -1,5 +1,5 @@
-// Every class, member and constant of CoreBluetooth with its exact type: a key path or a method of another type does not compile, nor
-// does a name that is missing. The other files say how programs use them.
+// Every class, member and constant of CoreBluetooth with its exact type: a key path or a method of another type does
+// not compile, nor does a name that is missing. The other files say how programs use them.
 import CoreBluetooth
 
 // MARK: - Managers

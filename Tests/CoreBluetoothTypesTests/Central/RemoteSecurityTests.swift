@@ -7,8 +7,8 @@ import Testing
 
 @testable import CoreBluetoothTypes
 
-/// The host raises the security of a link and asks again (Docs/Decisions/0045); what it reports is the result. The manager
-/// asks for security only by `pair(with:)`, which is the application's consent (Docs/Decisions/0049).
+/// The host raises the security of a link and asks again (Docs/Decisions/0045); what it reports is the result. The
+/// manager asks for security only by `pair(with:)`, which is the application's consent (Docs/Decisions/0049).
 @Suite struct RemoteSecurityTests {
   private let peer = LinkID(rawValue: 1)
 

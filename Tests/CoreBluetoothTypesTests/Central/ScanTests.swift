@@ -284,8 +284,8 @@ import Testing
     #expect(fixture.logged().contains { $0.contains("the scan ended") })
   }
 
-  /// At the limit the device not seen for the longest time is forgotten; one that the application holds is not. New devices are
-  /// reported, however many it holds.
+  /// At the limit the device not seen for the longest time is forgotten; one that the application holds is not. New
+  /// devices are reported, however many it holds.
   @Test func knownDevicesAreBounded() throws {
     var limits = CentralLimits()
     limits.knownDevices = 2

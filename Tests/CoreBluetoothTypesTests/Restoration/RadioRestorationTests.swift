@@ -100,8 +100,8 @@ import Testing
       restoreIdentifier: "main")
   }
 
-  /// Waits until a manager that was released has ended and its state is saved: its identifier is free then. A delegate call that runs
-  /// keeps it.
+  /// Waits until a manager that was released has ended and its state is saved: its identifier is free then. A delegate
+  /// call that runs keeps it.
   private func untilReleased(_ role: RestorationStore.Role) async throws {
     while RestorationStore.open("main", role, options(role), log: { _, _ in }) == nil {
       try await Task.sleep(for: .milliseconds(1))

@@ -1,7 +1,7 @@
 import BluetoothLE
 
-/// Credit-based channels of BLEKit that lines direct: files pass through them. Channels have numbers, in the order in which they were
-/// opened.
+/// Credit-based channels of BLEKit that lines direct: files pass through them. Channels have numbers, in the order in
+/// which they were opened.
 @MainActor final class KitChannels {
   private let name: String
   private let adapter: Adapter
@@ -85,7 +85,8 @@ import BluetoothLE
     return count
   }
 
-  /// Writes what is received to a file until the channel ends. `pause`: after so many octets nothing is read for so many seconds.
+  /// Writes what is received to a file until the channel ends. `pause`: after so many octets nothing is read for so
+  /// many seconds.
   private nonisolated func receive(
     _ path: String, from channel: LEChannel, _ number: String, pause: (octets: Int, seconds: Int)?
   ) async throws -> Int {

@@ -99,7 +99,8 @@ import BluetoothLE
     }
   }
 
-  /// Prints a service with all its values. A value with the property write is replaced by its complement, and printed again.
+  /// Prints a service with all its values. A value with the property write is replaced by its complement, and printed
+  /// again.
   private func describe(_ service: RemoteService, of device: RemoteDevice) async throws {
     say("\(name) service \(service.handles.lowerBound) \(service.handles.upperBound) \(service.uuid)")
     for characteristic in service.characteristics {

@@ -1,8 +1,9 @@
 // managers --transport SPEC [--snoop FILE] [--mtu OCTETS] [--priority throughput|balanced|lowPower] [--restore]
 //
-// Managers of both kinds, and connections of BLEKit, on one adapter: lines of standard input direct them, and each call of a
-// delegate is a line of standard output. The first word of a line is the name of the manager: p… for a peripheral manager, c…
-// for a central manager, k for BLEKit. A manager is created by its first line. With --restore its name is its restoration identifier.
+// Managers of both kinds, and connections of BLEKit, on one adapter: lines of standard input direct them, and each call
+// of a delegate is a line of standard output. The first word of a line is the name of the manager: p… for a peripheral
+// manager, c… for a central manager, k for BLEKit. A manager is created by its first line. With --restore its name is
+// its restoration identifier.
 //
 //     p1 publish SERVICE CHARACTERISTIC TEXT   p1 advertise NAME SERVICE   p1 notify TEXT   p1 remove   p1 stop   p1 state
 //     c1 scan SERVICE   c1 stop   c1 connect NAME   c1 retrieve SERVICE   c1 discover NAME   c1 includes NAME   c1 disconnect NAME
@@ -13,7 +14,8 @@
 //     k publish PSM SECURITY   k withdraw PSM   k open PSM   k send CHANNEL FILE SIZE   k receive CHANNEL FILE [OCTETS SECONDS]
 //     k close CHANNEL
 //
-// The channels of k have numbers: the first that is opened, by either side, is 1. A PSM is hexadecimal. Times are in milliseconds. An answer begins with the name of the manager, too.
+// The channels of k have numbers: the first that is opened, by either side, is 1. A PSM is hexadecimal. Times are in
+// milliseconds. An answer begins with the name of the manager, too.
 
 import BluetoothLE
 

@@ -2,8 +2,9 @@
 
 import CoreBluetooth
 
-/// The hello demo of many introductions, on the main actor: it greets its subscribers, takes its service back for a second while
-/// they are subscribed, and adds the same service again; with the argument `--until-line`, when a line comes on standard input.
+/// The hello demo of many introductions, on the main actor: it greets its subscribers, takes its service back for a
+/// second while they are subscribed, and adds the same service again; with the argument `--until-line`, when a line
+/// comes on standard input.
 @MainActor final class Hello: NSObject, @preconcurrency CBPeripheralManagerDelegate {
   private var manager: CBPeripheralManager!
   private var timer: Timer?

@@ -2,7 +2,8 @@
 
 import CoreBluetooth
 
-/// The other side of the hello demo, on a queue of its own: it subscribes, and looks again when the services have changed.
+/// The other side of the hello demo, on a queue of its own: it subscribes, and looks again when the services have
+/// changed.
 final class HelloReader: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
   private static let service = CBUUID(string: "0BADCAFE-0001-4C1E-9B0F-6D1E2F3A4B5C")
   private static let greeting = CBUUID(string: "0BADCAFE-0002-4C1E-9B0F-6D1E2F3A4B5C")

@@ -2,8 +2,8 @@
 
 import CoreBluetooth
 
-/// A reader in the style of the tutorials on the central role: it uses everything of the sensor, disconnects, connects again by
-/// identifier, and ends. The identifier stays in the user defaults, for the next run.
+/// A reader in the style of the tutorials on the central role: it uses everything of the sensor, disconnects, connects
+/// again by identifier, and ends. The identifier stays in the user defaults, for the next run.
 class RoomReader: NSObject {
   static let roomService = CBUUID(string: "181A")
   static let identifierKey = "sensor"

@@ -2,7 +2,8 @@
 
 import CoreBluetooth
 
-/// A sensor in the style of the tutorials on the peripheral role: every kind of characteristic, and a line for each delegate call.
+/// A sensor in the style of the tutorials on the peripheral role: every kind of characteristic, and a line for each
+/// delegate call.
 class RoomSensor: NSObject, CBPeripheralManagerDelegate {
   static let roomService = CBUUID(string: "181A")
   static let aboutService = CBUUID(string: "E5A00001-4B1D-4E0C-9C35-6B2D7A1F0C11")

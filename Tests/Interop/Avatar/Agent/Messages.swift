@@ -111,7 +111,8 @@ struct Sighting: Encodable, Sendable {
       (txPower, classOfDevice) = (data.txPowerLevel, data.classOfDevice)
       connectionInterval = data.connectionIntervalRange.map { [$0.minimum, $0.maximum] }
       (appearance, advertisingInterval) = (data.appearance?.rawValue, data.advertisingInterval)
-      // The other device sends the text of a URI without the code point of a scheme (Core Specification Supplement, Part A, 1.18).
+      // The other device sends the text of a URI without the code point of a scheme (Core Specification Supplement,
+      // Part A, 1.18).
       uri = data.uri.map { $0.text ?? String(decoding: $0.octets, as: UTF8.self) }
       supportedFeatures = data.leSupportedFeatures?.hexadecimal
       manufacturerData = data.manufacturerData.first.map {

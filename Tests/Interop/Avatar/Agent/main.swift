@@ -1,7 +1,8 @@
 // avatar-agent --transport SPEC --address public|random --snoop FILE
 //
-// Managers of both kinds on one adapter, for pandora_server.py: each line of standard input is a command, each of standard output an
-// answer or an event, all in JSON (Messages.swift). It ends with its standard input. Bonds are in memory.
+// Managers of both kinds on one adapter, for pandora_server.py: each line of standard input is a command, each of
+// standard output an answer or an event, all in JSON (Messages.swift). It ends with its standard input. Bonds are in
+// memory.
 
 import BluetoothLE
 
