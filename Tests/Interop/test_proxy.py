@@ -46,7 +46,7 @@ class Lamp:
 
     async def __aenter__(self):
         async with contextlib.AsyncExitStack() as stack:
-            transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
+            transport = self.transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
             self.address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
