@@ -228,7 +228,7 @@ let package = Package(
       "bleTests",
       on: [
         "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLESMP", "BLEWire",
-        "ToolCore",
+        "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
       ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     tests("BLEWireTests", on: ["BLEWire", "TestVectors"]),

@@ -109,10 +109,15 @@ enum ProxyCommand {
   ) throws(ToolError) -> (ProxyServer, UInt16) {
     let listener: Listener
     do throws(TransportError) { listener = try Listener(tcpHost: endpoint.host, port: endpoint.port) } catch {
-      let host = endpoint.host ?? "_"
-      let hint = error.kind == .busy ? ". Another proxy runs, or give a free port: --listen \(host):0" : ""
+      let remedy =
+        switch error.kind {
+        case .busy: "Another proxy runs, or give a free port: --listen \(endpoint.host ?? "_"):0"
+        case .noPermission: "Give a port above 1023: --listen \(endpoint.host ?? "_"):\(defaultPort)"
+        default: "To listen on every address: --listen _:\(endpoint.port)"
+        }
+      let cause = error.cause.map { " (\($0))" } ?? ""
       throw ToolError(
-        description: "cannot listen on \(host):\(endpoint.port): \(error)\(hint)",
+        description: "\(endpoint.host ?? "_"):\(endpoint.port): \(error.what)\(cause). \(remedy)",
         status: AdapterError(error).exitStatus)
     }
     let port = listener.port ?? endpoint.port
