@@ -34,10 +34,11 @@ private let messages: [any APIMessage.Type] = [
 ]
 
 private func decodeMessage(_ input: inout FuzzInput) {
-  check(input.element(of: messages), input.rest())
+  let type = input.element(of: messages)
+  checkRoundTrip(type, input.rest())
 }
 
-private func check<Message: APIMessage>(_: Message.Type, _ octets: [UInt8]) {
+private func checkRoundTrip<Message: APIMessage>(_: Message.Type, _ octets: [UInt8]) {
   guard let message = try? Message(decoding: octets[...]) else { return }
   let encoded = message.encoded
   guard let again = try? Message(decoding: encoded[...]) else {
