@@ -89,14 +89,15 @@ final class DeviceTable: Sendable {
     let parts = isWide ? text.wrapped(to: room) : text.isEmpty ? [] : [text.shortened(to: room)]
     if isNarrow {
       let margin = String(repeating: " ", count: indent)
-      return ([head + name.shortened(to: max(1, width - nameColumn))] + parts.map { margin + $0 }).map {
-        $0.shortened(to: width)
-      }
+      let first: String = head + name.shortened(to: max(1, width - nameColumn))
+      let others: [String] = parts.map { margin + $0 }
+      return ([first] + others).map { $0.shortened(to: width) }
     }
     let column = contentColumn - nameColumn - 2
-    let first = head + name.shortened(to: column).padded(to: column + 2) + (parts.first ?? "")
+    let first: String = head + name.shortened(to: column).padded(to: column + 2) + (parts.first ?? "")
     let margin = String(repeating: " ", count: contentColumn)
-    return [first] + parts.dropFirst().map { margin + $0 }
+    let others: [String] = parts.dropFirst().map { margin + $0 }
+    return [first] + others
   }
 }
 
