@@ -259,7 +259,8 @@ async def test_extended_advertisements_arrive_whole(radio, proxy, phy):
         client.subscribe_bluetooth_le_raw_advertisements(
             lambda message: received.extend((entry.address, entry.data) for entry in message.advertisements))
         await until(lambda: (address(device), LARGE) in received, lambda: {len(data) for _, data in received})
-        assert any(len(data) < 62 for _, data in received)  # the legacy ones of the lamp
+        # The legacy ones of the lamp.
+        await until(lambda: any(len(data) < 62 for _, data in received), lambda: {len(data) for _, data in received})
         await client.disconnect()
 
 
