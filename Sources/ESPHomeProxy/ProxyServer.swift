@@ -368,8 +368,30 @@ extension ProxySession.End {
   fileprivate var reason: String {
     switch self {
     case .closed: "as agreed"
-    case .protocolError(let error): "\(error)"
+    case .protocolError(let error): Self.text(of: error)
     case .proxyError(let error): "\(error)"
+    }
+  }
+
+  private static func text(of error: APIConnectionError) -> String {
+    switch error {
+    case .notEncrypted: "the client uses plain text: give it the key"
+    case .encrypted: "the client uses encryption, and this proxy has no key: leave the key of the client out"
+    case .invalidIndicator(let octet): "octet \(octet) begins no frame of ESPHome's API"
+    case .wrongKey: "the client has another key: give it that of this proxy"
+    case .invalidHandshake: "the handshake is malformed"
+    case .frameTooLong(let size, let limit): "a frame has \(size) octets, at most \(limit) are accepted"
+    case .invalidHeader: "the header of a frame is malformed"
+    case .keyNotProven: "the client has not proven the key: its handshake is a recorded one, or it is faulty"
+    case .notAuthentic: "a frame is not authentic: it was changed, repeated or lost"
+    case .invalidLength: "a frame has another length than it says"
+    case .malformed(let type, let reason): "message \(type) is malformed: \(reason)"
+    case .notOpened(let type): "message \(type) came before HelloRequest"
+    case .openingTimeout: "the client has not said hello in time"
+    case .silent: "the client is silent, and does not answer pings"
+    case .disconnectTimeout: "the client has not answered DisconnectRequest in time"
+    case .nonceExhausted: "the keys of the connection are used up"
+    case .cryptography(let reason): "\(reason)"
     }
   }
 }
