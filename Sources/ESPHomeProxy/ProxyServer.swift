@@ -21,6 +21,8 @@ package final class ProxyServer: Sendable {
     package var outputLimit = 256 << 10
     /// How long advertisements wait for others, to share a message.
     package var advertisementDelay = Duration.milliseconds(20)
+    /// The time in which eight lines about strangers are logged; more are counted.
+    package var complaintTime = Duration.seconds(10)
     /// How long clients have for the end.
     package var endPatience = Duration.seconds(1)
     package var log: @Sendable (String) -> Void = { _ in }
@@ -139,9 +141,7 @@ private struct ServerLoop: ~Copyable {
   private var endTime: Instant?
   /// The lines about strangers in a time.
   private var complaints = (count: 0, until: Instant.start)
-  /// More lines are counted.
   private static let complaintLimit = 8
-  private static let complaintTime = Duration.seconds(10)
 
   init(
     _ mailbox: ProxyServer.Mailbox, _ proxy: Proxy, _ settings: ProxyServer.Settings, _ random: RandomSource,
@@ -357,7 +357,7 @@ extension ServerLoop {
       if complaints.count > Self.complaintLimit {
         settings.log("\(complaints.count - Self.complaintLimit) more connections were refused")
       }
-      complaints = (0, now + Self.complaintTime)
+      complaints = (0, now + settings.complaintTime)
     }
     complaints.count += 1
     if complaints.count <= Self.complaintLimit { settings.log(line) }
