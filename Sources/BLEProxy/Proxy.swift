@@ -19,6 +19,7 @@ import Synchronization
 public final class Proxy: Sendable {
   /// The adapters, in the order in which they were given.
   public let adapters: [Adapter]
+  /// The limits and policies that it was created with.
   public let configuration: ProxyConfiguration
   private let environment: Environment
   private let state: Mutex<State>

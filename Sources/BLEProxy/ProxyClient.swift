@@ -162,6 +162,7 @@ public struct ProxyOutput: Sendable {
   /// The advertisements before these that were dropped since the last time.
   public internal(set) var lostAdvertisements = 0
 
+  /// Creates an empty output.
   public init() {}
 
   mutating func removeAll() {

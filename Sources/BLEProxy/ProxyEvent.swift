@@ -34,8 +34,11 @@ public enum ProxyOperation: Hashable, Sendable {
 
 /// The result of a ``ProxyOperation``.
 public enum ProxyOutcome: Hashable, Sendable {
+  /// It has succeeded, and has no value.
   case done
+  /// The value that was read.
   case value([UInt8])
+  /// The services of the device, with their characteristics and descriptors.
   case services([ProxyService])
 }
 
@@ -90,11 +93,13 @@ public struct ConnectionSlots: Hashable, Sendable {
   /// The connections that can be made now.
   public var free: Int { max(0, limit - allocated.count) }
 
+  /// Creates slots of which some are taken.
   public init(limit: Int, allocated: [DeviceAddress]) { (self.limit, self.allocated) = (limit, allocated) }
 }
 
 /// What the adapters of a proxy do for its clients.
 public struct ScannerStatus: Hashable, Sendable {
+  /// Whether the adapters scan.
   public enum State: Hashable, Sendable {
     /// No client wants advertisements.
     case idle
@@ -106,6 +111,7 @@ public struct ScannerStatus: Hashable, Sendable {
     case failed
   }
 
+  /// Whether the adapters scan now.
   public let state: State
   /// Whether scan requests are sent: one of the clients wants it.
   public let isActive: Bool
@@ -115,6 +121,7 @@ public struct ScannerStatus: Hashable, Sendable {
 
 /// Why an operation of a proxy has failed.
 public struct ProxyError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The reason, for a program to decide by.
   public enum Kind: Hashable, Sendable {
     /// Every slot has a connection.
     case noFreeSlot
@@ -184,5 +191,6 @@ public struct ProxyConfiguration: Sendable {
   /// Receives lines about what a person has to know, on any thread.
   public var log: @Sendable (String) -> Void = { _ in }
 
+  /// Creates the default configuration.
   public init() {}
 }
