@@ -70,6 +70,12 @@ class Central(Host):
     def __init__(self, radio, folder, *options):
         super().__init__(radio, folder, "central", *options)
 
+    def settle(self):
+        """Waits for the ends of the procedures that an ended link has ended: each has a line of its own, in any order."""
+        self.tell("k settle")
+        wait_for_one_of(self, ("k settled",))
+        self.skip()
+
     def connect(self, peripheral):
         """The attempt that a kill has interrupted may have connected it already."""
         self.tell(f"k connect {peripheral.address} {TIMING}")

@@ -3,12 +3,15 @@ import BluetoothLE
 /// Credit-based channels of BLEKit that lines direct: files pass through them. Channels have numbers, in the order in
 /// which they were opened.
 @MainActor final class KitChannels {
+  private let attempts: Attempts
   private let name: String
   private let adapter: Adapter
   private var publications: [UInt16: ChannelPublication] = [:]
   private var channels: [LEChannel] = []
 
-  init(_ name: String, on adapter: Adapter) { (self.name, self.adapter) = (name, adapter) }
+  init(_ attempts: Attempts, _ name: String, on adapter: Adapter) {
+    (self.attempts, self.name, self.adapter) = (attempts, name, adapter)
+  }
 
   func perform(_ words: [String], on device: RemoteDevice?) -> Bool {
     switch (words.first, words.count) {
@@ -105,13 +108,6 @@ import BluetoothLE
   }
 
   private func attempt(_ body: @escaping @MainActor @Sendable (KitChannels) async throws -> String) {
-    Task { @MainActor in
-      do {
-        let result = try await body(self)
-        say("\(name) \(result)")
-      } catch {
-        say("\(name) failed: \(error)")
-      }
-    }
+    attempts.start { try await body(self) }
   }
 }

@@ -5,12 +5,14 @@ import BluetoothLE
   private let name: String
   private let adapter: Adapter
   private let channels: KitChannels
+  private let attempts: Attempts
   private var device: RemoteDevice?
 
   init(_ name: String, on options: AdapterOptions) {
     self.name = name
     adapter = Adapter(options)
-    channels = KitChannels(name, on: adapter)
+    attempts = Attempts(name)
+    channels = KitChannels(attempts, name, on: adapter)
   }
 
   func perform(_ words: [String]) -> Bool {
@@ -45,6 +47,7 @@ import BluetoothLE
         try await driver.adapter.waitUntilPoweredOn(timeout: .seconds(20))
         return "address \(driver.adapter.address.map { "\($0)" } ?? "unknown")"
       }
+    case ("settle", 1): attempts.settle()
     case ("pair", 1):
       attempt { driver in
         try await driver.connected().pair()
@@ -133,14 +136,7 @@ import BluetoothLE
   }
 
   private func attempt(_ body: @escaping @MainActor @Sendable (KitDriver) async throws -> String) {
-    Task { @MainActor in
-      do {
-        let result = try await body(self)
-        say("\(name) \(result)")
-      } catch {
-        say("\(name) failed: \(error)")
-      }
-    }
+    attempts.start { try await body(self) }
   }
 
   private func connected() throws -> RemoteDevice {
