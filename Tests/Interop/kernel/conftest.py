@@ -187,7 +187,7 @@ def saved_logs(logs):
 
 @pytest.fixture(scope="session")
 def controllers(logs):
-    for module in ("bluetooth", "hci_vhci"):
+    for module in os.environ.get("KERNEL_MODULES", "bluetooth hci_vhci").split():
         subprocess.run(["modprobe", module], check=True)
     controllers = Controllers(logs, int(os.environ.get("CONTROLLERS", "4")))
     controllers.start()
