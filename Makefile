@@ -34,7 +34,6 @@ help:
 	@echo "make gateway         builds the gateway to MQTT, which needs libmosquitto, in .build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
 	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages, with debhelper"
-	@echo "make deb ARCH=arm64  the same for arm64, on an amd64 computer, in .cache/packages-arm64; also test-deb ARCH=arm64"
 	@echo "make test-deb        checks these packages with lintian, installs them in a fresh Debian 12, runs and removes them (needs root)"
 	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
