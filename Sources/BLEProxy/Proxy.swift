@@ -70,7 +70,11 @@ public final class Proxy: Sendable {
     var generation = 0
   }
 
-  /// - Parameter adapters: at least one, powered on or not.
+  /// Creates a proxy of adapters.
+  ///
+  /// - Parameters:
+  ///   - adapters: at least one, powered on or not.
+  ///   - configuration: the limits and policies.
   public convenience init(_ adapters: [Adapter], _ configuration: ProxyConfiguration = ProxyConfiguration()) {
     self.init(adapters, configuration, in: Environment())
   }

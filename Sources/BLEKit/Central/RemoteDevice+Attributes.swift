@@ -56,14 +56,18 @@ extension RemoteDevice {
   /// Writes the value of an attribute, a long one in parts, and waits for the answer (Vol 3, Part G, 4.9.3, 4.9.4 and
   /// 4.12.3).
   ///
-  /// - Parameter octets: at most 512.
+  /// - Parameters:
+  ///   - octets: at most 512.
+  ///   - handle: the attribute.
   public func write(_ octets: [UInt8], to handle: AttributeHandle) async throws(BLEError) {
     _ = try await ask(.write(handle, try self.octets(octets)))
   }
 
   /// Writes the value of an attribute without a response from the device (Vol 3, Part G, 4.9.1).
   ///
-  /// - Parameter octets: at most ``mtu`` - 3.
+  /// - Parameters:
+  ///   - octets: at most ``mtu`` - 3.
+  ///   - handle: the attribute.
   public func writeWithoutResponse(_ octets: [UInt8], to handle: AttributeHandle) async throws(BLEError) {
     _ = try await ask(.writeWithoutResponse(handle, try octetsWithoutResponse(octets)))
   }
