@@ -19,7 +19,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
+.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-proxy bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -39,6 +39,7 @@ help:
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C and Bumble, and the memory of a peripheral"
 	@echo "make bench-start     how long the tool needs to start, beside bluetoothctl"
+	@echo "make bench-proxy     the instructions of ble proxy for an advertisement, beside ble scan --json"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make call-path       the files that a dynamic read passes, from its recorded call stacks"
@@ -156,6 +157,13 @@ bench-start:
 bench-instructions:
 	@scripts/debian-packages $(BUILD_PACKAGES) valgrind
 	Benchmarks/h4.sh 1 --instructions
+
+# The proxy beside `ble scan`: what an advertisement costs.
+bench-proxy:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3-venv valgrind
+	@scripts/python-environment .cache/python-proxy Tests/Interop/requirements-proxy.txt
+	@SWIFT="$(SWIFT)" scripts/release-products ble
+	@.cache/python-proxy/bin/python Benchmarks/proxy.py
 
 call-path:
 	@scripts/debian-packages $(BUILD_PACKAGES) gdb python3
