@@ -76,12 +76,16 @@ public final class ProxyClient: Sendable {
   public var scanner: ScannerStatus { proxy.scanner }
 
   /// Ends the client: its connections, attempts and subscriptions. No event follows.
-  public func close() {
-    queue.withLock { queue in
-      queue.isClosed = true
-      queue.output = ProxyOutput()
+  ///
+  /// - Returns: the advertisements that were dropped since the last call of ``take(into:)``.
+  @discardableResult
+  public func close() -> Int {
+    let lost = queue.withLock { queue in
+      defer { (queue.isClosed, queue.output) = (true, ProxyOutput()) }
+      return queue.output.lostAdvertisements
     }
     proxy.remove(self)
+    return lost
   }
 
   /// Takes what waits. The memory of `output` is reused.
@@ -109,7 +113,7 @@ public final class ProxyClient: Sendable {
       }
       if isOverflow {
         queue.isClosed = true
-        queue.output = ProxyOutput()
+        queue.output.clear()
         let text = "the client has not taken \(limits.0) events or \(limits.1) octets of values: it is closed"
         queue.output.events = [.closed(ProxyError(.limitExceeded, text))]
       } else {
@@ -170,6 +174,9 @@ public struct ProxyOutput: Sendable {
     advertisements.removeAll(keepingCapacity: true)
     lostAdvertisements = 0
   }
+
+  /// Removes everything but the number of dropped advertisements.
+  mutating func clear() { (events, advertisements) = ([], []) }
 
   /// Puts the advertisements of a ring in order.
   mutating func rotate(to first: Int) {

@@ -343,7 +343,7 @@ extension ServerLoop {
 
   private mutating func remove(_ client: Client, _ reason: String, _ now: Instant) {
     poller.unwatch(client.stream.descriptor)
-    client.session.client.close()
+    client.session.leave()
     clients[client.token] = nil
     guard client.session.isOpened else { return complain("\(client.address): refused: \(reason)", now) }
     let lost = client.session.lostAdvertisements

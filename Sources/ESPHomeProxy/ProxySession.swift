@@ -41,8 +41,7 @@ package struct ProxySession: ~Copyable {
   private var isActive: Bool?
   /// The devices by the numbers that the client uses for them: those that it has connected to.
   private var devices: [UInt64: DeviceAddress] = [:]
-  /// Advertisements that the client has got, and those that were dropped because it did not read.
-  package private(set) var advertisements = 0
+  /// Advertisements that were dropped because the client did not read.
   package private(set) var lostAdvertisements = 0
   private var rate = AdvertisementRate()
 
@@ -99,6 +98,9 @@ package struct ProxySession: ~Copyable {
     handleEvents(now: now)
   }
 
+  /// Ends the client of the proxy. ``lostAdvertisements`` is complete then.
+  package mutating func leave() { lostAdvertisements += client.close() }
+
   /// Sends what waits for the client.
   package mutating func drain(now: Instant) {
     guard end == nil else { return }
@@ -117,7 +119,6 @@ package struct ProxySession: ~Copyable {
   private mutating func send(_ message: some APIMessage) -> Bool { connection.send(message, into: &output) }
 
   private mutating func send(_ received: [ReceivedAdvertisement]) {
-    advertisements += received.count
     rate.count += received.count
     var message = BluetoothLERawAdvertisementsResponse()
     var octets = 0
@@ -440,7 +441,6 @@ private enum ErrorCode {
   static let authenticationFailed: Int32 = 0x89
   /// The attempt to connect was ended by the proxy: clients try again, by another proxy if they have one.
   static let cancelled: Int32 = 0x100
-  private static let connectionTimeout: Int32 = 0x08
   private static let failedToBeEstablished: Int32 = 0x3E
 
   static func ofConnection(_ error: ProxyError) -> Int32 {
