@@ -13,17 +13,16 @@ import ToolCore
     try ParsedArguments(ProxyCommand.declaration, words)
   }
 
-  @Test func addressesOfTheServer() throws {
-    let none = try arguments()
+  @Test func addressesOfAServer() throws {
     let examples: [(String, String?, UInt16)] = [
       ("6053", nil, 6053), ("_:0", nil, 0), ("127.0.0.1:1", "127.0.0.1", 1), ("[fd00::1]:6053", "fd00::1", 6053),
     ]
     for (text, host, port) in examples {
-      let endpoint = try ProxyCommand.endpoint(text, none)
-      #expect(endpoint.host == host && endpoint.port == port)
+      let address = try #require(ListenAddress(text, defaultHost: "_"))
+      #expect(address.host == host && address.port == port)
     }
-    for text in ["", ":6053", "host", "host:x", "host:65536"] {
-      #expect(throws: ToolError.self) { try ProxyCommand.endpoint(text, none) }
+    for text in ["", ":6053", "host", "host:x", "host:65536", "host:+1", "fd00::1:6053", "[]:6053"] {
+      #expect(ListenAddress(text, defaultHost: "_") == nil)
     }
   }
 
@@ -33,15 +32,15 @@ import ToolCore
       at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(at: folder) }
     let file = folder.appending(path: "key").path
-    let key = try #require(NoiseKey(base64: String(repeating: "A", count: 43) + "="))
+    let text = String(repeating: "A", count: 43) + "="
     func write(_ text: String, _ permissions: Int) {
       try? FileManager.default.removeItem(atPath: file)
       _ = FileManager.default.createFile(
         atPath: file, contents: Data(text.utf8), attributes: [.posixPermissions: permissions])
     }
-    write("\(key.base64)\n", 0o600)
-    #expect(try ProxyKeyFile.read(file) == key)
-    write(key.base64, 0o640)
+    write("\(text)\n", 0o600)
+    #expect(try ProxyKeyFile.read(file) == NoiseKey(base64: text))
+    write(text, 0o640)
     #expect { try ProxyKeyFile.read(file) } throws: { "\($0)".contains("chmod 600 \(file)") }
     write("no key", 0o600)
     #expect { try ProxyKeyFile.read(file) } throws: { "\($0)".contains("openssl rand -base64 32") }

@@ -11,8 +11,8 @@ enum DoctorCommand {
     name: "doctor", summary: "checks adapters, permissions and the controller, with remedies",
     details: [
       "Each line that fails has its remedy. The adapter is opened as a program would open it, and closed again.",
-      "The exit status is 0 where the adapter works, else that of the first failure: 69 unavailable, 75 busy, 77 no permission, "
-        + "66 for a key file that cannot be used.",
+      "The exit status is 0 where the adapter works, else that of the first failure: 69 unavailable, 75 busy, "
+        + "77 no permission, 66 for a key file that cannot be used.",
     ],
     options: CommandDeclaration.Option.adapter.filter { $0.name == "transport" } + [
       .json,

@@ -12,24 +12,27 @@ enum ProxyCommand {
   static let declaration = CommandDeclaration(
     name: "proxy", summary: "is a Bluetooth proxy for Home Assistant (ESPHome's native API)",
     details: [
-      "Home Assistant's ESPHome integration, or any client of ESPHome's native API, scans and connects with the adapters of this machine. "
-        + "Several clients can be connected at once. What a client has connected ends with it.",
-      "The connection is encrypted with the key in --key-file, 44 characters of Base64, which is also given to Home Assistant. Make one "
-        + "with: openssl rand -base64 32. No other user may be able to read the file. A FILE without a folder is looked up in "
-        + "CREDENTIALS_DIRECTORY (systemd).",
-      "--pairing says who answers when a device demands a passkey: just-works declines (the default), a number of six digits is the "
-        + "passkey of all devices, ADDRESS=NUMBER that of one, compare accepts compared numbers unseen, ask asks on the terminal, off "
-        + "rejects each pairing.",
+      "Home Assistant's ESPHome integration, or any client of ESPHome's native API, scans and connects with the "
+        + "adapters of this machine. Several clients can be connected at once. What a client has connected "
+        + "ends with it.",
+      "The connection is encrypted with the key in --key-file, 44 characters of Base64, which is also given to Home "
+        + "Assistant. Make one with: openssl rand -base64 32. No other user may be able to read the file. A FILE "
+        + "without a folder is looked up in CREDENTIALS_DIRECTORY (systemd).",
+      "--pairing says who answers when a device demands a passkey: just-works declines (the default), a number of six "
+        + "digits is the passkey of all devices, ADDRESS=NUMBER that of one, compare accepts compared numbers unseen, "
+        + "ask asks on the terminal, off rejects each pairing.",
       "It prints READY with its address, and ends with Control-C.",
     ],
     options: [
       .value(
         "transport", "SPEC",
-        "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux); several are one proxy",
+        "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux); several are "
+          + "one proxy",
         isRepeatable: true),
       .value("listen", "[HOST:]PORT", "the address of the server (_:6053, which is every IPv4 address)"),
       .value("key-file", "FILE", "a file with the key of the encryption", isFile: true),
-      .flag("plain-text", "no encryption: whoever reaches the address uses the adapter; only on a private address"),
+      .flag(
+        "plain-text", "no encryption: everybody who reaches the address can use the adapter; private addresses only"),
       .value("name", "NAME", "the name on the network: up to 31 letters, digits and hyphens (ble-proxy)"),
       .value(
         "announce", "FILE", "writes a service file for Avahi, such as /etc/avahi/services/ble-proxy.service",
@@ -52,7 +55,11 @@ enum ProxyCommand {
   static let defaultPort: UInt16 = 6053
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
-    let endpoint = try endpoint(arguments.value("listen") ?? "_:\(defaultPort)", arguments)
+    let text = arguments.value("listen") ?? "\(defaultPort)"
+    guard let endpoint = ListenAddress(text, defaultHost: "_") else {
+      throw ToolError.usage(
+        "--listen takes PORT or HOST:PORT, such as 192.168.1.2:6053, not '\(text)'", of: declaration)
+    }
     let key = try key(arguments, endpoint)
     let name = try name(arguments)
     let pairing = try ProxyPairing(arguments)
@@ -74,7 +81,7 @@ enum ProxyCommand {
     let announcement = try arguments.value("announce").map { file in
       try Announcement(file, identity, port: port)
     }
-    Output.line("READY \(endpoint.host ?? "0.0.0.0"):\(port) as \(name)")
+    Output.line("READY \(endpoint.host == nil ? "0.0.0.0" : endpoint.hostText):\(port) as \(name)")
     let running = Task { await proxy.run() }
     let (never, _) = AsyncStream.makeStream(of: Never.self)
     for await _ in never {}
@@ -105,38 +112,25 @@ enum ProxyCommand {
   }
 
   private static func listen(
-    _ proxy: Proxy, _ settings: ProxyServer.Settings, _ endpoint: (host: String?, port: UInt16)
+    _ proxy: Proxy, _ settings: ProxyServer.Settings, _ endpoint: ListenAddress
   ) throws(ToolError) -> (ProxyServer, UInt16) {
     let listener: Listener
     do throws(TransportError) { listener = try Listener(tcpHost: endpoint.host, port: endpoint.port) } catch {
       let remedy =
         switch error.kind {
-        case .busy: "Another proxy runs, or give a free port: --listen \(endpoint.host ?? "_"):0"
-        case .noPermission: "Give a port above 1023: --listen \(endpoint.host ?? "_"):\(defaultPort)"
+        case .busy: "Another proxy runs, or give a free port: --listen \(endpoint.hostText):0"
+        case .noPermission: "Give a port above 1023: --listen \(endpoint.hostText):\(defaultPort)"
         default: "To listen on every address: --listen _:\(endpoint.port)"
         }
       let cause = error.cause.map { " (\($0))" } ?? ""
       throw ToolError(
-        description: "\(endpoint.host ?? "_"):\(endpoint.port): \(error.what)\(cause). \(remedy)",
+        description: "\(endpoint.hostText):\(endpoint.port): \(error.what)\(cause). \(remedy)",
         status: AdapterError(error).exitStatus)
     }
     let port = listener.port ?? endpoint.port
     do throws(SystemError) { return (try ProxyServer(proxy, settings, listener: listener), port) } catch {
       throw ToolError(description: "the server cannot be started: \(error)", status: 71)
     }
-  }
-
-  /// The host, nil for every IPv4 address, and the port.
-  static func endpoint(
-    _ text: String, _ arguments: ParsedArguments
-  ) throws(ToolError) -> (host: String?, port: UInt16) {
-    var (host, digits) = ("_"[...], text[...])
-    if let colon = text.lastIndex(of: ":") { (host, digits) = (text[..<colon], text[text.index(after: colon)...]) }
-    if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
-    guard let port = UInt16(digits), !host.isEmpty else {
-      throw .usage("--listen takes PORT or HOST:PORT, such as 192.168.1.2:6053, not '\(text)'", of: declaration)
-    }
-    return (host == "_" ? nil : String(host), port)
   }
 
   private static func name(_ arguments: ParsedArguments) throws(ToolError) -> String {
@@ -156,7 +150,7 @@ enum ProxyCommand {
 
   /// The key; nil for plain text, where that is allowed.
   private static func key(
-    _ arguments: ParsedArguments, _ endpoint: (host: String?, port: UInt16)
+    _ arguments: ParsedArguments, _ endpoint: ListenAddress
   ) throws(ToolError) -> NoiseKey? {
     guard arguments.has("plain-text") else {
       guard let file = arguments.value("key-file") else {
@@ -172,8 +166,8 @@ enum ProxyCommand {
     let host = endpoint.host
     guard host == "localhost" || host.flatMap(HostAddress.init)?.isPrivate == true else {
       throw .usage(
-        "--plain-text is for a private address: give --listen 127.0.0.1:\(endpoint.port) or that of this machine in its network, not "
-          + "'\(host ?? "_")'. Everywhere else use --key-file", of: declaration)
+        "--plain-text is for a private address: give --listen 127.0.0.1:\(endpoint.port) or that of this machine in "
+          + "its network, not '\(endpoint.hostText)'. Everywhere else use --key-file", of: declaration)
     }
     return nil
   }
@@ -235,8 +229,8 @@ struct Announcement: Sendable {
     self.file = file
     do throws(SystemError) { try Files.write(Self.text(identity, port: port).utf8, to: file) } catch {
       throw ToolError.output(
-        "the service file \(file) cannot be written: \(error). Run as a user who may, or let the package announce the proxy"
-      )
+        "the service file \(file) cannot be written: \(error). Run as a user who may, or copy the "
+          + "file of the package")
     }
   }
 

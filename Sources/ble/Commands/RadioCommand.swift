@@ -69,11 +69,9 @@ enum RadioCommand {
   }
 
   private static func endpoint(_ text: String) throws(ToolError) -> VirtualRadioServer.Endpoint {
-    let colon = text.lastIndex(of: ":")
-    let host = colon.map { String(text[..<$0]) } ?? "127.0.0.1"
-    guard let port = UInt16(colon.map { String(text[text.index(after: $0)...]) } ?? text), !host.isEmpty else {
+    guard let address = ListenAddress(text, defaultHost: "127.0.0.1") else {
       throw .usage("--tcp takes PORT or HOST:PORT, not '\(text)'", of: declaration)
     }
-    return .tcp(host: host == "_" ? nil : host, port: port)
+    return .tcp(host: address.host, port: address.port)
   }
 }
