@@ -4,8 +4,8 @@ internal import CLibCrypto
 // part in Bluetooth. An array of 32 octets is a ``UInt256``, whose most significant octet is the first one of the
 // array.
 
-/// A private key of X25519 (RFC 7748).
-package struct X25519PrivateKey: Hashable, Sendable {
+/// A private key of X25519 (RFC 7748). Its descriptions do not show it.
+package struct X25519PrivateKey: Sendable {
   /// The 32 octets as RFC 7748 writes them: the function clears and sets bits of a copy.
   package let octets: UInt256
 
@@ -17,9 +17,13 @@ package struct X25519PrivateKey: Hashable, Sendable {
   }
 }
 
-extension X25519PrivateKey: CustomStringConvertible {
-  /// The name of the type, without the octets: descriptions are written to logs.
-  package var description: String { "X25519PrivateKey" }
+extension X25519PrivateKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// `(secret)`.
+  package var description: String { "(secret)" }
+  /// `(secret)`.
+  package var debugDescription: String { description }
+  /// A mirror without children.
+  package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension LibCrypto {
@@ -71,6 +75,18 @@ extension LibCrypto {
       }
       return key
     }
+  }
+
+  /// The octets of Base64 (RFC 4648, 4), a multiple of four characters. Each `=` at the end gives an octet 0.
+  ///
+  /// - Returns: nil for other characters, and for white space between them.
+  package static func decodedBase64(_ characters: [UInt8]) -> [UInt8]? {
+    var octets = [UInt8](repeating: 0, count: characters.count / 4 * 3)
+    let count = octets.withUnsafeMutableBufferPointer { octets -> Int32 in
+      guard let start = octets.baseAddress else { return 0 }
+      return characters.withUnsafeBufferPointer { EVP_DecodeBlock(start, $0.baseAddress, Int32(clamping: $0.count)) }
+    }
+    return Int(count) == octets.count ? octets : nil
   }
 
   /// SHA-256 (FIPS 180-4).

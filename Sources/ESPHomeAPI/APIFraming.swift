@@ -260,13 +260,7 @@ extension UInt16 {
 
 extension UInt64 {
   /// The lowest 48 bits as 12 lower-case digits.
-  package var hexadecimalAddress: String {
+  var hexadecimalAddress: String {
     (0..<6).map { UInt8(truncatingIfNeeded: self >> UInt64(40 - 8 * $0)) }.hexadecimal
-  }
-
-  /// The lowest 48 bits as six pairs of capital digits with colons.
-  package var addressText: String {
-    (0..<6).map { [UInt8(truncatingIfNeeded: self >> UInt64(40 - 8 * $0))].hexadecimal.uppercased() }.joined(
-      separator: ":")
   }
 }

@@ -62,8 +62,6 @@ package enum ProtobufError: Error, Equatable, Sendable {
   case invalidTag(UInt64)
   /// A text is not UTF-8.
   case invalidText(field: Int)
-  /// A list of fixed-size numbers ends inside one of them.
-  case invalidLength(field: Int)
 }
 
 extension ProtobufError: CustomStringConvertible {
@@ -73,7 +71,6 @@ extension ProtobufError: CustomStringConvertible {
     case .numberTooLong: "a number has more than 64 bits"
     case .invalidTag(let tag): "invalid tag 0x\(String(tag, radix: 16))"
     case .invalidText(let field): "the text of field \(field) is not UTF-8"
-    case .invalidLength(let field): "field \(field) has an invalid length"
     }
   }
 }

@@ -26,7 +26,7 @@ struct SecureChannelTests {
   func computesTheSecretsOfRFC7748(key: String, peer: String, secret: String) throws {
     let key = X25519PrivateKey(try number(key))
     #expect(try crypto.sharedSecret(key, with: number(peer)) == number(secret))
-    #expect("\(key)" == "X25519PrivateKey")
+    #expect("\(key)" == "(secret)")
   }
 
   /// RFC 7748, 6.1.
