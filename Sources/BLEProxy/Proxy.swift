@@ -25,7 +25,7 @@ public final class Proxy: Sendable {
   private let state: Mutex<State>
   private let lost = Atomic(0)
 
-  /// Where tasks run, and how they wait.
+  /// Where tasks run, and how they wait: in tests, on the thread of the test and in virtual time.
   package struct Environment: Sendable {
     package var executor: (any TaskExecutor)?
     package var sleep: @Sendable (Duration) async throws -> Void

@@ -63,8 +63,8 @@ extension GATTClient {
       /// Signed Write Without Response (4.9.2). On an encrypted link it is a Write Without Response (Vol 3, Part C,
       /// 10.4.1). Outcome: ``GATTClient/Outcome/done`` when the command is in the output.
       case signedWrite(AttributeHandle, [UInt8])
-      /// Write Characteristic Value (4.9.3) or Write Characteristic Descriptors (4.12.3). A value of more than ATT_MTU
-      /// - 3 octets is written as by ``writeLong(_:offset:_:)``. Outcome: ``GATTClient/Outcome/done``.
+      /// Write Characteristic Value (4.9.3) or Write Characteristic Descriptors (4.12.3). A value of more than
+      /// ATT_MTU - 3 octets is written as by ``writeLong(_:offset:_:)``. Outcome: ``GATTClient/Outcome/done``.
       case write(AttributeHandle, [UInt8])
       /// Write Long Characteristic Values (4.9.4) or Write Long Characteristic Descriptors (4.12.4), from `offset` on,
       /// up to octet 512. Outcome: ``GATTClient/Outcome/done``.

@@ -48,9 +48,10 @@ def main():
             (controller.recv, lambda octets, line=line: os.write(line, octets)),
         ):
             threading.Thread(target=relay, args=(read, write), daemon=True).start()
-        start("btattach", "-B", os.ttyname(other_end), "-P", "h4", "-N")
+        attach = start("btattach", "-B", os.ttyname(other_end), "-P", "h4", "-N")
         # In this order, for the indices.
         while not (adapters / f"hci{number}").exists():
+            assert attach.poll() is None
             time.sleep(0.05)
     server.wait()
 
