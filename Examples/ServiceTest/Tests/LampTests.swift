@@ -4,8 +4,8 @@ import Testing
 
 struct LampTests {
   @Test func brightnessIsAPercentage() async throws {
-    let peripheral = try await Adapter.open(AdapterOptions(transport: "virtual:lamp"))
-    let central = try await Adapter.open(AdapterOptions(transport: "virtual:phone"))
+    let peripheral = try await Adapter.open(AdapterOptions(transport: "virtual:dimmer"))
+    let central = try await Adapter.open(AdapterOptions(transport: "virtual:tablet"))
     let serving = Task { try await peripheral.serve([Lamp().localService], advertisingAs: "Lamp") }
     defer { serving.cancel() }
     for try await found in central.scan(ScanOptions(services: [Lamp.service])) {
