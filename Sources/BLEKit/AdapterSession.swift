@@ -51,6 +51,8 @@ final class AdapterSession: Sendable {
     var scans: [UInt32: Scan] = [:]
     var receivers: [UInt32: AdvertisementReceiver] = [:]
     var connects = Waiters<ConnectID, RemoteDevice>()
+    /// The requests that were cancelled, until the host has answered them.
+    var abandonedConnects: Set<ConnectID> = []
     var operations = Waiters<ClientWait, GATTClient.Outcome>()
     var rssiReads: [LinkID: [UInt32]] = [:]
     var rssiWaiters = Waiters<LinkWait, Int>()
@@ -143,6 +145,7 @@ final class AdapterSession: Sendable {
         state.links[peer]?.address = identity
         state.clients[peer]?.address = identity
       case .connectionFailed(let id, let error):
+        state.abandonedConnects.remove(id)
         state.connects.answer(id, .failure(BLEError(error)), into: &actions)
       case .disconnected(let peer, let reason): state.disconnected(peer, reason, into: &actions)
       case .mtu(let peer, let mtu):

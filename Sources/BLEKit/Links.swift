@@ -11,8 +11,6 @@ import BLEWire
 struct LinkState: Sendable {
   var address: DeviceAddress
   var isCentral: Bool
-  /// Whether a task that has connected to the device has the link.
-  var isUsed = false
   var mtu = ATT.defaultMTU
   var timing: LinkTiming
   var security = SecurityState()
@@ -54,13 +52,10 @@ extension AdapterSession.State {
       if connection.role == .peripheral { connectionStreams.yield(device, into: &actions) }
     }
     guard let request = connection.request else { return }
-    if let task = connects.take(request) {
-      links[connection.peer]?.isUsed = true
-      actions.later { task.resume(returning: .success(device)) }
-    } else if links[connection.peer]?.isUsed == false {
-      // The task gave up while the link came up: the host had no request to cancel any more.
-      actions.commands.append(.release(connection.peer))
-    }
+    connects.answer(request, .success(device), into: &actions)
+    // The link came up while its task gave up: the host had no request to cancel any more. The request may also be that
+    // of another owner, which everybody is told.
+    if abandonedConnects.remove(request) != nil { actions.commands.append(.release(connection.peer)) }
   }
 
   /// The device at the other end of a link; nil where the link has ended.

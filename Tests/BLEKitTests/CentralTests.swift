@@ -69,6 +69,25 @@ import Testing
     guard case .release(peer) = try await host.next() else { Issue.record("the link stays"); return }
   }
 
+  @Test func aLinkOfAnotherOwnerIsNotReleased() async throws {
+    let adapter = try await host.open()
+    let connecting = Task { try await adapter.connect(to: address, timeout: nil) }
+    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    // One link fulfils the requests of two owners: everybody is told the first of them.
+    for request in [ConnectID(rawValue: 0), id] {
+      host.say(
+        .connected(
+          ConnectedLink(
+            peer: peer, address: address, role: .central,
+            timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: request)))
+    }
+    let device = try await connecting.value
+    let reading = Task { try await device.readRSSI() }
+    guard case .readRSSI(peer) = try await host.next() else { Issue.record("the link is released"); return }
+    host.say(.rssi(peer, .success(-40)))
+    _ = try await reading.value
+  }
+
   @Test func aChangeOfTheTimingHasAnOutcome() async throws {
     let device = try await link(try await host.open())
     let request = ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(100))

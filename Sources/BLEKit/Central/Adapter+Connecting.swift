@@ -30,7 +30,8 @@ extension Adapter {
       try state.requirePower()
       actions.commands.append(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys)))
       return nil
-    } abandon: { _, actions in
+    } abandon: { state, actions in
+      state.abandonedConnects.insert(id)
       actions.commands.append(.cancelConnect(id))
     }
   }
