@@ -1,4 +1,4 @@
-"""Whatever of a proxy is killed, and whenever: the slots are right afterwards, and no descriptor or memory is lost.
+"""A client, a device, the radio or the proxy is killed at a random moment: afterwards the slots are right, and no descriptor is lost.
 
 PROXY_CYCLES is the number of cycles (20); PROXY_CYCLES_FILE gets a line of numbers for each, which proxy_plot.py draws.
 """
