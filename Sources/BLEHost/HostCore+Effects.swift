@@ -150,7 +150,8 @@ extension HostCore {
   private var radioTurn: RadioTurn {
     RadioTurn(
       controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: context.session.isShuttingDown,
-      hasLinks: !links.isEmpty, devices: links.bonds.devices, now: context.now, random: context.random)
+      hasLinks: !links.isEmpty, disconnecting: links.disconnecting, devices: links.bonds.devices, now: context.now,
+      random: context.random)
   }
 
   /// Lets the radio look at what the input has changed, at its end.

@@ -183,4 +183,32 @@ struct CentralRoleTests {
     #expect(bench.attPayloads(from: before) == [[0x13, 0x07, 0x02, 0x00, 0x00, 0x00]])
     #expect(bench.controller.commands.last?.opcode == .leConnectionUpdate)
   }
+
+  /// A controller refuses a second link to a device (Vol 4, Part E, 7.8.12), so the request waits for the end of the
+  /// first one; requests for other devices do not.
+  @Test func aRequestForADeviceWhoseLinkIsEndingWaitsForTheEnd() throws {
+    var controller = ScriptedController()
+    controller.supported.insert(.leReadFilterAcceptListSize)
+    var bench = Bench(controller)
+    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
+    bench.receive(ScriptedController.connectedAsCentral(0x40, to: address(1)))
+    bench.perform(.disconnect(LinkID(rawValue: 1), .remoteUserTerminatedConnection))
+    var before = bench.controller.commands.count
+    bench.perform(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters()))
+    #expect(sent(bench, after: before).isEmpty)
+    bench.perform(.connect(ConnectID(rawValue: 3), address(2), ConnectionParameters()))
+    #expect(sent(bench, after: before) == [.leCreateConnection])
+    bench.perform(.cancelConnect(ConnectID(rawValue: 3)))
+    var cancelled: [UInt8] = []
+    cancelled.append(hci: HCI.LEConnectionComplete { $0.status = .unknownConnectionIdentifier })
+    bench.receive(cancelled)
+    before = bench.controller.commands.count
+    bench.receive(ScriptedController.disconnected(0x40))
+    #expect(sent(bench, after: before) == [.leCreateConnection])
+    bench.receive(ScriptedController.connectedAsCentral(0x41, to: address(1)))
+    let links = bench.events.compactMap { if case .connected(let link) = $0 { link.request?.rawValue } else { nil } }
+    #expect(links == [1, 2])
+    let failures = bench.events.compactMap { if case .connectionFailed(let id, _) = $0 { id.rawValue } else { nil } }
+    #expect(failures == [3])
+  }
 }

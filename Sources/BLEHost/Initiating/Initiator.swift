@@ -128,12 +128,15 @@ struct Initiator: Sendable {
 extension Initiator {
   /// Takes the next step towards the devices that are wanted.
   ///
-  /// - Parameter addresses: the address that each of ``devices`` uses, in their order.
+  /// - Parameter addresses: the address that each of ``devices`` uses, in their order; nil for one that is not connected
+  ///   to yet.
   mutating func reconcile(
-    _ radio: RadioContext, addresses: [DeviceAddress], into effects: inout [Effect<InitiatorEffect>]
+    _ radio: RadioContext, addresses: [DeviceAddress?], into effects: inout [Effect<InitiatorEffect>]
   ) {
     guard radio.isPoweredOn, !radio.isShuttingDown || phase == .waiting else { return }
-    let targets = radio.isHeld ? [] : zip(devices, addresses).map { InitiatorTarget(request: $0, address: $1) }
+    let targets = zip(devices, radio.isHeld ? [] : addresses).compactMap { request, address in
+      address.map { InitiatorTarget(request: request, address: $0) }
+    }
     switch phase {
     case .working, .cancelling: break
     case .waiting where applied != targets: take(.cancel, radio, into: &effects)

@@ -140,6 +140,9 @@ extension HostLinks {
   /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed.
   mutating func answer(to request: PendingConnection) -> HostEvent? { table.answer(to: request) }
 
+  /// The devices whose links were asked to end and are still up.
+  var disconnecting: [DeviceAddress] { table.disconnecting }
+
   /// The events that report each link to an owner that attaches.
   func events(for owner: OwnerID) -> [AddressedEvent<HostEvent>] {
     table.events(for: owner) + foreign.events.map { AddressedEvent($0, to: owner.recipient) }

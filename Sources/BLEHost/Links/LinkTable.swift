@@ -123,10 +123,14 @@ extension LinkTable {
     return links[index].connection(request: request)
   }
 
-  /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed.
+  /// The devices whose links were asked to end and are still up.
+  var disconnecting: [DeviceAddress] { links.lazy.filter(\.isClosing).map(\.identity) }
+
+  /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed, now or
+  /// when the present one has ended.
   mutating func answer(to request: PendingConnection) -> HostEvent? {
     if let link = share(request.device, with: request.owner, request.id) { return .connected(link) }
-    guard isConnected(request.device) else { return nil }
+    guard isConnected(request.device), !disconnecting.contains(request.device) else { return nil }
     return .connectionFailed(request.id, .invalidParameters("\(request.device) is connected already"))
   }
 

@@ -172,7 +172,10 @@ extension Radio {
     if isCentral { reconcileInitiator(&turn) } else { advertise(&turn) { $0.linkAdded($1, into: &$2) } }
   }
 
-  mutating func linkEnded(_ turn: inout RadioTurn) { advertise(&turn) { $0.linkEnded($1, into: &$2) } }
+  mutating func linkEnded(_ turn: inout RadioTurn) {
+    advertise(&turn) { $0.linkEnded($1, into: &$2) }
+    if !initiator.requests.isEmpty { reconcileInitiator(&turn) }
+  }
 }
 
 /// The effects of the parts on each other.
@@ -241,9 +244,11 @@ extension Radio {
   }
 
   /// A bonded device is given to the controller by the fixed address that it uses, if any, by its identity where the
-  /// controller resolves that, else by the address of its last advertisement.
+  /// controller resolves that, else by the address of its last advertisement. One whose link is ending waits for that:
+  /// a controller refuses a second link to a device (Vol 4, Part E, 7.8.12).
   private mutating func reconcileInitiator(_ turn: inout RadioTurn) {
-    let targets = initiator.devices.map { request in
+    let targets: [DeviceAddress?] = initiator.devices.map { request in
+      if turn.disconnecting.contains(request.device) { return nil }
       let last = addresses.resolves(request.device) ? nil : turn.devices.lastAddresses[request.device]
       return turn.devices[request.device]?.addressOnAir ?? last ?? request.device
     }

@@ -41,6 +41,8 @@ struct RadioTurn: Sendable {
   var isPoweredOn = false
   var isShuttingDown = false
   var hasLinks = false
+  /// The devices, by identity, whose links were asked to end and are still up.
+  var disconnecting: [DeviceAddress] = []
   var devices = BondedDevices()
   var now = Instant.start
   var random: RandomSource
