@@ -68,10 +68,15 @@ package final class AdapterClient: Sendable {
   }
 
   /// A client over `link`; tests play the host there.
-  package init(over link: any AdapterLink, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write) {
+  ///
+  /// - Parameter later: calls its second argument when the time has passed; the channels use it.
+  package init(
+    over link: any AdapterLink, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write,
+    later: @escaping ChannelStream.Timer = ChannelStream.wait
+  ) {
     (self.link, self.log) = (link, log)
     commands = link.commands
-    channels = ChannelRouter { [commands] in commands.post($0) }
+    channels = ChannelRouter(later: later) { [commands] in commands.post($0) }
     queue = DispatchQueue(label: "BluetoothLE.client", target: target)
   }
 

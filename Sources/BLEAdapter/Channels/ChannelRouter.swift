@@ -6,6 +6,7 @@ import Synchronization
 /// for the queue of the application. Otherwise a program that waits in `read` on that queue would wait for itself.
 final class ChannelRouter: Sendable {
   private let streams = Mutex<[L2CAPChannelID: Entry]>([:])
+  private let later: ChannelStream.Timer
   private let post: @Sendable (HostCommand) -> Bool
 
   private struct Entry: Sendable {
@@ -20,7 +21,9 @@ final class ChannelRouter: Sendable {
   }
 
   /// - Parameter post: posts a command; false if too many wait for the host.
-  init(_ post: @escaping @Sendable (HostCommand) -> Bool) { self.post = post }
+  init(later: @escaping ChannelStream.Timer, post: @escaping @Sendable (HostCommand) -> Bool) {
+    (self.later, self.post) = (later, post)
+  }
 
   /// Takes the reports of channels out of a batch. The events that announce a channel stay in it.
   func route(_ events: inout [HostEvent]) {
@@ -60,7 +63,8 @@ final class ChannelRouter: Sendable {
 
   private func open(_ opened: OpenedChannel) {
     let gap = Gap()
-    let stream = ChannelStream(maximumLength: opened.remoteMTU) { [weak self, post, id = opened.id] command in
+    let stream = ChannelStream(maximumLength: opened.remoteMTU, later: later) {
+      [weak self, post, id = opened.id] command in
       guard !gap.exists.load(ordering: .acquiring) else { return }
       let isTaken =
         switch command {

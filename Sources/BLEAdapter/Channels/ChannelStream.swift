@@ -51,13 +51,15 @@ package final class ChannelStream: Sendable {
   }
 
   package typealias Handler = @Sendable (Event) -> Void
+  /// Calls its second argument when the time has passed.
+  package typealias Timer = @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
 
   /// The peer's MTU: the largest SDU that is sent, in octets. It may grow.
   package var maximumLength: Int { remoteMTU.load(ordering: .relaxed) }
   private let remoteMTU: Atomic<Int>
   private let limits: Limits
   private let post: @Sendable (Command) -> Void
-  private let later: @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
+  private let later: Timer
   private let state = Mutex(State())
 
   fileprivate struct State: Sendable {
@@ -91,7 +93,7 @@ package final class ChannelStream: Sendable {
   ///   - post: performs a command; it must not call the stream back.
   package init(
     maximumLength: Int, limits: Limits = Limits(),
-    later: @escaping @Sendable (Duration, @escaping @Sendable () -> Void) -> Void = ChannelStream.wait,
+    later: @escaping Timer = ChannelStream.wait,
     post: @escaping @Sendable (Command) -> Void
   ) {
     remoteMTU = Atomic(max(1, maximumLength))
@@ -176,7 +178,7 @@ package final class ChannelStream: Sendable {
   }
 
   /// Calls `body` when the time has passed, on a thread of the system.
-  package static let wait: @Sendable (Duration, @escaping @Sendable () -> Void) -> Void = { time, body in
+  package static let wait: Timer = { time, body in
     let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
     DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: body)
   }
