@@ -39,7 +39,7 @@ package struct AdvertisingReportView: Sendable {
   @inlinable var addressType: Int { start + (format == .legacy ? 1 : 2) }
 
   /// The end of the report in the packet; nil where the packet ends before it.
-  @inlinable func end(in event: Span<UInt8>) -> Int? {
+  @inlinable @inline(__always) func end(in event: Span<UInt8>) -> Int? {
     guard start + fixedLength <= event.count else { return nil }
     let end = start + fixedLength + Int(event[dataLength])
     return end <= event.count ? end : nil
@@ -50,10 +50,12 @@ package struct AdvertisingReportView: Sendable {
     format == .legacy || event[start] & 0b0110_0000 == 0
   }
 
-  @inlinable package func address(in event: Span<UInt8>) -> DeviceAddress {
+  @inlinable @inline(__always) package func address(in event: Span<UInt8>) -> DeviceAddress {
+    // Address_Type, then Address: one check of the bounds for the seven octets.
+    let octets = event.extracting(addressType..<addressType + 7)
     var value: UInt64 = 0
-    for index in 0..<6 { value |= UInt64(event[addressType + 1 + index]) << (8 * UInt64(index)) }
-    return DeviceAddress(octets: BD_ADDR(value), kind: DeviceAddress.Kind(rawValue: event[addressType]))
+    for index in 0..<6 { value |= UInt64(octets[1 + index]) << (8 * UInt64(index)) }
+    return DeviceAddress(octets: BD_ADDR(value), kind: DeviceAddress.Kind(rawValue: octets[0]))
   }
 
   /// In dBm; 127 where it is not available.
@@ -81,12 +83,13 @@ package struct AdvertisingReportView: Sendable {
   @inlinable package func fields(in event: Span<UInt8>) -> Fields {
     let kinds = UInt64(event[start]) << 8 | UInt64(event[addressType])
     guard format == .extended else { return Fields(isExtended: false, low: kinds, high: 0) }
-    var low = kinds << 8 | UInt64(event[start + 1])
+    let octets = event.extracting(start..<start + 24)
+    var low = kinds << 8 | UInt64(octets[1])
     // Primary_PHY to TX_Power, which the RSSI follows; then the interval, and the address of a directed advertisement.
-    for index in 9..<13 { low = low << 8 | UInt64(event[start + index]) }
-    low = low << 8 | UInt64(event[start + 14])
-    var high = UInt64(event[start + 15])
-    for index in 16..<23 { high = high << 8 | UInt64(event[start + index]) }
+    for index in 9..<13 { low = low << 8 | UInt64(octets[index]) }
+    low = low << 8 | UInt64(octets[14])
+    var high = UInt64(octets[15])
+    for index in 16..<23 { high = high << 8 | UInt64(octets[index]) }
     return Fields(isExtended: true, low: low, high: high)
   }
 
@@ -132,7 +135,7 @@ package struct AdvertisingReportViews: Sendable {
   }
 
   /// The next report; nil after the last one.
-  @inlinable package mutating func next(in event: Span<UInt8>) -> AdvertisingReportView? {
+  @inlinable @inline(__always) package mutating func next(in event: Span<UInt8>) -> AdvertisingReportView? {
     guard remaining > 0 else { return nil }
     let view = AdvertisingReportView(format, at: offset)
     guard let end = view.end(in: event) else { return nil }
