@@ -39,7 +39,7 @@ package struct AdvertisingReportView: Sendable {
   @inlinable var addressType: Int { start + (format == .legacy ? 1 : 2) }
 
   /// The end of the report in the packet; nil where the packet ends before it.
-  @inlinable @inline(__always) func end(in event: Span<UInt8>) -> Int? {
+  @inlinable func end(in event: Span<UInt8>) -> Int? {
     guard start + fixedLength <= event.count else { return nil }
     let end = start + fixedLength + Int(event[dataLength])
     return end <= event.count ? end : nil
@@ -50,7 +50,7 @@ package struct AdvertisingReportView: Sendable {
     format == .legacy || event[start] & 0b0110_0000 == 0
   }
 
-  @inlinable @inline(__always) package func address(in event: Span<UInt8>) -> DeviceAddress {
+  @inlinable package func address(in event: Span<UInt8>) -> DeviceAddress {
     // Address_Type, then Address: one check of the bounds for the seven octets.
     let octets = event.extracting(addressType..<addressType + 7)
     var value: UInt64 = 0
@@ -135,7 +135,7 @@ package struct AdvertisingReportViews: Sendable {
   }
 
   /// The next report; nil after the last one.
-  @inlinable @inline(__always) package mutating func next(in event: Span<UInt8>) -> AdvertisingReportView? {
+  @inlinable package mutating func next(in event: Span<UInt8>) -> AdvertisingReportView? {
     guard remaining > 0 else { return nil }
     let view = AdvertisingReportView(format, at: offset)
     guard let end = view.end(in: event) else { return nil }
