@@ -7,10 +7,12 @@ package enum HostError: Error, Equatable, Sendable {
   case notPoweredOn
   /// The controller answered a command with an error.
   case controller(HCIOpcode, HCIErrorCode)
-  /// The controller gave no answer to a command in time.
+  /// The controller did not answer a command in time.
   case commandTimedOut(HCIOpcode)
-  /// The controller does not support the request.
+  /// The controller does not support the request; the text names the missing feature.
   case unsupported(String)
+  /// A setting of the program, or the kernel, excludes the request; the text says why.
+  case disabled(String)
   /// The transport ended or failed; the text names it and says why.
   case transport(String)
   /// The value does not fit its limits; the text says which.
@@ -33,10 +35,11 @@ extension HostError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .notPoweredOn: "the adapter is not powered on: wait for the state poweredOn"
-    case .controller(let opcode, let status): "the controller refused \(opcode): \(status)"
+    case .controller(let opcode, let status): "the controller rejected \(opcode): \(status)"
     case .commandTimedOut(let opcode):
-      "the controller gave no answer to \(opcode): reset or replug it, and check that the transport leads to an HCI controller"
+      "the controller did not answer \(opcode): reset it or plug it in again, and check that the transport leads to an HCI controller"
     case .unsupported(let what): "the controller has no \(what)"
+    case .disabled(let why): why
     case .transport(let why): why
     case .invalidParameters(let which): which
     case .notConnected: "the device is not connected"

@@ -108,7 +108,7 @@ extension BLEError {
         default: .unsupported
         }
       case .commandTimedOut: .adapterUnavailable
-      case .unsupported: .unsupported
+      case .unsupported, .disabled: .unsupported
       case .invalidParameters: .invalidArgument
       case .notConnected: .disconnected
       case .tooMany: .limitExceeded

@@ -108,7 +108,7 @@ import Testing
   @Test mutating func aKernelsAdapterHasNoPrivateAddressOfOurs() {
     addresses = AddressManager(isManaged: false, staticAddress: nil, toolbox: SecurityToolbox(LibCrypto()))
     addresses.setPrivacy(privacy, from: owner, into: &effects)
-    guard case .event(.refused(.unsupported), to: .owner(owner)) = effects.last else {
+    guard case .event(.refused(.disabled), to: .owner(owner)) = effects.last else {
       Issue.record("\(effects)")
       return
     }

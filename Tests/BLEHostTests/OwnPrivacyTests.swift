@@ -175,7 +175,7 @@ import Testing
     var bench = Bench(configuration: configuration)
     let before = bench.controller.commands.count
     bench.perform(.setPrivacy(Self.settings()))
-    guard case .unsupported = refusal(bench) else { Issue.record("not refused"); return }
+    guard case .disabled = refusal(bench) else { Issue.record("not refused"); return }
     bench.run(for: .seconds(7200))
     #expect(bench.controller.commands.count == before)
   }

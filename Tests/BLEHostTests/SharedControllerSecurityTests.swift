@@ -213,7 +213,7 @@ import Testing
     off.hear(.asked(Self.plainPeer, .consent))
     guard case .answer(_, .consent, .reject) = off.directives().first else { Issue.record("let in"); return }
     off.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
-    guard case .refused(.unsupported) = off.bench.events.last else { Issue.record("not refused"); return }
+    guard case .refused(.disabled) = off.bench.events.last else { Issue.record("not refused"); return }
 
     var short = Room(.with { $0.minimumKeySize = 16 }, peer: "\(Self.plainPeer.octets)")
     var weak = Self.legacyKey

@@ -109,12 +109,13 @@ struct AddressManager: Sendable {
   ) {
     guard new != settings else { return }
     guard isManaged else {
-      let error = HostError.unsupported(
-        "private address of ours: the kernel chooses the adapter's; take the adapter with hci-socket:N")
+      let error = HostError.disabled(
+        "the kernel chooses the adapter's address, so a private address of this host is not possible: take the adapter with hci-socket:N"
+      )
       return effects.append(.event(.refused(error), to: owner.recipient))
     }
     if let new, !PrivacySettings.rotations.contains(new.rotation) {
-      let error = HostError.invalidParameters("a private address is used for 1 s to 1 h")
+      let error = HostError.invalidParameters("the rotation of the private address is not allowed: 1 s to 1 h")
       return effects.append(.event(.refused(error), to: owner.recipient))
     }
     let isSameAddress = new.map { $0.hasSameAddress(as: settings) } ?? false
@@ -140,7 +141,7 @@ struct AddressManager: Sendable {
     do throws(CryptographyError) {
       return try toolbox.resolvableAddress(irk: settings.identityResolvingKey.value, random: &random)
     } catch {
-      let text = "no private address could be made (\(error)): the one before is kept"
+      let text = "no new private address could be made (\(error)): the previous one stays in use"
       effects.append(.report(.application, text, peer: nil))
       return privateAddress
     }
@@ -246,7 +247,7 @@ extension AddressManager {
     _ address: DeviceAddress, of device: DeviceAddress, into effects: inout [Effect<AddressEffect>]
   ) {
     guard address.randomKind == .resolvablePrivate, list.resolves(device) else { return }
-    let text = "it resolves no addresses although it says it does: the host does it"
+    let text = "it does not resolve private addresses, although it has a resolving list: the host resolves them"
     effects.append(.report(.controller, text, peer: nil))
     (list.isUnreliable, isOutdated) = (true, true)
   }

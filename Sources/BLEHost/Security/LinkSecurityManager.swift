@@ -157,7 +157,8 @@ struct SecurityContext: Sendable {
   /// Whether an owner may request security; the refusal is an effect.
   func admitsRequest(of owner: OwnerID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
     if settings != nil { return true }
-    effects.append(.event(.refused(.unsupported("pairing: it is switched off")), to: owner.recipient))
+    effects.append(
+      .event(.refused(.disabled("pairing is disabled: set PairingOptions.isEnabled")), to: owner.recipient))
     return false
   }
 

@@ -151,7 +151,7 @@ extension Transcript {
     case .notPoweredOn: "not-powered-on"
     case .controller(let opcode, let status): "controller \(opcode.rawValue) \(status.rawValue)"
     case .commandTimedOut(let opcode): "command-timed-out \(opcode.rawValue)"
-    case .unsupported: "unsupported"
+    case .unsupported, .disabled: "unsupported"
     case .transport: "transport"
     case .invalidParameters: "invalid-parameters"
     case .notConnected: "not-connected"
