@@ -51,7 +51,7 @@ extension ParsedArguments {
 }
 
 extension CommandDeclaration.Option {
-  public static let json = flag("json", "prints JSON, one object a line")
+  public static let json = flag("json", "prints JSON, one object per line")
   public static let transport = value(
     "transport", "SPEC",
     "the controller, for example linux:hci1 or tcp-client:127.0.0.1:6402 (BLE_TRANSPORT, else linux)")

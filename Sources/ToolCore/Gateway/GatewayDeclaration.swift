@@ -6,7 +6,8 @@ public enum GatewayDeclaration {
   ) -> CommandDeclaration {
     CommandDeclaration(
       name: "gateway", invocation: invocation,
-      summary: "publishes advertisements and values at an MQTT broker, and reads and writes by topics",
+      summary:
+        "publishes advertisements and values to an MQTT broker, and performs reads and writes requested by topic",
       details: [
         "The configuration is a JSON file; options replace what it says. Several gateways of one broker divide the devices by signal "
           + "strength. The topics are in Docs/Gateway.md."
@@ -22,7 +23,7 @@ public enum GatewayDeclaration {
           isRepeatable: true),
         .value("username", "NAME", "the user at the broker"),
         .value("password-file", "FILE", "a file with the password in its first line", isFile: true),
-        .value("ca-file", "FILE", "certificates of authorities; the connection uses TLS", isFile: true),
+        .value("ca-file", "FILE", "the certificates of authorities; the connection then uses TLS", isFile: true),
         .value("kept-values", "N", "values that are kept while the broker is away, 1 to 1000000 (10000)"),
         .flag("no-advertisements", "advertisements are not published"),
         .flag("no-home-assistant", "no discovery topics for Home Assistant"),
@@ -48,7 +49,7 @@ public enum GatewayDeclaration {
     ProgramDeclaration(
       name: "ble-gateway", summary: "gateway from Bluetooth Low Energy to MQTT",
       details: [
-        "ble-gateway publishes the advertisements and values of the devices in range at an MQTT broker, and reads and writes by topics."
+        "ble-gateway publishes the advertisements and values of the devices in range to an MQTT broker, and performs reads and writes requested by topic."
       ],
       form: .command(command(invocation: "ble-gateway", run: run)),
       exitStatus:

@@ -12,7 +12,7 @@ enum BenchCommand {
     ],
     operands: [.init(name: "DEVICE", help: "the address or the name of the other device", isRequired: false)],
     options: CommandDeclaration.Option.adapter + [
-      CommandDeclaration.Option.timeout, .json, .flag("serve", "is the other end, until Control-C"),
+      CommandDeclaration.Option.timeout, .json, .flag("serve", "runs the other end, until Control-C"),
       .value("seconds", "SECONDS", "the duration of each measurement (3)"), .flag("2m", "asks for LE 2M"),
     ],
     examples: [

@@ -9,7 +9,7 @@ enum InspectCommand {
   static let declaration = CommandDeclaration(
     name: "inspect", summary: "shows the services, characteristics and values of a device",
     details: [
-      "The handle of a characteristic is behind its properties.",
+      "The handle of a characteristic follows its properties.",
       "Every readable characteristic and descriptor is read. A value that needs encryption makes the adapter pair, where the device "
         + "pairs without a question.",
     ],

@@ -10,16 +10,16 @@ import ToolCore
 /// `ble proxy`: a Bluetooth proxy for Home Assistant, by ESPHome's native API.
 enum ProxyCommand {
   static let declaration = CommandDeclaration(
-    name: "proxy", summary: "is a Bluetooth proxy for Home Assistant (ESPHome's native API)",
+    name: "proxy", summary: "runs a Bluetooth proxy for Home Assistant (ESPHome's native API)",
     details: [
       "Home Assistant's ESPHome integration, or any client of ESPHome's native API, scans and connects with the "
-        + "adapters of this machine. Several clients can be connected at once. What a client has connected "
-        + "ends with it.",
+        + "adapters of this machine. Several clients can be connected at once. The connections of a "
+        + "client end with it.",
       "The connection is encrypted with the key in --key-file, 44 characters of Base64, which is also given to Home "
         + "Assistant. Make one with: openssl rand -base64 32. No other user may be able to read the file. A FILE "
         + "without a folder is looked up in CREDENTIALS_DIRECTORY (systemd).",
       "--pairing says who answers when a device demands a passkey: just-works declines (the default), a number of six "
-        + "digits is the passkey of all devices, ADDRESS=NUMBER that of one, compare accepts compared numbers unseen, "
+        + "digits is the passkey of all devices, ADDRESS=NUMBER that of one, compare accepts every numeric comparison, "
         + "ask asks on the terminal, off rejects each pairing.",
       "It prints READY with its address, and ends with Control-C.",
     ],
@@ -32,7 +32,7 @@ enum ProxyCommand {
       .value("listen", "[HOST:]PORT", "the address of the server (_:6053, which is every IPv4 address)"),
       .value("key-file", "FILE", "a file with the key of the encryption", isFile: true),
       .flag(
-        "plain-text", "no encryption: everybody who reaches the address can use the adapter; private addresses only"),
+        "plain-text", "no encryption: anyone who reaches the address can use the adapter; private addresses only"),
       .value("name", "NAME", "the name on the network: up to 31 letters, digits and hyphens (ble-proxy)"),
       .value(
         "announce", "FILE", "writes a service file for Avahi, such as /etc/avahi/services/ble-proxy.service",

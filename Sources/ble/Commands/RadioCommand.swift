@@ -11,8 +11,8 @@ enum RadioCommand {
     details: [
       "Each host that connects gets a controller of its own (H4). It prints the transport of each endpoint, and ends with Control-C. "
         + "Any program that can reach an endpoint gets a controller: HCI has no authentication.",
-      "The address of a controller stays, so that bonds stay: it follows from the endpoint and from the number of hosts that are "
-        + "connected there. Give a device an endpoint of its own, or --address, where the order in which programs start changes.",
+      "A controller keeps its address, so that bonds stay valid: the address is derived from the endpoint and the number of hosts that "
+        + "are connected to it. If the order in which programs start changes, give each device an endpoint of its own, or --address.",
     ],
     options: [
       .value(
@@ -22,7 +22,7 @@ enum RadioCommand {
       .value(
         "pty", "PATH", "makes a pseudo-terminal for one host, with a symbolic link at PATH", isFile: true,
         isRepeatable: true),
-      .flag("pace", "has the timing of a real radio; otherwise data moves at once"),
+      .flag("pace", "uses the timing of a real radio; otherwise data moves at once"),
       .value("seed", "N", "the seed of all random numbers (0)"),
       .value("acl-length", "N", "octets of an ACL packet, 27 to 65535 (251)"),
       .value("acl-count", "N", "ACL packets that a controller holds, 1 to 255 (8)"),

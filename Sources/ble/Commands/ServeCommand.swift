@@ -10,13 +10,13 @@ import ToolCore
 /// `ble serve`: a peripheral from a description in a file.
 enum ServeCommand {
   static let declaration = CommandDeclaration(
-    name: "serve", summary: "is a peripheral that a file describes",
+    name: "serve", summary: "runs a peripheral that a file describes",
     details: [
-      "FILE is JSON: the name, and services with characteristics and values. What clients write is kept until the end and sent to "
+      "FILE is JSON: the name, and services with characteristics and values. Values that clients write are kept until the end and sent to "
         + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
-      "A characteristic with \"security\": \"authenticated\" needs a passkey, or numbers that are compared: they are on the terminal, where "
-        + "they are asked for, too. Without a terminal the passkey is printed. \"passkey\": \"123456\" in the file is used in every pairing "
-        + "instead; whoever has seen it once can pair.",
+      "A characteristic with \"security\": \"authenticated\" needs a passkey, or a comparison of numbers, which the terminal displays and asks "
+        + "for. Without a terminal the passkey is printed. \"passkey\": \"123456\" in the file is used in every pairing "
+        + "instead; anyone who has seen it can pair.",
     ],
     operands: [.init(name: "FILE", help: "the description", isRequired: false, isFile: true)],
     options: CommandDeclaration.Option.adapter + [.flag("example", "prints an example of a description")],
