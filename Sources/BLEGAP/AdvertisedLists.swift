@@ -33,8 +33,8 @@ struct AdvertisedLists: Equatable, Sendable {
       + otherElements.reduce(0) { $0 + $1.allocatedOctets }
   }
 
-  /// The most that ``allocatedOctets`` can be for the lists in these octets: arrays can have twice the capacity that
-  /// they need.
+  /// The upper bound of ``allocatedOctets`` for the lists in these octets: an array can have twice the capacity that it
+  /// needs.
   static func memoryBound(of octets: Bytes) -> Int {
     ADStructures(octets).reduce(0) { $0 + memoryBound(of: $1) }
   }
@@ -72,7 +72,7 @@ extension ADElement {
 /// A list can take more than twenty times the memory of its octets. Lists that could take more than ``maximumOctets``
 /// are parsed each time one is read.
 struct AdvertisedListStorage: Equatable, Sendable {
-  /// The limit of memory, in octets, of lists that are kept. The lists of an ordinary advertisement take a few hundred.
+  /// The memory limit of lists that are kept, in octets. The lists of an ordinary advertisement take a few hundred.
   static let maximumOctets = 2048
 
   /// Empty if ``areas`` is not.
@@ -148,7 +148,7 @@ struct AdvertisedListParser {
       + serviceUUIDLists.comparisons + otherElements.comparisons + serviceDataComparisons
   }
 
-  /// Adds a structure; of the types with a property of one value, nothing.
+  /// Adds a structure. A type with one value has a property instead of a list, and adds nothing.
   mutating func add(_ structure: ADStructure) {
     let data = structure.data
     switch structure.type {
@@ -226,13 +226,13 @@ struct AdvertisedListParser {
   }
 }
 
-/// Finds elements that a list already has: by a search in a short list, in a hash table for a long one. An element
-/// costs the same for any length of the list.
+/// Finds elements that a list already has: it searches a short list, and looks them up in a hash table for a long one.
+/// An element costs the same for any length of the list.
 struct RepeatFilter<Key: Hashable> {
   /// Lists with fewer elements than this are searched.
   static var shortList: Int { 16 }
 
-  /// The keys of all elements, of a list that is not short.
+  /// The keys of all elements; nil for a short list.
   private var keys: Set<Key>?
   /// The comparisons of elements, and the entries in the hash table, so far.
   private(set) var comparisons = 0

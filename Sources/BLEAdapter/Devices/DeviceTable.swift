@@ -8,9 +8,9 @@ package import BLEWire
 package struct DeviceTable: Sendable {
   private var keys = RecencyTable()
   private var records: ContiguousArray<AdvertisementRecord> = []
-  /// The number of devices with a record at most.
+  /// The maximum number of devices with a record.
   package let limit: Int
-  /// The octets of memory that all records together refer to at most.
+  /// The maximum of ``allocatedOctets``.
   package let maximumOctets: Int
   /// The octets of memory that all records together refer to.
   package private(set) var allocatedOctets = 0
@@ -28,7 +28,7 @@ package struct DeviceTable: Sendable {
   package var isFull: Bool { keys.count >= limit }
   /// Whether records have to be removed.
   package var hasTooManyOctets: Bool { allocatedOctets > maximumOctets }
-  /// The device that was not used for the longest time.
+  /// The device that was used least recently.
   package var oldest: Int? { keys.oldest }
 
   package func slot(of address: DeviceAddress) -> Int? { keys.slot(of: address.tableKey) }
@@ -74,13 +74,14 @@ package struct DeviceTable: Sendable {
     package var name: (new: String, isChange: Bool)?
     /// The report for the client, if the scan has one.
     package var report: DiscoveredDevice?
-    /// Whether the client has had a report with the same content, apart from the strength.
+    /// Whether the client has had a report with the same content, apart from the signal strength.
     package var isRepeated = false
 
     package init() {}
   }
 
-  /// Adds an advertisement or a scan response of a device. The client makes room if there are too many octets then.
+  /// Adds an advertisement or a scan response of a device. The client removes records if there are too many octets
+  /// afterwards.
   package mutating func add(_ discovery: Discovery, at slot: Int, for filter: ScanFilter) -> Addition {
     let before = records[slot].allocatedOctets
     let addition = records[slot].add(discovery, for: filter, view: view)
@@ -89,7 +90,7 @@ package struct DeviceTable: Sendable {
   }
 
   /// Adds an advertisement or a scan response of a device, which does not have to be in the table. If there is no room,
-  /// the devices that were not used for the longest time are removed.
+  /// the least recently used devices are removed.
   package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
     let address = discovery.shared.content.address.identity
     let slot: Int

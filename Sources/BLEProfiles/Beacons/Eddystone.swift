@@ -56,7 +56,7 @@ public enum EddystoneFrame: Hashable, Sendable {
     let ends = [".com", ".org", ".edu", ".net", ".info", ".biz", ".gov"]
     return ends.map { $0 + "/" } + ends
   }()
-  /// The octets of an encoded address after its scheme, at most.
+  /// The maximum number of octets of an encoded address after its scheme.
   private static let addressLimit = 17
 
   /// Decodes the service data of 0xFEAA.

@@ -139,7 +139,7 @@ enum AdapterUse {
           return nil
         })
     } catch { result = .failure(error) }
-    // Erased when nothing more is written.
+    // The progress line is erased after its last text.
     progress.cancel()
     await progress.value
     Output.progress("")
@@ -207,7 +207,7 @@ enum AdapterUse {
 }
 
 extension BLEError {
-  /// Whether a device has refused the operation for want of a pairing, or a pairing has failed.
+  /// Whether a device has refused the operation because it requires a pairing, or a pairing has failed.
   var isAboutSecurity: Bool {
     switch kind {
     case .security, .att(.insufficientAuthentication), .att(.insufficientEncryption),
