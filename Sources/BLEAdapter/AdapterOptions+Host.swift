@@ -35,7 +35,8 @@ extension AdapterOptions {
     }
     if case .linux = transport, privacy.usesPrivateAddress {
       throw TransportError(
-        .unsupported, at: "\(transport)", "the kernel chooses the adapter's address, which is no private one of ours",
+        .unsupported, at: "\(transport)",
+        "the kernel chooses the adapter's address, so a private address of this host is not possible",
         remedy: "Take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off.")
     }
     return try BLERuntime.Host.shared(transport, options)

@@ -18,7 +18,8 @@ extension HostCore {
     do throws(CodecError) {
       if let event = try HCIEvent(decoding: [UInt8](copying: packet)[...]).parameters { receive(event) }
     } catch {
-      context.report(.controller, "a malformed event (\(error)): \([UInt8](copying: packet).prefix(16).hexadecimal)")
+      let octets = [UInt8](copying: packet).prefix(16).hexadecimal
+      context.report(.controller, "a malformed event is dropped (\(error)): \(octets)")
     }
     checkShutdown()
   }

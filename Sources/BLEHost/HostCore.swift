@@ -51,7 +51,7 @@ package struct HostCore: Sendable {
     case .event: receiveEvent(contents)
     // The host requests no SCO or ISO links, and a controller sends no commands.
     case .command, .synchronousData, .isoData, nil:
-      context.report(.controller, "a packet of type 0x\(String(packet[0], radix: 16)), which nobody asked for")
+      context.report(.controller, "a packet of the unexpected type 0x\(String(packet[0], radix: 16)) is dropped")
     }
     reviewRadio()
     end(&output)

@@ -37,7 +37,7 @@ package enum JSON: Equatable, Sendable {
       self = try parser.file()
     } catch {
       throw DecodingError.dataCorrupted(
-        .init(codingPath: [], debugDescription: "no JSON at octet \(error.position): \(error.expected) expected"))
+        .init(codingPath: [], debugDescription: "not JSON at octet \(error.position): \(error.expected) is expected"))
     }
   }
 

@@ -72,7 +72,7 @@ extension JSONEncoding: SingleValueEncodingContainer {
   /// The shortest text that is read as the same number, without a fraction if it has none.
   private func number(_ value: some BinaryFloatingPoint & LosslessStringConvertible) throws {
     guard value.isFinite else {
-      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "no finite number"))
+      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "not a finite number"))
     }
     let text = value.description
     place.value = .number(text.hasSuffix(".0") ? String(text.dropLast(2)) : text)

@@ -111,7 +111,7 @@ extension TransportError {
     let what = "cannot connect to \(host):\(port)"
     return switch cause.number {
     case ECONNREFUSED:
-      (.unavailable, "\(what): no program listens there", "Start the controller first, and compare the port.")
+      (.unavailable, "\(what): no program listens there", "Start the controller first, and check the port.")
     case ETIMEDOUT:
       (.unavailable, "\(what): no answer", "Check the address, and that no firewall drops port \(port).")
     case EHOSTUNREACH, ENETUNREACH, ENETDOWN:
@@ -133,7 +133,7 @@ extension TransportError {
         .unavailable, "\(what): this machine does not have the address \(host ?? "_")",
         "To listen on every address, write tcp-server:_:\(port)."
       )
-    case EACCES: (.noPermission, "\(what): that needs root", "Use a port from 1024 up.")
+    case EACCES: (.noPermission, "\(what): that needs root", "Use port 1024 or higher.")
     default: general(cause, what)
     }
   }
@@ -141,10 +141,10 @@ extension TransportError {
   private static func unixClient(_ cause: SystemError, _ path: String) -> (Kind, String, String) {
     let what = "cannot connect to \(path)"
     return switch cause.number {
-    case ENOENT: (.unavailable, "\(what): there is no such socket", "Start the controller first, and compare the path.")
+    case ENOENT: (.unavailable, "\(what): there is no such socket", "Start the controller first, and check the path.")
     case ECONNREFUSED:
       (.unavailable, "\(what): no program listens, the file was left behind", "Start the controller again.")
-    case EPROTOTYPE, ENOTSOCK: (.unavailable, "\(what): it is not a stream socket", "Compare the path.")
+    case EPROTOTYPE, ENOTSOCK: (.unavailable, "\(what): it is not a stream socket", "Check the path.")
     case ENAMETOOLONG: longSocketPath(path)
     case EACCES, EPERM:
       (.noPermission, "\(what): no permission to write it", "To see the permissions, run: ls -l \(path)")
@@ -182,7 +182,7 @@ extension TransportError {
       (.noPermission, "\(what): no permission", "Run: sudo usermod -aG dialout $USER, then log in again.")
     case EBUSY:
       (.busy, "\(what): another program uses it", "End that program. To find it, run: fuser -v \(path)")
-    case ENOTTY: (.unavailable, "\(what): it is not a serial device", "Compare the path.")
+    case ENOTTY: (.unavailable, "\(what): it is not a serial device", "Check the path.")
     case EINVAL:
       (
         .unsupported, "\(what): the device rejects the baud rate or the flow control",
@@ -213,7 +213,7 @@ extension TransportError {
 
   private static func longSocketPath(_ path: String) -> (Kind, String, String) {
     (
-      .malformed, "the path of the socket has \(path.utf8.count) octets, and 107 are the limit", "Use a shorter path."
+      .malformed, "the path of the socket has \(path.utf8.count) octets, and the limit is 107", "Use a shorter path."
     )
   }
 

@@ -186,7 +186,8 @@ extension Proxy {
       guard present != nil || state.slots.free > 0 else {
         return .refused(
           ProxyError(
-            .noFreeSlot, "no connection to \(address): all \(state.slots.limit) are in use. Disconnect another device"))
+            .noFreeSlot,
+            "no connection to \(address): all \(state.slots.limit) slots are in use. Disconnect another device"))
       }
       let link = ProxyLink(address, for: client, after: present)
       state.links.append(link)

@@ -66,7 +66,7 @@ final class ProxyLink: Sendable {
     state.withLock { state in
       guard let operations = state.operations, !state.isEnding else { return .notConnected(address) }
       guard case .dropped = operations.yield(operation) else { return nil }
-      return ProxyError(.limitExceeded, "too many operations wait for \(address): wait for their ends")
+      return ProxyError(.limitExceeded, "too many operations wait for \(address): wait until some have ended")
     }
   }
 

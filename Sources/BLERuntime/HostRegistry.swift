@@ -68,7 +68,7 @@ final class HostRegistry: Sendable {
       case .take(let host):
         guard host.transport.goesWith(transport) else {
           throw TransportError(
-            .busy, at: "\(transport)", "this process has the adapter as \(host.transport) already",
+            .busy, at: "\(transport)", "this process already uses the adapter as \(host.transport)",
             remedy: "Use the same transport string everywhere.")
         }
         return host

@@ -86,8 +86,8 @@ extension TransportError {
     let remedy =
       switch refusal {
       case .failed(let error) where error.isWithoutReader: "Start the program that reads this pipe first."
-      case .isSymbolicLink: "Name the file itself, or a pipe of mkfifo."
-      case .isNotRegular: "Name a file, or a pipe of mkfifo."
+      case .isSymbolicLink: "Name the file itself, or a pipe made by mkfifo."
+      case .isNotRegular: "Name a file, or a pipe made by mkfifo."
       case .isOwned, .hasSeveralNames: "Remove it, or name a file in a folder of your own."
       default: "Name a file in a folder that you may write to."
       }

@@ -266,7 +266,7 @@ extension ServerLoop {
       guard let oldest = strangers.min(by: { $0.token < $1.token }) else {
         return complain("\(address): rejected, because \(settings.clientLimit) clients are connected", now)
       }
-      remove(oldest, "it has not proven the key, and another client comes", now)
+      remove(oldest, "it has not proven the key, and another client needs its place", now)
     }
     lastToken += 1
     let token = lastToken
@@ -376,18 +376,18 @@ extension ProxySession.End {
   private static func text(of error: APIConnectionError) -> String {
     switch error {
     case .notEncrypted: "the client uses plain text: give it the key"
-    case .encrypted: "the client uses encryption, and this proxy has no key: leave the key of the client out"
-    case .invalidIndicator(let octet): "octet \(octet) begins no frame of ESPHome's API"
-    case .wrongKey: "the client has another key: give it that of this proxy"
+    case .encrypted: "the client uses encryption, and this proxy has no key: remove the key from the client"
+    case .invalidIndicator(let octet): "octet \(octet) does not begin a frame of ESPHome's API"
+    case .wrongKey: "the client has another key: give it the key of this proxy"
     case .invalidHandshake: "the handshake is malformed"
     case .frameTooLong(let size, let limit): "a frame has \(size) octets, at most \(limit) are accepted"
     case .invalidHeader: "the header of a frame is malformed"
-    case .keyNotProven: "the client has not proven the key: its handshake is a recorded one, or it is faulty"
+    case .keyNotProven: "the client has not proven the key: its handshake is a recorded one, or the client is faulty"
     case .notAuthentic: "a frame is not authentic: it was changed, repeated or lost"
-    case .invalidLength: "a frame has another length than it says"
+    case .invalidLength: "the length of a message differs from that of its frame"
     case .malformed(let type, let reason): "message \(type) is malformed: \(reason)"
     case .notOpened(let type): "message \(type) came before HelloRequest"
-    case .openingTimeout: "the client has not said hello in time"
+    case .openingTimeout: "the client has not sent HelloRequest in time"
     case .silent: "the client is silent, and does not answer pings"
     case .disconnectTimeout: "the client has not answered DisconnectRequest in time"
     case .nonceExhausted: "the keys of the connection are used up"

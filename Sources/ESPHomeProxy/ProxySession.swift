@@ -147,7 +147,7 @@ package struct ProxySession: ~Copyable {
         (version, isOpened) = (client.version, true)
         lines.append("client '\(String(printable: client.info))' (API \(client.version)) is connected")
       case .received(let message): handle(message, now: now)
-      case .ignored(let type): lines.append("message \(type) of the client is not supported: ignored")
+      case .ignored(let type): lines.append("message \(type) of the client is not supported, and is ignored")
       case .ended(let error): end = end ?? error.map { .protocolError($0) } ?? .closed
       }
     }
@@ -215,7 +215,7 @@ extension ProxySession {
     case .pair: perform(.pair, on: request.address)
     case .unpair: perform(.unpair, on: request.address)
     case .clearCache: perform(.clearCache, on: request.address)
-    default: lines.append("request \(request.requestType.rawValue) of the client is not supported: ignored")
+    default: lines.append("request \(request.requestType.rawValue) of the client is not supported, and is ignored")
     }
   }
 

@@ -64,7 +64,7 @@ final class DeviceSession: Sendable {
     repeat {
       do {
         guard let device = await gateway.advertisement(of: address) else {
-          throw GatewayError(.notFound, "\(address) is not heard any more")
+          throw GatewayError(.notFound, "\(address) is no longer received")
         }
         let adapter = gateway.adapter
         try await adapter.withConnection(to: device.address) { device in

@@ -30,7 +30,7 @@ extension Gateway {
   private func assign(_ attribute: AttributeName, _ request: Request) {
     if serves(attribute.address) { return forward(attribute, request) }
     guard waiting.count < Self.waitingRequestLimit else {
-      return answer(attribute, request, .failure(GatewayError(.busy, "the gateway has too many requests that wait")))
+      return answer(attribute, request, .failure(GatewayError(.busy, "too many requests wait at the gateway")))
     }
     waiting.append((attribute, request, now + Self.waitingRequestTime))
   }
@@ -48,7 +48,8 @@ extension Gateway {
         answer(
           attribute, request,
           .failure(
-            GatewayError(.notFound, "no gateway hears \(attribute.address). Is it switched on and near? Run: ble scan"))
+            GatewayError(
+              .notFound, "no gateway receives \(attribute.address). Is it switched on and near? Run: ble scan"))
         )
       }
     }

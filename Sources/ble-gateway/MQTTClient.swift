@@ -51,7 +51,7 @@ final class MQTTClient: Sendable {
   init(_ configuration: GatewayConfiguration, topics: Topics) throws(GatewayError) {
     mosquitto_lib_init()
     guard let handle = unsafe mosquitto_new("ble-gateway-\(topics.gateway)", true, nil) else {
-      throw GatewayError(.broker, "the client of the broker cannot be created: \(String(cString: strerror(errno)))")
+      throw GatewayError(.broker, "the MQTT client cannot be created: \(String(cString: strerror(errno)))")
     }
     unsafe self.handle = handle
     subscriptions = topics.subscriptions

@@ -73,7 +73,7 @@ import Testing
     var link = link()
     _ = receive([3, 0, 4, 0, 0x02], on: &link)
     let result = receive([1, 0, 4, 0, 0x0A], on: &link)
-    #expect(result.contains { $0.hasPrefix("L2CAP octets thrown away") })
+    #expect(result.contains { $0.hasPrefix("a malformed L2CAP frame is dropped") })
   }
 
   @Test mutating func framesOfOtherChannelsAreIgnored() {

@@ -257,7 +257,7 @@ import Testing
     }
     couple.world.run(for: .seconds(1))
     let dropped = couple.events(0).count {
-      if case .diagnostic(let line) = $0 { line.text.hasPrefix("more ATT PDUs") } else { false }
+      if case .diagnostic(let line) = $0 { line.text.hasPrefix("too many ATT PDUs") } else { false }
     }
     #expect(dropped == 1)
     couple.world.ask(0, .bondsStored([try #require(couple.bond(0))]))

@@ -78,7 +78,7 @@ import Testing
       parts: ["Mount devpts"]),
     Row(
       endpoint: .unixServer(path: "/tmp/" + String(repeating: "x", count: 103)), forced: nil,
-      kind: .malformed, exitCode: 64, parts: ["107 are the limit"]),
+      kind: .malformed, exitCode: 64, parts: ["the limit is 107"]),
   ]
 
   @Test(arguments: rows) func errorsHaveThreeParts(_ row: Row) throws {

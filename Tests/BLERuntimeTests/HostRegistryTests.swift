@@ -68,7 +68,7 @@ import Testing
     if first == "hci-socket:0" { kernel.take() }
     let error = try #require(throws: TransportError.self) { _ = try host(second) }
     #expect(error.kind == .busy && error.place == second)
-    #expect("\(error)".contains("this process has the adapter as \(first) already"))
+    #expect("\(error)".contains("this process already uses the adapter as \(first)"))
     #expect(try host(first) === holder)
   }
 

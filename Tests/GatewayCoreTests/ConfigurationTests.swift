@@ -57,7 +57,7 @@ struct ConfigurationTests {
       "1: devices[0].address: 'nobody' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random"
     ),
     ("[]", "1: the top level: an object in { } is expected, not a list"),
-    ("{", "1: this is no JSON: a name is expected here"),
+    ("{", "1: this is not JSON: a name is expected here"),
   ])
   func namesTheLineThePlaceAndTheAllowedValues(text: String, reason: String) throws {
     let error = try #require(throws: GatewayError.self) {

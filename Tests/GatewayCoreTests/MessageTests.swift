@@ -61,10 +61,10 @@ struct MessageTests {
     #expect(
       String(decoding: Messages.result(of: request, .success([0x61]), uuid: "2A19", at: noon), as: UTF8.self)
         == #"{"hex":"61","id":"7","operation":"read","time":"2026-01-31T12:00:00.000Z","value":97}"#)
-    let failure = GatewayError(.notFound, "no gateway hears it")
+    let failure = GatewayError(.notFound, "no gateway receives it")
     #expect(
       String(decoding: Messages.result(of: request, .failure(failure), uuid: "2A19", at: noon), as: UTF8.self)
-        == #"{"error":{"kind":"notFound","text":"no gateway hears it"},"id":"7","operation":"read","#
+        == #"{"error":{"kind":"notFound","text":"no gateway receives it"},"id":"7","operation":"read","#
         + #""time":"2026-01-31T12:00:00.000Z"}"#)
   }
 }

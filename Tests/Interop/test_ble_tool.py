@@ -170,7 +170,7 @@ def test_changed_file_is_served(thermometer, radio, tmp_path):
         assert subscriber.wait_for_end() == 0, subscriber.output
     assert subscriber.output.split("\n")[:2] == ["21.60 °C", "21.70 °C"]
     change(thermometer, "{")
-    assert "stay as they are" in thermometer.wait_for("thermometer.json:1: this is no JSON")
+    assert "stay as they are" in thermometer.wait_for("thermometer.json:1: this is not JSON")
     change(thermometer, run("serve", "--example").replace("2A3D", "2A3E"))
     thermometer.wait_for("published anew")
     wait_until(lambda: thermometer.output.count("READY") == 2, lambda: thermometer.output)

@@ -36,8 +36,8 @@ struct ServiceDescriptionTests {
       "{\"name\":\"x\",\"services\":[{\"uuid\":\"180F\",\"characteristics\":[{\"uuid\":\"2A19\",\"properties\":\"read\"}]}]}",
       "lamp.json:1: services[0].characteristics[0].properties: a list in [ ] is expected, not \"read\""
     ),
-    ("{", "lamp.json:1: this is no JSON: a name is expected here"),
-    ("{\"name\": \"x\",\n\"services\": [\n}", "lamp.json:3: this is no JSON: a value is expected here"),
+    ("{", "lamp.json:1: this is not JSON: a name is expected here"),
+    ("{\"name\": \"x\",\n\"services\": [\n}", "lamp.json:3: this is not JSON: a value is expected here"),
     ("[]", "lamp.json:1: the top level: an object in { } is expected, not a list"),
     ("{\"nmae\":\"x\",\"services\":[]}", "lamp.json:1: nmae: unknown field. Did you mean \"name\"?"),
     (

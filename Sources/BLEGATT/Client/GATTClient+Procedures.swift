@@ -159,7 +159,7 @@ extension GATTClient {
     else {
       return output.events.append(
         .violation(
-          .malformedResponse(.handleValueIndication, reason: "the value of Service Changed is no range of handles")))
+          .malformedResponse(.handleValueIndication, reason: "the value of Service Changed is not a range of handles")))
     }
     databaseChanged(AttributeHandle(start)...AttributeHandle(end), into: &output)
   }

@@ -48,7 +48,7 @@ extension GATTClientError: CustomStringConvertible {
     case .errorResponse(let code, let request, let handle):
       "\(request) for handle \(handle) rejected by the server: \(code)"
     case .malformedResponse(let opcode, let reason): "malformed \(opcode) from the server: \(reason)"
-    case .unexpectedPDU(let opcode): "unexpected \(opcode) from the server: it is no response to a request"
+    case .unexpectedPDU(let opcode): "unexpected \(opcode) from the server: it is not a response to a request"
     case .echoDiffers(let handle, let offset):
       "write to handle \(handle) cancelled: the server queued other octets at offset \(offset). Nothing was written"
     case .tooManyResults(let limit): "procedure ended: the server sent more than \(limit) results"

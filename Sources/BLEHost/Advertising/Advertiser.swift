@@ -34,7 +34,7 @@ struct Advertiser: Sendable {
   private func rejection(of id: AdvertisingID, _ intent: AdvertisingIntent, _ radio: RadioContext) -> HostError? {
     guard radio.acceptsRequests else { return .notPoweredOn }
     guard !advertisements.contains(where: { $0.id == id }) else {
-      return .invalidParameters("the advertisement \(id.rawValue) is running already: stop it first")
+      return .invalidParameters("the advertisement \(id.rawValue) has already been started: stop it first")
     }
     let controller = radio.controller
     let limit = controller.usesExtendedCommands ? min(max(1, controller.advertisingSets), maximum) : 1
@@ -68,7 +68,7 @@ struct Advertiser: Sendable {
     }
   }
 
-  /// The controller lost its state; what is declared stays.
+  /// The controller lost its state. The advertisements stay declared.
   mutating func suspend() {
     advertisements.removeAll(where: \.isStopping)
     for index in advertisements.indices { advertisements[index].suspend() }
@@ -135,7 +135,7 @@ extension Advertiser {
     effects.append(
       .report(
         .controller,
-        "the controller sends an advertisement of another program: it is disabled, and ours takes its place",
+        "the controller was sending an advertisement of another program: it is disabled, and replaced by this one",
         peer: nil))
     advertisements[index].hasTakenOver = true
     take(.takeOver, index, radio, into: &effects)
@@ -159,7 +159,7 @@ extension Advertiser {
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
     let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
-    // No room beside the links that are up: it waits for one of them to end.
+    // The controller cannot advertise beside the links that are up: the advertisement waits until one of them ends.
     if step == .enable, radio.hasLinks, !advertisements[index].isStopping {
       (advertisements[index].phase, advertisements[index].wasHeld) = (.resting, false)
       if !advertisements[index].isAnnounced {

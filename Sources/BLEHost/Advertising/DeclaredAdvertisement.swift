@@ -191,7 +191,8 @@ extension AdvertisingIntent {
     guard LinkLayerLimits.advertisingInterval.contains(interval.lowerBound),
       LinkLayerLimits.advertisingInterval.contains(interval.upperBound)
     else {
-      return .invalidParameters("the advertising interval lies outside 0x0020 to 0x4000 units of 0.625 ms")
+      return .invalidParameters(
+        "the advertising interval is outside 20 ms to 10.24 s (0x0020 to 0x4000 units of 0.625 ms)")
     }
     return rejectionOfPHYs(controller)
   }

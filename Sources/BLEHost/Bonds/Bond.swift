@@ -87,8 +87,8 @@ package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .forgottenByPeer: "the device has forgotten this bond: remove the bond here, then pair again"
-    case .missingHere: "the device has a bond that is not known here: let the device forget it, then pair again"
-    case .keysDiffer: "the device's key for this bond is another one: remove the bond on both sides, then pair again"
+    case .missingHere: "the device has a bond that this host does not have: remove it on the device, then pair again"
+    case .keysDiffer: "the device has another key for this bond: remove the bond on both sides, then pair again"
     case .notEncrypted(let reason):
       "the link could not be encrypted with the key of this bond (\(reason)): it may be another device with the same address; connect again"
     }

@@ -20,7 +20,8 @@ extension PendingConnection {
     }
     let range = LinkLayerLimits.scanInterval
     guard range ~= scan.interval, range ~= scan.window, scan.window <= scan.interval else {
-      return .invalidParameters("scan interval and window lie in 4 to 0x4000, the window within the interval")
+      return .invalidParameters(
+        "the scan interval or window is not allowed: 4 to 0x4000 units of 0.625 ms, the window at most the interval")
     }
     guard !scan.phys.isDisjoint(with: [.le1M, .leCoded]), scan.phys.isSubset(of: [.le1M, .le2M, .leCoded]) else {
       return .invalidParameters(

@@ -58,7 +58,7 @@ extension HostLinks {
   /// Takes one ACL data packet without its indicator octet (Vol 4, Part E, 5.4.2).
   mutating func receive(_ packet: Span<UInt8>, _ host: inout HostContext) {
     guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
-      return host.report(.controller, "an ACL packet whose length is wrong")
+      return host.report(.controller, "an ACL packet with a wrong length is dropped")
     }
     // Data of a link that has just ended may still be on its way.
     guard let index = table.index(of: ConnectionHandle(rawValue: head)) else { return }
@@ -172,7 +172,8 @@ extension HostLinks {
       withLink(of: peer, &host) { link, context in link.tickReconnection(&context.turn) }
     }
     for peer in table.takeStalled(host.now) {
-      host.report(.peer, "the link is ended: its packets are not acknowledged, and others wait for buffers", peer: peer)
+      host.report(
+        .peer, "the link is ended: its packets are not acknowledged, and other links need buffers", peer: peer)
       withLink(of: peer, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
     }
   }
@@ -216,7 +217,7 @@ extension HostLinks {
   ) -> (address: DeviceAddress, identity: DeviceAddress) {
     let address = new.addressOnRadio(&context.bonds, toolbox)
     if table.index(of: new.handle) != nil {
-      host.report(.controller, "a second link with the handle \(new.handle); the first one is taken for dead")
+      host.report(.controller, "it reports a second link with the handle \(new.handle): the first link is ended")
       remove(new.handle, reason: .connectionTimeout, &host)
     }
     table.supersededEnded(new.handle, into: &host.output.packets)
@@ -393,7 +394,7 @@ extension HostLinks {
 
   /// A full queue ends the link: a frame lost on a reliable channel would break it silently.
   private mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostContext) {
-    host.report(.peer, "the link is ended, for it takes no data: \(refusal)", peer: table[index].peer)
+    host.report(.peer, "the link is ended, because the peer takes no data: \(refusal)", peer: table[index].peer)
     withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
   }
 

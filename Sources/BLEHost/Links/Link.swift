@@ -98,7 +98,7 @@ extension Link {
     }
     let outcome = reassembler.receive(fragment, packetBoundary: boundary)
     if let dropped = outcome.dropped {
-      context.turn.server.effects.append(.report(.peer, "L2CAP octets thrown away: \(dropped)", peer: peer))
+      context.turn.server.effects.append(.report(.peer, "a malformed L2CAP frame is dropped: \(dropped)", peer: peer))
     }
     switch outcome.frame {
     case .inFragment(let channel, let payload):

@@ -263,7 +263,7 @@ struct LinkServer: Sendable {
       request = nil
       for owner in owners { effects.append(.event(.requestTimedOut(peer, token), to: owner.recipient)) }
     case .pduDropped:
-      effects.append(.report(.peer, "more ATT PDUs than are kept while a request waits: one was dropped", peer: peer))
+      effects.append(.report(.peer, "too many ATT PDUs arrive while a request waits: one was dropped", peer: peer))
     case .violation(let violation): effects.append(.report(.peer, "\(violation)", peer: peer))
     }
   }
@@ -286,10 +286,11 @@ extension LinkServer {
     guard security.level == .none, let bond, let key = bond.peerCSRK else { return }
     let octets = [UInt8](copying: pdu)[...]
     guard let counter = (try? toolbox.verifiedSignCounter(of: octets, csrk: key.value)) ?? nil else {
-      return output.effects.append(.report(.peer, "a signed write whose signature is wrong", peer: peer))
+      return output.effects.append(.report(.peer, "a signed write with a wrong signature is ignored", peer: peer))
     }
     guard counter >= bond.peerSignCounter, counter < .max else {
-      return output.effects.append(.report(.peer, "a signed write that was sent before: a replay", peer: peer))
+      return output.effects.append(
+        .report(.peer, "a signed write with a used counter is ignored: a replay", peer: peer))
     }
     var command = [UInt8](octets.dropLast(SecurityToolbox.signatureLength))
     guard command.count >= 3 else { return }
@@ -302,7 +303,7 @@ extension LinkServer {
     guard signedWrites.append(entry, until: now + storageTimeout) else {
       return output.effects.append(
         .report(
-          .peer, "more ATT PDUs than are kept while a sign counter is stored: one was dropped", peer: peer))
+          .peer, "too many ATT PDUs arrive while a sign counter is stored: one was dropped", peer: peer))
     }
   }
 

@@ -250,7 +250,7 @@ extension LinkTable {
     if hasTransmitted { transmitted.removeFew() }
     do throws(CodecError) {
       let excess = try acl.receive(numberOfCompletedPackets: parameters, into: &packets, transmitted: &transmitted)
-      return excess > 0 ? "\(excess) packets completed that were not sent" : nil
+      return excess > 0 ? "it completed \(excess) packets that were not sent" : nil
     } catch { return "a malformed Number Of Completed Packets event: \(error)" }
   }
 

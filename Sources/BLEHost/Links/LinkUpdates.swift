@@ -37,7 +37,7 @@ struct LinkUpdates: Sendable {
   /// All of them, the notifications first.
   var entries: [Entry] { notifications.elements + indications.map(\.update) }
   /// Why another value is not accepted.
-  var refusal: HostError { .tooMany("values on their way on one link", limit: limit) }
+  var refusal: HostError { .tooMany("values in transit on one link", limit: limit) }
 
   /// - Returns: false where ``limit`` values are on their way.
   @inline(__always)

@@ -96,7 +96,8 @@ extension ScanParameters {
   func rejection(_ controller: ControllerCapabilities) -> HostError? {
     let range = LinkLayerLimits.scanInterval
     guard range ~= interval, range ~= window, window <= interval else {
-      return .invalidParameters("scan interval and window lie in 4 to 0x4000, the window within the interval")
+      return .invalidParameters(
+        "the scan interval or window is not allowed: 4 to 0x4000 units of 0.625 ms, the window at most the interval")
     }
     guard !phys.isEmpty, phys.isSubset(of: [.le1M, .leCoded]) else {
       return .invalidParameters("a scan is on LE 1M, LE Coded or both (Vol 4, Part E, 7.8.64): not on \(phys)")

@@ -308,7 +308,7 @@ extension OwnSecurityManager {
     guard let start else {
       // It is not encrypted with a key of ours, so it proves nothing.
       guard context.level == .none else { return }
-      let text = "a link is said to be encrypted with a key that it was not given: it counts as plain"
+      let text = "it reports encryption without a key from this host: the link counts as unencrypted"
       return effects.append(.report(.controller, text, peer: peer))
     }
     self.start = nil

@@ -188,7 +188,7 @@ extension ControllerSession {
     // A controller shared with the system host answers the system host's commands, too.
     case .unexpected where !isExclusive: break
     case .unexpected(let opcode):
-      let text = "an answer to \(opcode), which was not sent or is answered already"
+      let text = "an answer to \(opcode), which was not sent or has already been answered"
       effects.append(.report(.controller, text, peer: nil))
     case .timedOut(let purpose, let opcode):
       effects.append(.own(.abandoned(purpose)))

@@ -160,7 +160,7 @@ extension RemoteDevice {
     guard let value = Value(octets: octets) else {
       throw BLEError(
         .invalidValue,
-        "the value of characteristic \(uuid) is no \(Value.self): \(octets.count) octets, \(octets.prefix(16).map { String($0, radix: 16) }.joined(separator: " "))"
+        "the value of characteristic \(uuid) is not a \(Value.self): \(octets.count) octets, \(octets.prefix(16).map { String($0, radix: 16) }.joined(separator: " "))"
       )
     }
     return value

@@ -162,7 +162,8 @@ extension AdapterSession.State {
     guard let queue = requestQueues[peer] else { return }
     actions.later {
       guard queue.cancel(token) else { return }
-      BluetoothLog.write(.misuse, "a handler took longer than the client waits, and was cancelled: the client got 0x0E")
+      BluetoothLog.write(
+        .misuse, "a handler took longer than the client waits, and was cancelled: the client got Unlikely Error (0x0E)")
     }
   }
 }
@@ -311,7 +312,7 @@ extension AdapterSession {
     if !(error is CancellationError) {
       let uuid = attribute.flatMap { published($0)?.characteristic.uuid }
       let text =
-        "the \(verb) handler of characteristic \(uuid.map { "\($0)" } ?? "?") threw: \(error); the client gets 0x0E"
+        "the \(verb) handler of characteristic \(uuid.map { "\($0)" } ?? "?") threw: \(error); the client gets Unlikely Error (0x0E)"
       BluetoothLog.write(.notice, text)
     }
     return .unlikelyError

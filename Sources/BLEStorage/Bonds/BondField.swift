@@ -158,7 +158,7 @@ extension KeyedDecodingContainer<BondField.Name> {
 
   fileprivate func address(_ text: String, isRandom: Bool) throws -> DeviceAddress {
     guard let address = DeviceAddress(text, kind: isRandom ? .random : .public) else {
-      throw corrupted("\"\(text)\" is no address")
+      throw corrupted("\"\(text)\" is not an address")
     }
     return address
   }

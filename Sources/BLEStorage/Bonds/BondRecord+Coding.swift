@@ -16,7 +16,8 @@ extension BondRecord: Codable {
     let version = try container.decode(Int.self, forKey: .version)
     guard version == Self.version else {
       throw DecodingError.dataCorruptedError(
-        forKey: .version, in: container, debugDescription: "version \(version), and \(Self.version) is known")
+        forKey: .version, in: container,
+        debugDescription: "it has version \(version), this program reads version \(Self.version)")
     }
     identityResolvingKey = try container.decodeIfPresent(HexadecimalKey.self, forKey: .identityResolvingKey)?.key
     bonds = try container.decode([Bond].self, forKey: .bonds)

@@ -20,13 +20,13 @@ extension Complaint: CustomStringConvertible {
   public var description: String {
     switch self {
     case .malformedPacket(let octet):
-      "the host sent octets that are no HCI packet (the first is \(octet.map { "0x" + [$0].hexadecimal } ?? "missing"))"
+      "the host sent octets that are not an HCI packet (the first is \(octet.map { "0x" + [$0].hexadecimal } ?? "missing"))"
     case .dataTooLong(let handle, let count):
       "the host sent \(count) octets in one ACL packet on link \(handle): more than LE Read Buffer Size allows"
     case .dataBeyondCredits(let handle):
-      "the host sent an ACL packet on link \(handle) while every buffer of the controller was taken"
+      "the host sent an ACL packet on link \(handle) while all buffers of the controller were in use"
     case .continuationWithoutStart(let handle):
-      "the host sent a continuing fragment on link \(handle) where no frame had begun"
+      "the host sent a continuing fragment on link \(handle) without the start of a frame"
     }
   }
 }

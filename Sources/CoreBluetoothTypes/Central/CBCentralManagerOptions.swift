@@ -121,19 +121,19 @@ struct ConnectOptions: Equatable, Sendable {
     reconnectsByItself = isTrue(dictionary?[CBConnectPeripheralOptionEnableAutoReconnect])
     if let value = dictionary?[CBConnectPeripheralOptionParametersKey] {
       guard let parameters = (value as? ConnectionParameterRequest)?.parameters else {
-        throw CBError(.invalidParameters, "\(value) is no ConnectionParameterRequest within its limits")
+        throw CBError(.invalidParameters, "\(value) is not a ConnectionParameterRequest within its limits")
       }
       self.parameters = parameters
     }
     if let value = dictionary?[CBConnectPeripheralOptionPHYsKey] {
       guard let phys = Set<LEPHY>(option: value), !phys.isDisjoint(with: [.le1M, .leCoded]) else {
-        throw CBError(.invalidParameters, "\(value) is no set of LEPHY with LE 1M or LE Coded")
+        throw CBError(.invalidParameters, "\(value) is not a set of LEPHY with LE 1M or LE Coded")
       }
       self.phys = phys
     }
     if let value = dictionary?[CBConnectPeripheralOptionPriorityKey] {
       guard let priority = value as? ConnectionPriority else {
-        throw CBError(.invalidParameters, "\(value) is no ConnectionPriority")
+        throw CBError(.invalidParameters, "\(value) is not a ConnectionPriority")
       }
       self.priority = priority
     }
@@ -184,7 +184,7 @@ extension ScanParameters {
       misuse("scanForPeripherals: an interval of \(interval) is not allowed (2.5 ms to 10.24 s) and is ignored")
     }
     if window > interval {
-      misuse("scanForPeripherals: the window of \(window) is longer than the interval: it is cut")
+      misuse("scanForPeripherals: the window of \(window) is longer than the interval, and is shortened to it")
     }
     isActive = !isTrue(dictionary?[CBCentralManagerScanOptionPassiveKey])
     waitsForScanResponse = isTrue(dictionary?[CBCentralManagerScanOptionWaitsForScanResponseKey])
@@ -192,7 +192,7 @@ extension ScanParameters {
       if let phys = Set<LEPHY>(option: value), !phys.isEmpty, phys.isSubset(of: [.le1M, .leCoded]) {
         self.phys = phys.phys
       } else {
-        misuse("scanForPeripherals: \(value) is no set of LE 1M and LE Coded, and is ignored")
+        misuse("scanForPeripherals: \(value) is not a set of LE 1M and LE Coded, and is ignored")
       }
     }
   }

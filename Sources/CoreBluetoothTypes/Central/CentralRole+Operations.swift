@@ -73,7 +73,7 @@ extension CentralRole {
     }
     guard connection.unsentWrites.count < limits.droppedWrites else {
       return effects.misuses.append(
-        "writeValue: \(limits.droppedWrites) writes without response are on their way, so this one is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
+        "writeValue: \(limits.droppedWrites) writes without response already wait, so this one is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
       )
     }
     let id = HostIDs.operation()

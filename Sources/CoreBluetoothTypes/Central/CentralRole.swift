@@ -238,12 +238,13 @@ extension CentralRole {
     }
     switch device.phase {
     case .connecting(let id, _, _):
-      effects.misuses.append("cancelling the connection to \(address), whose peripheral nobody holds")
+      effects.misuses.append(
+        "cancelling the connection to \(address): the program holds no reference to the peripheral")
       pendingConnections[id] = nil
       devices[address]?.phase = .disconnected
       effects.commands.append(.cancelConnect(id))
     case .connected(let peer, _):
-      effects.misuses.append("ending the connection to \(address), whose peripheral nobody holds")
+      effects.misuses.append("ending the connection to \(address): the program holds no reference to the peripheral")
       devices[address]?.phase = .disconnecting(peer, next: nil)
       effects.commands.append(.release(peer))
     case .disconnected, .cancelling, .disconnecting: break

@@ -69,7 +69,7 @@ struct MutableServiceDefinition {
     guard seen.insert(ObjectIdentifier(object)).inserted else {
       throw CBError(
         .invalidParameters,
-        "\(object) stands in a published service already, or twice in this one: make an object for each")
+        "\(object) is already in a published service, or twice in this one: make an object for each")
     }
     let id = HostIDs.attribute()
     attributes.append((id, object))

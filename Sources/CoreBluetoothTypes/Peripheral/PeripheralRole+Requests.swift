@@ -170,7 +170,7 @@ extension PeripheralRole {
     let key = request.key(token)
     guard let waiting = pending.first(key), links[key.peer] != nil else {
       effects.misuses.append(
-        "respond: the request of \(request.central) for \(request.characteristic) waits for no answer: it was answered before, took longer than 30 seconds, or its link or service is gone"
+        "respond: the request of \(request.central) for \(request.characteristic) does not wait for an answer: it was answered before, took longer than 30 seconds, or its link or service is gone"
       )
       return
     }
@@ -192,7 +192,8 @@ extension PeripheralRole {
     }
     guard let code = UInt8(exactly: result.rawValue) else {
       effects.misuses.append(
-        "respond: \(result.rawValue) is no ATT error code, which has one octet: the central gets 0x0E")
+        "respond: \(result.rawValue) is not an ATT error code, which has one octet: the central gets Unlikely Error (0x0E)"
+      )
       return .failure(.unlikelyError)
     }
     guard case .write(_, let part, _) = request.ticket else { return .failure(ATTErrorCode(rawValue: code)) }
@@ -203,7 +204,7 @@ extension PeripheralRole {
     guard let request = pending.remove(RequestKey(peer: peer, token: token)) else { return }
     let attribute = request.attribute.flatMap { attributes[$0] }
     effects.misuses.append(
-      "a \(request.isRead ? "read" : "write") of \(attribute.map { "\($0)" } ?? "an attribute") was not answered in time, and the central got the error 0x0E: call respond(to:withResult:) exactly once for each delegate call"
+      "a \(request.isRead ? "read" : "write") of \(attribute.map { "\($0)" } ?? "an attribute") was not answered in time, and the central got Unlikely Error (0x0E): call respond(to:withResult:) exactly once for each delegate call"
     )
   }
 }

@@ -43,7 +43,7 @@ public struct ConfigurationValue: Sendable {
     let json: JSON
     do throws(JSONParser.Failure) { json = try parser.file() } catch {
       throw ConfigurationError(
-        .malformed, "\(file):\(line(error.position)): this is no JSON: \(error.expected) is expected here")
+        .malformed, "\(file):\(line(error.position)): this is not JSON: \(error.expected) is expected here")
     }
     do throws(ConfigurationFault) { return try body(ConfigurationValue(json, at: [])) } catch {
       let place = JSONParser.position(of: error.path, in: octets).map { ":\(line($0))" } ?? ""

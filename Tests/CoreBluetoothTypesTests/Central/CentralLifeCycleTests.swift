@@ -173,7 +173,7 @@ import Testing
     #expect(fixture.posted() == ["connect 1"])
     peripheral = nil
     #expect(fixture.posted() == ["cancel connect"])
-    #expect(fixture.logged().contains { $0.contains("nobody holds") })
+    #expect(fixture.logged().contains { $0.contains("holds no reference") })
     #expect(fixture.takeCalls() == [])
   }
 

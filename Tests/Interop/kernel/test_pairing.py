@@ -170,7 +170,7 @@ def test_a_central_whose_bond_is_not_known_here(bonded, connect, logs, request):
     with vault(logs, name) as program:
         client = connect()
         client.link.demand(2)
-        assert "let the device forget it" in program.wait_for("bond lost")
+        assert "remove it on the device" in program.wait_for("bond lost")
         # The link ends, or it stays without a key.
         with contextlib.suppress(OSError):
             assert not client.link.is_secure(2)

@@ -56,5 +56,5 @@ def test_the_two_ways_to_one_adapter_exclude_each_other(controllers):
         capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     # Each manager opens its own, and either may be the first.
-    refusals = [f"{late}: this process has the adapter as {early} already" for early, late in (ways, ways[::-1])]
+    refusals = [f"{late}: this process already uses the adapter as {early}" for early, late in (ways, ways[::-1])]
     assert done.returncode == 75 and any(refusal in done.stderr for refusal in refusals)
