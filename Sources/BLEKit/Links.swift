@@ -54,7 +54,7 @@ extension AdapterSession.State {
     guard let request = connection.request else { return }
     connects.answer(request, .success(device), into: &actions)
     // The link came up while its task gave up: the host had no request to cancel any more. The request may also be that
-    // of another owner, which everybody is told.
+    // of another owner, which is reported to everyone.
     if abandonedConnects.remove(request) != nil { actions.commands.append(.release(connection.peer)) }
   }
 

@@ -1,7 +1,7 @@
 public import BLEKit
 import BLEWire
 
-/// How the questions of pairings are answered that the clients of a proxy begin.
+/// How the questions of pairings that the clients of a proxy begin are answered.
 ///
 /// `AdapterOptions.pairing` of the adapters has to fit: a passkey can be entered only with the capability
 /// `keyboardOnly` or `keyboardDisplay`.

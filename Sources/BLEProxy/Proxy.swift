@@ -15,7 +15,7 @@ import Synchronization
 /// on until the link has ended, whatever ends it: ``ConnectionSlots``. The adapters scan while a client wants
 /// advertisements, for what all clients want together.
 ///
-/// A proxy knows no protocol of a network: a program that offers one makes a ``ProxyClient`` for each connection.
+/// A proxy contains no network protocol: a program that offers one makes a ``ProxyClient`` for each connection.
 public final class Proxy: Sendable {
   /// The adapters, in the order in which they were given.
   public let adapters: [Adapter]
@@ -45,7 +45,7 @@ public final class Proxy: Sendable {
     var scans: [UInt32: ProxyScan] = [:]
     /// The clients that scan, in the form in which each advertisement needs them.
     var receivers: [(client: ProxyClient, scan: ProxyScan)] = []
-    /// The links in the order in which they were asked for.
+    /// The links in the order of their requests.
     var links: [ProxyLink] = []
     /// The index of the adapter of each link that has one.
     var places: [ObjectIdentifier: Int] = [:]
@@ -340,7 +340,7 @@ extension Proxy {
 
 extension Proxy.State {
   var slots: ConnectionSlots {
-    // A link that waits for the end of another one of the same device has the slot of that.
+    // A link that waits for the end of another one of the same device shares its slot.
     var allocated: [DeviceAddress] = []
     for link in links where !allocated.contains(link.address) { allocated.append(link.address) }
     return ConnectionSlots(limit: limits.reduce(0, +), allocated: allocated)
@@ -348,7 +348,7 @@ extension Proxy.State {
 
   /// Gives a link to the adapter that has received its device best, among those with room.
   ///
-  /// - Parameter bonded: the adapters that come into question; empty for all.
+  /// - Parameter bonded: the adapters to choose from; empty for all.
   mutating func place(
     _ link: ProxyLink, among bonded: [Int], without tried: Set<Int>
   ) -> (index: Int, phys: Set<LEPHY>)? {
@@ -417,7 +417,7 @@ extension Proxy {
 
   /// Starts, changes or stops the scan.
   ///
-  /// - Returns: whether that was a change, which all clients are told.
+  /// - Returns: whether that was a change, which is reported to all clients.
   @discardableResult
   private func reviewScan() -> Bool {
     let ended = state.withLock { state -> [Task<Void, Never>]? in
@@ -434,7 +434,7 @@ extension Proxy {
       return before
     }
     guard let ended else { return false }
-    // The new scans begin before the old ones end, so that the controllers go on.
+    // The new scans begin before the old ones end, so that the controllers continue to scan.
     for task in ended { task.cancel() }
     tell(.scanner(scanner))
     return true
@@ -496,7 +496,7 @@ extension Proxy {
   }
 }
 
-/// By which adapter each device was received how well, and on which PHYs.
+/// How well each adapter has received each device, and on which PHYs.
 struct SightingTable: Sendable {
   struct Sighting: Sendable {
     /// In dBm, by adapter; -128 for one that has not received the device.

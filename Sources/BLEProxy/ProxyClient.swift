@@ -2,8 +2,8 @@ public import BLEKit
 import BLEWire
 import Synchronization
 
-/// One user of a ``Proxy``: a connection of a network protocol, or a part of a program. What it has connected and what
-/// it scans for ends with it.
+/// One user of a ``Proxy``: a connection of a network protocol, or a part of a program. Its connections and its scan
+/// end with it.
 ///
 /// ```swift
 /// let (ready, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -39,8 +39,8 @@ public final class ProxyClient: Sendable {
     var octets = 0
     /// The place of the oldest advertisement, once there are as many as may wait.
     var oldest = 0
-    /// What the client was told that waits.
-    var told: Waiting?
+    /// The output that `onReady` has last announced and that still waits.
+    var announced: Waiting?
     var isClosed = false
   }
 
@@ -64,7 +64,7 @@ public final class ProxyClient: Sendable {
   /// slot is free.
   public func disconnect(from address: DeviceAddress) { proxy.disconnect(from: address.identity, self) }
 
-  /// Performs an operation after those that were asked for before. ``ProxyEvent/finished(_:_:_:)`` follows.
+  /// Performs an operation after those that were requested before. ``ProxyEvent/finished(_:_:_:)`` follows.
   public func perform(_ operation: ProxyOperation, on address: DeviceAddress) {
     proxy.perform(operation, on: address.identity, self)
   }
@@ -88,11 +88,11 @@ public final class ProxyClient: Sendable {
     return lost
   }
 
-  /// Takes what waits. The memory of `output` is reused.
+  /// Takes the waiting events and advertisements. The memory of `output` is reused.
   public func take(into output: inout ProxyOutput) {
     output.removeAll()
     queue.withLock { queue in
-      queue.told = nil
+      queue.announced = nil
       if queue.oldest > 0 { queue.output.rotate(to: queue.oldest) }
       (queue.oldest, queue.octets) = (0, 0)
       swap(&queue.output, &output)
@@ -119,8 +119,8 @@ public final class ProxyClient: Sendable {
       } else {
         queue.output.events.append(event)
       }
-      defer { queue.told = .events }
-      return (queue.told != .events, isOverflow)
+      defer { queue.announced = .events }
+      return (queue.announced != .events, isOverflow)
     }
     if tells { onReady(.events) }
     if isOverflow { proxy.remove(self) }
@@ -148,8 +148,8 @@ public final class ProxyClient: Sendable {
         }
       }
       let lost = queue.output.lostAdvertisements - lostBefore
-      guard queue.told == nil, !queue.output.advertisements.isEmpty else { return (false, lost) }
-      queue.told = .advertisements
+      guard queue.announced == nil, !queue.output.advertisements.isEmpty else { return (false, lost) }
+      queue.announced = .advertisements
       return (true, lost)
     }
     if lost > 0 { proxy.noteLost(lost) }

@@ -64,12 +64,12 @@ public struct ProxyCharacteristic: Hashable, Sendable {
   public let descriptors: [RemoteDescriptor]
 }
 
-/// What a ``ProxyClient`` is told, in order.
+/// An event for a ``ProxyClient``. Events arrive in order.
 public enum ProxyEvent: Sendable {
   /// The client is connected to a device, with this ATT_MTU in octets.
   case connected(DeviceAddress, mtu: Int)
   /// The client is not connected to a device: the link has ended or did not come up. The slot is free. The error is nil
-  /// where the client has asked for it.
+  /// if the client has requested it.
   case disconnected(DeviceAddress, ProxyError?)
   /// An operation has ended.
   case finished(DeviceAddress, ProxyOperation, Result<ProxyOutcome, ProxyError>)
@@ -87,8 +87,7 @@ public enum ProxyEvent: Sendable {
 public struct ConnectionSlots: Hashable, Sendable {
   /// The connections that are possible at once.
   public let limit: Int
-  /// The devices that have a slot, in the order in which clients asked for them: from the request to connect until the
-  /// link has ended.
+  /// The devices that have a slot, in the order of the requests: from the request to connect until the link has ended.
   public let allocated: [DeviceAddress]
   /// The connections that can be made now.
   public var free: Int { max(0, limit - allocated.count) }
@@ -115,13 +114,13 @@ public struct ScannerStatus: Hashable, Sendable {
   public let state: State
   /// Whether scan requests are sent: one of the clients wants it.
   public let isActive: Bool
-  /// Whether they are sent for clients that do not say: ``ProxyConfiguration/scansActively``.
+  /// Whether they are sent for clients that do not specify it: ``ProxyConfiguration/scansActively``.
   public let isActiveByDefault: Bool
 }
 
 /// Why an operation of a proxy has failed.
 public struct ProxyError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The reason, for a program to decide by.
+  /// The reason, for decisions of the program.
   public enum Kind: Hashable, Sendable {
     /// Every slot has a connection.
     case noFreeSlot
@@ -167,7 +166,7 @@ public struct ProxyScan: Hashable, Sendable {
   public init() {}
 }
 
-/// How a proxy works.
+/// The limits and policies of a proxy.
 public struct ProxyConfiguration: Sendable {
   /// The connections of each adapter at once. A controller may have fewer: the limit follows when it rejects one.
   public var connectionLimit = 32
@@ -176,7 +175,7 @@ public struct ProxyConfiguration: Sendable {
   public var attemptLimit = 8
   /// How long a connection is tried; nil without a limit.
   public var connectTimeout: Duration? = .seconds(30)
-  /// Whether scan requests are sent for clients that do not say.
+  /// Whether scan requests are sent for clients that do not specify it.
   public var scansActively = true
   /// Answers the questions of pairings.
   public var pairing = PairingPolicy.decline
@@ -188,7 +187,7 @@ public struct ProxyConfiguration: Sendable {
   public var advertisementLimit = 1024
   /// Operations that wait for one device; one more fails.
   public var operationLimit = 256
-  /// Receives lines about what a person has to know, on any thread.
+  /// Receives log lines for the operator, on any thread.
   public var log: @Sendable (String) -> Void = { _ in }
 
   /// Creates the default configuration.

@@ -13,7 +13,7 @@ final class ProxyLink: Sendable {
 
   private struct State: Sendable {
     var task: Task<Void, Never>?
-    /// Whether the client has asked for the end.
+    /// Whether the client has requested the end.
     var isEnding = false
     var isDone = false
     var waiters: [CheckedContinuation<Void, Never>] = []
@@ -89,7 +89,7 @@ final class ProxyLink: Sendable {
     case .failure(let error): return error
     }
     let error = await serve(device, proxy)
-    // In a task of its own: one that was cancelled cannot wait.
+    // In a task of its own, because a cancelled task cannot wait.
     await proxy.spawn { await device.disconnect() }.value
     return error
   }
@@ -118,7 +118,7 @@ final class ProxyLink: Sendable {
         group.addTask { try? await device.waitUntilDisconnected() }
         return await group.next() ?? nil
       }
-      // Operations that were not begun have no link any more.
+      // Operations that have not begun no longer have a link.
       state.withLock { $0.operations = nil }
       continuation.finish()
       for await operation in operations {

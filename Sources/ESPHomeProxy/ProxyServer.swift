@@ -21,9 +21,9 @@ package final class ProxyServer: Sendable {
     package var outputLimit = 256 << 10
     /// How long advertisements wait for others, to share a message.
     package var advertisementDelay = Duration.milliseconds(20)
-    /// The time in which eight lines about strangers are logged; more are counted.
+    /// The period in which eight lines about clients without the key are logged; more are counted.
     package var complaintTime = Duration.seconds(10)
-    /// How long clients have for the end.
+    /// How long the server waits for clients when it ends.
     package var endPatience = Duration.seconds(1)
     package var log: @Sendable (String) -> Void = { _ in }
 
@@ -53,13 +53,13 @@ package final class ProxyServer: Sendable {
     }
   }
 
-  /// Says goodbye to the clients, and waits until the thread has ended.
+  /// Disconnects the clients, and waits until the thread has ended.
   package func end() {
     mailbox.end()
     hasEnded.wait(atMost: .seconds(3))
   }
 
-  /// What other threads have for the thread of the server.
+  /// The input of other threads for the thread of the server.
   fileprivate final class Mailbox: Sendable {
     struct Content: Sendable {
       /// Clients with events, and those with advertisements only.
@@ -139,7 +139,7 @@ private struct ServerLoop: ~Copyable {
   private var buffer = [UInt8](repeating: 0, count: ServerLoop.readSize)
   private var acceptTime: Instant?
   private var endTime: Instant?
-  /// The lines about strangers in a time.
+  /// The lines about clients without the key, in a period.
   private var complaints = (count: 0, until: Instant.start)
   private static let complaintLimit = 8
 
@@ -295,7 +295,7 @@ extension ServerLoop {
     return false
   }
 
-  /// Writes what is to be written, logs what there is to log, and ends a connection that is over.
+  /// Writes pending octets, logs pending lines, and ends a connection that is over.
   private mutating func finish(_ client: Client, _ now: Instant) throws(SystemError) {
     for line in client.session.takeLines() { settings.log("\(client.address): \(line)") }
     while true {
@@ -351,7 +351,7 @@ extension ServerLoop {
       "\(client.address): disconnected: \(reason)" + (lost > 0 ? "; \(lost) advertisements were dropped for it" : ""))
   }
 
-  /// A line about somebody who has not proven the key, and who can cause any number of them.
+  /// A line about a client that has not proven the key, and that can cause any number of lines.
   private mutating func complain(_ line: String, _ now: Instant) {
     if complaints.until <= now {
       if complaints.count > Self.complaintLimit {

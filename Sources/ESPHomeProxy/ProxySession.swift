@@ -11,7 +11,7 @@ package import ESPHomeAPI
 ///   octets ◄── APIConnection ◄── messages ◄── ProxyOutput
 /// ```
 package struct ProxySession: ~Copyable {
-  /// What a server says of itself.
+  /// What the server reports about itself.
   package struct Identity: Sendable {
     /// The name on the network, at most 31 octets.
     package var name: String
@@ -47,7 +47,7 @@ package struct ProxySession: ~Copyable {
 
   /// Why the session is over.
   package enum End: Sendable {
-    /// Either end has asked for it.
+    /// Either end has requested it.
     case closed
     case protocolError(APIConnectionError)
     case proxyError(ProxyError)
@@ -58,7 +58,7 @@ package struct ProxySession: ~Copyable {
 
   /// The devices of which the address kind is remembered; more connections than that are not possible.
   package static let deviceLimit = 1024
-  /// The advertisements of one message at most, and the octets after which another message begins.
+  /// The maximum number of advertisements in a message, and the octets after which another message begins.
   package static let messageCount = 32
   private static let messageOctets = 16_384
 
@@ -92,7 +92,7 @@ package struct ProxySession: ~Copyable {
     handleEvents(now: now)
   }
 
-  /// Says goodbye to the client.
+  /// Requests the end from the client.
   package mutating func close(now: Instant) {
     connection.close(now: now, into: &output)
     handleEvents(now: now)

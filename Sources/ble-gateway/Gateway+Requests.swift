@@ -24,7 +24,7 @@ extension Gateway {
 
   private func serves(_ address: DeviceAddress) -> Bool { claims.serves(address) }
 
-  /// Whether this gateway answers for devices that none hears.
+  /// Whether this gateway answers for devices that none receives.
   private var isFirst: Bool { (gateways.min() ?? configuration.identifier) == configuration.identifier }
 
   private func assign(_ attribute: AttributeName, _ request: Request) {

@@ -7,7 +7,7 @@ import ToolCore
 
 /// The gateway: scans, decides with the other gateways which devices it serves, and publishes.
 actor Gateway {
-  /// Other gateways that are remembered, to decide which one answers for devices that none hears.
+  /// Other gateways that are remembered, to decide which one answers for devices that none receives.
   private static let gatewayLimit = 256
   /// How long the broker may take for the last values. With ``MQTTClient/endTime`` and the end of the links the program
   /// ends in two seconds.

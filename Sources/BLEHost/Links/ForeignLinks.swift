@@ -23,7 +23,7 @@ struct ForeignLinks: Sendable {
 
   /// A link has ended, or is ours from now on.
   ///
-  /// - Returns: the event for the application; nil where it was no link of another program.
+  /// - Returns: the event for the application; nil if it was not a link of another program.
   mutating func removed(_ handle: ConnectionHandle) -> HostEvent? {
     guard let device = devices.removeValue(forKey: handle), !devices.values.contains(device) else { return nil }
     return .foreignLink(device, isUp: false)

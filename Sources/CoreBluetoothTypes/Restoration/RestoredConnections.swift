@@ -80,7 +80,7 @@ struct RestoredConnections: Codable, Equatable, Sendable {
       priority = options.priority?.rawValue
     }
 
-    /// Nil where it is no address of a device.
+    /// Nil if it is not the address of a device.
     var deviceAddress: DeviceAddress? {
       DeviceAddress(address, kind: isRandom ? .random : .public).flatMap { $0.isIdentityAddress ? $0 : nil }
     }

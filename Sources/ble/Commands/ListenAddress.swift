@@ -8,7 +8,7 @@ struct ListenAddress: Equatable, Sendable {
   /// - Parameters:
   ///   - text: an IPv6 address has brackets, as in `[::1]:6053`.
   ///   - host: the host of a text that has none.
-  /// - Returns: nil if the text is no address.
+  /// - Returns: nil if the text is not an address.
   init?(_ text: String, defaultHost host: String) {
     var (host, digits) = (host[...], text[...])
     if let colon = text.lastIndex(of: ":") { (host, digits) = (text[..<colon], text[text.index(after: colon)...]) }

@@ -86,7 +86,7 @@ enum ProxyCommand {
     let (never, _) = AsyncStream.makeStream(of: Never.self)
     for await _ in never {}
     announcement?.remove()
-    // Clients are told, then their connections end.
+    // Clients are informed first; then their connections end.
     server.end()
     running.cancel()
     await running.value
