@@ -19,9 +19,10 @@ extension LinkTable {
 
   /// Whether there is a link to this device. One that only claims the identity, as a central, is no reason not to
   /// connect to the device that has it.
-  func isConnected(_ identity: DeviceAddress) -> Bool {
-    contains { $0.identity == identity && ($0.role == .central || $0.security.isBondProven) }
-  }
+  func isConnected(_ identity: DeviceAddress) -> Bool { contains { $0.identity == identity && $0.hasCertainIdentity } }
+
+  /// The devices whose links were asked to end and are still up.
+  var disconnecting: [DeviceAddress] { lazy.filter { $0.isClosing && $0.hasCertainIdentity }.map(\.identity) }
 
   /// The devices that have proven their bonds, on other links than this one.
   func provenIdentities(except peer: LinkID? = nil) -> Set<DeviceAddress> {
@@ -93,4 +94,10 @@ extension LinkTable {
     if let key = bond.ownCSRK { self[index].client.setSigningKey(key, toolbox) }
     self[index].client.startCaching(nil)
   }
+}
+
+extension Link {
+  /// Whether the device is the one that the link is reported for: our central has connected to it, or it has proven the
+  /// bond.
+  fileprivate var hasCertainIdentity: Bool { role == .central || security.isBondProven }
 }

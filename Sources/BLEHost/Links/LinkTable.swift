@@ -123,9 +123,6 @@ extension LinkTable {
     return links[index].connection(request: request)
   }
 
-  /// The devices whose links were asked to end and are still up.
-  var disconnecting: [DeviceAddress] { links.lazy.filter(\.isClosing).map(\.identity) }
-
   /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed, now or
   /// when the present one has ended.
   mutating func answer(to request: PendingConnection) -> HostEvent? {
