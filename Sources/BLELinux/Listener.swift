@@ -34,10 +34,16 @@ package struct Listener: ~Copyable, Sendable {
   }
 
   /// Listens on the socket file `path`. A file that no program listens on any longer is replaced.
-  package init(unixPath path: String, through system: SystemCalls = .kernel) throws(TransportError) {
+  ///
+  /// - Parameter isPrivate: whether only this user and root can connect (mode 0600).
+  package init(
+    unixPath path: String, isPrivate: Bool = false, through system: SystemCalls = .kernel
+  ) throws(TransportError) {
     do throws(SystemError) {
       let address = try SocketAddress(unixPath: path)
       let socket = try FileDescriptor.streamSocket(domain: AF_UNIX, through: system)
+      // `bind` gives the file the mode of the socket, so that it never has another one.
+      if isPrivate { try Self.makePrivate(socket, through: system) }
       do throws(SystemError) {
         try Self.bind(socket, address, through: system)
       } catch {
@@ -74,6 +80,13 @@ package struct Listener: ~Copyable, Sendable {
   ) throws(SystemError) {
     let number = socket.rawValue
     try system(.bind) { unsafe address.withPointer { unsafe Glibc.bind(number, $0, $1) } ?? -1 }
+  }
+
+  private static func makePrivate(
+    _ socket: borrowing FileDescriptor, through system: SystemCalls
+  ) throws(SystemError) {
+    let number = socket.rawValue
+    try system(.setPermissions) { fchmod(number, 0o600) }
   }
 
   private static func listen(_ socket: borrowing FileDescriptor, through system: SystemCalls) throws(SystemError) {
