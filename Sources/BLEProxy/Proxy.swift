@@ -29,6 +29,9 @@ public final class Proxy: Sendable {
   package struct Environment: Sendable {
     package var executor: (any TaskExecutor)?
     package var sleep: @Sendable (Duration) async throws -> Void
+    /// How long a limit that a controller has shown is announced at most. No command of an LE controller has the number
+    /// of its links, and some of them may have belonged to another program.
+    package var shownLimitTime = Duration.seconds(3600)
 
     package init(
       executor: (any TaskExecutor)? = nil,
@@ -49,8 +52,14 @@ public final class Proxy: Sendable {
     var links: [ProxyLink] = []
     /// The index of the adapter of each link that has one.
     var places: [ObjectIdentifier: Int] = [:]
-    /// The limit of each adapter.
+    /// The links that are up, or were up and end.
+    var connected: Set<ObjectIdentifier> = []
+    /// The limit of each adapter: that of the configuration, or the one that its controller has shown.
     var limits: [Int]
+    /// The links with which the controller of each adapter has last taken no more.
+    var shownLimits: [Int?]
+    /// The adapters whose limit is the shown one.
+    var limited: Set<Int> = []
     /// The attempts to connect of each adapter, and the tasks that wait for the end of one.
     var attempts: [Int]
     var attemptWaiters: [AsyncStream<Void>.Continuation] = []
@@ -83,7 +92,8 @@ public final class Proxy: Sendable {
     (self.adapters, self.configuration, self.environment) = (adapters, configuration, environment)
     state = Mutex(
       State(
-        limits: adapters.map { _ in max(1, configuration.connectionLimit) }, attempts: adapters.map { _ in 0 },
+        limits: adapters.map { _ in max(1, configuration.connectionLimit) }, shownLimits: adapters.map { _ in nil },
+        attempts: adapters.map { _ in 0 },
         sightings: SightingTable(adapters: adapters.count)))
   }
 
@@ -218,8 +228,7 @@ extension Proxy {
     state.withLock { state in state.links.last { $0.address == address && $0.client === client } }
   }
 
-  /// Connects a link by the adapter that is the best for it. One whose controller has no room is left out from then on,
-  /// until one of its links has ended.
+  /// Connects a link by the adapter that is the best for it, among those whose controllers have room.
   func connect(_ link: ProxyLink) async -> Result<RemoteDevice, ProxyError> {
     var error = ProxyError(.noFreeSlot, "no connection to \(link.address): no adapter has room for it")
     var tried: Set<Int> = []
@@ -230,6 +239,7 @@ extension Proxy {
       let outcome: Result<RemoteDevice, ProxyError>
       do throws(ProxyError) {
         outcome = .success(try await attempt(link.address, adapters[index], phys))
+        state.withLock { _ = $0.connected.insert(ObjectIdentifier(link)) }
       } catch { outcome = .failure(error) }
       endAttempt(of: index)
       guard case .failure(let failure) = outcome, case .bluetooth(let reason) = failure.kind,
@@ -239,10 +249,38 @@ extension Proxy {
       // The controller or the host takes no more attempts, or no more links.
       if await otherAttemptEnded(of: index) { continue }
       tried.insert(index)
-      state.withLock { $0.isFull(index, besides: link) }
-      tell(.slots(slots))
+      noteFull(index, besides: link)
     }
     return .failure(error)
+  }
+
+  /// The controller of an adapter has no room for a link.
+  private func noteFull(_ index: Int, besides link: ProxyLink) {
+    let (limit, isNew, isFirst) = state.withLock { state in
+      state.places[ObjectIdentifier(link)] = nil
+      let limit = max(1, state.places.count { $0.value == index && state.connected.contains($0.key) })
+      let isNew = state.shownLimits[index] != limit
+      (state.limits[index], state.shownLimits[index]) = (limit, limit)
+      return (limit, isNew, state.limited.insert(index).inserted)
+    }
+    tell(.slots(slots))
+    if isNew {
+      let name = adapters.count == 1 ? "the controller" : "the controller of adapter \(index + 1)"
+      configuration.log("\(name) takes no more than \(limit) connections at once: the proxy announces as many")
+    }
+    guard isFirst else { return }
+    _ = spawn { [weak self, environment] in
+      try? await environment.sleep(environment.shownLimitTime)
+      self?.forgetLimit(index)
+    }
+  }
+
+  private func forgetLimit(_ index: Int) {
+    state.withLock { state in
+      state.limits[index] = max(1, configuration.connectionLimit)
+      state.limited.remove(index)
+    }
+    tell(.slots(slots))
   }
 
   /// Waits until an adapter may begin another attempt.
@@ -322,9 +360,8 @@ extension Proxy {
   func ended(_ link: ProxyLink, _ error: ProxyError?) {
     state.withLock { state in
       state.links.removeAll { $0 === link }
-      if let index = state.places.removeValue(forKey: ObjectIdentifier(link)) {
-        state.limits[index] = max(1, configuration.connectionLimit)
-      }
+      state.places[ObjectIdentifier(link)] = nil
+      state.connected.remove(ObjectIdentifier(link))
     }
     // A client that waits for the end has the free slot then.
     tell(.slots(slots))
@@ -365,12 +402,6 @@ extension Proxy.State {
     guard let best else { return nil }
     places[ObjectIdentifier(link)] = best
     return (best, sighting?.phys ?? [.le1M])
-  }
-
-  /// The controller of an adapter has no room for this link.
-  mutating func isFull(_ index: Int, besides link: ProxyLink) {
-    places[ObjectIdentifier(link)] = nil
-    limits[index] = max(1, places.values.count { $0 == index })
   }
 
   mutating func scansChanged() {

@@ -168,7 +168,8 @@ public struct ProxyScan: Hashable, Sendable {
 
 /// The limits and policies of a proxy.
 public struct ProxyConfiguration: Sendable {
-  /// The connections of each adapter at once. A controller may have fewer: the limit follows when it rejects one.
+  /// The connections of each adapter at once. A controller may have fewer, which it says only by rejecting one: from
+  /// then on, ``ConnectionSlots/limit`` has the number that it has, for an hour at most.
   public var connectionLimit = 32
   /// The attempts to connect of each adapter at once. Others wait, and have their slots already: controllers look for
   /// few devices at a time.

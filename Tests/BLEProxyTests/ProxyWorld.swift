@@ -80,10 +80,11 @@ final class ProxyWorld {
     HostCore(configuration: HostConfiguration(), cryptography: LibCrypto(), random: .seeded(seed))
   }
 
-  func proxy(_ configuration: ProxyConfiguration = ProxyConfiguration()) -> Proxy {
-    Proxy(
-      adapters, configuration,
-      in: Proxy.Environment(executor: executor, sleep: { [clock] in try await clock.sleep(for: $0) }))
+  /// - Parameter limitTime: how long a limit that a controller has shown is announced at most.
+  func proxy(_ configuration: ProxyConfiguration = ProxyConfiguration(), limitTime: Duration? = nil) -> Proxy {
+    var environment = Proxy.Environment(executor: executor, sleep: { [clock] in try await clock.sleep(for: $0) })
+    if let limitTime { environment.shownLimitTime = limitTime }
+    return Proxy(adapters, configuration, in: environment)
   }
 
   // MARK: Devices

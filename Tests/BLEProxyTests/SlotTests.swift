@@ -71,16 +71,41 @@ import Testing
 
   @Test func theLimitFollowsTheController() {
     let world = ProxyWorld(devices: 4) { $0.maximumLinks = 2 }
-    let proxy = world.proxy()
+    let log = Shared<[String]>([])
+    var configuration = ProxyConfiguration()
+    configuration.log = { line in log.change { $0.append(line) } }
+    let proxy = world.proxy(configuration)
     let client = TestClient(proxy)
+    #expect(proxy.slots.limit == 32)
     for device in 0..<2 { connect(client, to: device, world) }
     client.client.connect(to: world.address(2))
     world.run(for: .seconds(1))
     #expect(client.news().hasEnd(of: world.address(2)))
     #expect(proxy.slots == ConnectionSlots(limit: 2, allocated: [world.address(0), world.address(1)]))
+    // It stays when a link ends.
     client.client.disconnect(from: world.address(0))
     world.run(for: .seconds(1))
+    #expect(proxy.slots == ConnectionSlots(limit: 2, allocated: [world.address(1)]))
     connect(client, to: 3, world)
+    #expect(log.value == ["the controller takes no more than 2 connections at once: the proxy announces as many"])
+  }
+
+  @Test func aLimitOfTheControllerIsTriedAgainAfterItsTime() {
+    let world = ProxyWorld(devices: 3) { $0.maximumLinks = 2 }
+    let log = Shared<[String]>([])
+    var configuration = ProxyConfiguration()
+    configuration.log = { line in log.change { $0.append(line) } }
+    let proxy = world.proxy(configuration, limitTime: .seconds(20))
+    let client = TestClient(proxy)
+    for device in 0..<2 { connect(client, to: device, world) }
+    for _ in 0..<2 {
+      client.client.connect(to: world.address(2))
+      world.run(for: .seconds(19))
+      #expect(proxy.slots.limit == 2)
+      world.run(for: .seconds(2))
+      #expect(proxy.slots.limit == 32)
+    }
+    #expect(log.value.count == 1)
   }
 
   @Test func twentyDevicesOnTwoAdapters() {
