@@ -2,59 +2,16 @@
 
 import contextlib
 import json
-import os
-import pty
 import re
 import subprocess
-import threading
 
 import pytest
-from programs import LIMIT, Program, product, wait_until
+from programs import LIMIT, Program, Terminal, product
 from test_ble_tool import run
 
 
 SECURE, LEGACY = [], ["--legacy"]
 versions = pytest.mark.parametrize("version", [SECURE, LEGACY], ids=["secure", "legacy"])
-
-
-class Terminal:
-    """A command of the tool on a terminal, for its questions."""
-
-    def __init__(self, *words):
-        self.parent, child = pty.openpty()
-        self.output = ""
-        self.process = subprocess.Popen([*product("ble"), *map(str, words)], stdin=child, stdout=child, stderr=child)
-        os.close(child)
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        with contextlib.suppress(OSError):  # EIO: the program has ended
-            while part := os.read(self.parent, 65_536):
-                self.output += part.decode(errors="replace").replace("\r\n", "\n")
-
-    def wait_for(self, pattern, times=1):
-        """Waits until the output has the pattern, so many times; gives the last match."""
-
-        def find():
-            found = list(re.finditer(pattern, self.output))
-            return found[times - 1] if len(found) >= times else None
-
-        return wait_until(find, lambda: f"{pattern!r} is not in the output:\n{self.output}")
-
-    def tell(self, line):
-        os.write(self.parent, f"{line}\n".encode())
-
-    def check_end(self, status):
-        assert self.process.wait(LIMIT) == status, self.output
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *failure):
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(LIMIT)
-        os.close(self.parent)
 
 
 @contextlib.contextmanager
