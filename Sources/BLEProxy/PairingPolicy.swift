@@ -7,11 +7,20 @@ import BLEWire
 /// `keyboardOnly` or `keyboardDisplay`.
 public struct PairingPolicy: Sendable {
   private let reply: @Sendable (PairingRequest) async -> Void
+  /// Receives the end of each pairing that a client has asked for; the error is nil for success.
+  let ended: @Sendable (DeviceAddress, ProxyError?) -> Void
 
   /// - Parameter reply: answers one question; the next one is asked when it returns.
-  public init(_ reply: @escaping @Sendable (PairingRequest) async -> Void) { self.reply = reply }
+  public init(_ reply: @escaping @Sendable (PairingRequest) async -> Void) { self.init(reply, ended: { _, _ in }) }
 
-  func answer(_ request: PairingRequest) async { await reply(request) }
+  package init(
+    _ reply: @escaping @Sendable (PairingRequest) async -> Void,
+    ended: @escaping @Sendable (DeviceAddress, ProxyError?) -> Void
+  ) {
+    (self.reply, self.ended) = (reply, ended)
+  }
+
+  package func answer(_ request: PairingRequest) async { await reply(request) }
 
   /// Questions are declined. Pairings without a question (Just Works) succeed.
   public static let decline = Self { $0.reply.reject() }

@@ -159,13 +159,23 @@ extension ProxyLink {
       case .stopNotifying(let handle):
         let descriptor = state.withLock { $0.notifying.removeValue(forKey: handle) ?? nil }
         if let descriptor { try await device.write([0, 0], to: descriptor) }
-      case .pair: try await device.pair()
+      case .pair: try await pair(device, proxy.configuration.pairing)
       case .unpair: proxy.unpair(device)
       case .clearCache: try device.forgetServices()
       case .setConnectionParameters(let request): try await device.updateConnectionParameters(request)
       }
       return .success(.done)
     } catch { return .failure(ProxyError(error)) }
+  }
+
+  private func pair(_ device: RemoteDevice, _ policy: PairingPolicy) async throws(BLEError) {
+    do throws(BLEError) {
+      try await device.pair()
+      policy.ended(device.address, nil)
+    } catch {
+      policy.ended(device.address, ProxyError(error))
+      throw error
+    }
   }
 
   /// The descriptors of a characteristic follow its value, so that a Client Characteristic Configuration belongs to the

@@ -34,6 +34,7 @@ struct BLETool {
     ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
     PairCommand.pair, PairCommand.bonds,
     ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, ProxyCommand.declaration,
+    AnswerCommand.declaration,
     GatewayCommand.declaration,
     LogCommand.declaration,
     HelpCommand.declaration, CompletionsCommand.declaration, ManualPageCommand.declaration,

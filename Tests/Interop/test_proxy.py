@@ -27,7 +27,7 @@ from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.transport import open_transport
 from central import acknowledge_at_once
 from home import Home, api
-from programs import LIMIT, Program, product, until, wait_until
+from programs import LIMIT, Program, Terminal, product, until, wait_until
 
 pytestmark = pytest.mark.proxy
 
@@ -40,8 +40,8 @@ READ_BY_GROUP_TYPE = 0x10
 class Lamp:
     """A device of Bumble's host."""
 
-    def __init__(self, transport, name="Lamp"):
-        self.spec, self.name = transport, name
+    def __init__(self, transport, name="Lamp", delegate=None):
+        self.spec, self.name, self.delegate = transport, name, delegate or Display()
         self.value, self.long, self.commands = b"off", bytes(range(256)) * 2, []
 
     async def __aenter__(self):
@@ -54,7 +54,7 @@ class Lamp:
                 DeviceConfiguration(self.name, self.address), transport.source, transport.sink
             )
             self.device.pairing_config_factory = lambda _: PairingConfig(
-                sc=True, mitm=True, bonding=True, delegate=Display(), identity_address_type=PairingConfig.AddressType.RANDOM
+                sc=True, mitm=True, bonding=True, delegate=self.delegate, identity_address_type=PairingConfig.AddressType.RANDOM
             )
             P, C = Characteristic.Properties, Characteristic
             self.counter = C(COUNTER, P.READ | P.NOTIFY, C.READABLE, b"\0", [Descriptor("2901", C.READABLE, b"Counter")])
@@ -99,6 +99,29 @@ class Display(PairingDelegate):
         return PASSKEY
 
 
+class Comparison(PairingDelegate):
+    """Shows a number, and has keys for yes and no."""
+
+    def __init__(self):
+        super().__init__(PairingDelegate.IoCapability.DISPLAY_OUTPUT_AND_YES_NO_INPUT)
+        self.numbers = []
+
+    async def compare_numbers(self, number, digits):
+        self.numbers.append(f"{number:0{digits}}")
+        return True
+
+
+class Keyboard(PairingDelegate):
+    """Has keys for digits."""
+
+    def __init__(self):
+        super().__init__(PairingDelegate.IoCapability.KEYBOARD_INPUT_ONLY)
+        self.entered = asyncio.Future()
+
+    async def get_number(self):
+        return await self.entered
+
+
 @pytest.fixture
 def radio(tmp_path):
     """A radio with two endpoints: a second adapter of one program needs another transport."""
@@ -139,8 +162,8 @@ def proxy(radio, tmp_path):
         program.check_alive()
 
 
-def lamp(radio, name="Lamp"):
-    return Lamp(radio.transport, name)
+def lamp(radio, name="Lamp", delegate=None):
+    return Lamp(radio.transport, name, delegate)
 
 
 async def free(data):
@@ -189,6 +212,118 @@ async def test_a_device_pairs_with_its_passkey_and_is_unpaired(radio, proxy):
             assert await link.read_gatt_char(SECRET) == b"secret"
             await link.unpair()
         await free(data)
+
+
+# A person answers
+
+
+class Person(Terminal):
+    """`ble answer` on a terminal."""
+
+    async def sees(self, pattern):
+        return await until(
+            lambda: re.search(pattern, self.output), lambda: f"{pattern!r} is not in the output:\n{self.output}")
+
+
+@contextlib.asynccontextmanager
+async def attended(radio, folder, delegate=None):
+    """A device that a client is connected to by a proxy whose pairings a person answers."""
+    socket = folder / "answers"
+    with Proxy(radio, folder, "--answers", socket) as proxy:
+        async with lamp(radio, delegate=delegate) as device, Home() as home:
+            data = await home.add(proxy)
+            async with home.link("Lamp") as link:
+                with Person("answer", socket) as person:
+                    await person.sees("are asked here")
+                    yield proxy, device, link, person
+            await free(data)
+        proxy.check_alive()
+
+
+async def test_a_person_enters_a_passkey(radio, tmp_path):
+    async with attended(radio, tmp_path) as (proxy, device, link, person):
+        pairing = asyncio.ensure_future(link.pair())
+        await person.sees(r"The six digits that C7:\S+ shows:")
+        person.tell("12")
+        await person.sees("A passkey has six digits")
+        person.tell(PASSKEY)
+        await pairing
+        await person.sees(r"C7:\S+: paired\n")
+        assert await link.read_gatt_char(SECRET) == b"secret"
+        assert "waits for a person" in proxy.output and str(PASSKEY) not in proxy.output
+
+
+async def test_a_person_compares_numbers(radio, tmp_path):
+    screen = Comparison()
+    async with attended(radio, tmp_path, screen) as (proxy, device, link, person):
+        pairing = asyncio.ensure_future(link.pair())
+        question = await person.sees(r"Does C7:\S+ show (\d{6})\? \[y/N\]")
+        await until(lambda: screen.numbers, "the device shows no number")
+        assert question[1] == screen.numbers[0]
+        person.tell("y")
+        await pairing
+        await person.sees(r"C7:\S+: paired\n")
+        assert await link.read_gatt_char(SECRET) == b"secret"
+        assert question[1] not in proxy.output
+
+
+async def test_a_person_enters_the_digits_on_the_device(radio, tmp_path):
+    keyboard = Keyboard()
+    async with attended(radio, tmp_path, keyboard) as (proxy, device, link, person):
+        pairing = asyncio.ensure_future(link.pair())
+        digits = await person.sees(r"Enter (\d{6}) on C7:")
+        keyboard.entered.set_result(int(digits[1]))
+        await pairing
+        await person.sees(r"C7:\S+: paired\n")
+        assert await link.read_gatt_char(SECRET) == b"secret"
+        assert digits[1] not in proxy.output
+
+
+async def test_a_person_rejects_and_a_device_disappears(radio, tmp_path):
+    async with attended(radio, tmp_path, Comparison()) as (proxy, device, link, person):
+        pairing = asyncio.ensure_future(link.pair())
+        await person.sees(r"Does C7:\S+ show \d{6}\?")
+        person.tell("")
+        with pytest.raises(bleak.BleakError):
+            await pairing
+        await person.sees(r"C7:\S+: not paired: .+\n")
+
+    (tmp_path / "other").mkdir()
+    async with attended(radio, tmp_path / "other") as (proxy, device, link, person):
+        pairing = asyncio.ensure_future(link.pair())
+        await person.sees(r"The six digits that C7:\S+ shows:")
+        await device.stack.aclose()
+        with pytest.raises(Exception):
+            await pairing
+        await person.sees(r"the question has ended.*: begin")
+
+
+async def test_without_a_person_nobody_waits(radio, tmp_path):
+    """The policy answers, as without --answers. The errors of `ble answer` say what to do."""
+    socket = tmp_path / "answers"
+    with Proxy(radio, tmp_path, "--answers", socket) as proxy:
+        async with lamp(radio), Home() as home:
+            await home.add(proxy)
+            async with home.link("Lamp") as link:
+                # Just Works.
+                await link.pair()
+        assert "waits for a person" not in proxy.output
+        assert socket.stat().st_mode & 0o777 == 0o600
+        with Person("answer", socket) as person:
+            await person.sees("are asked here")
+            proxy.process.send_signal(signal.SIGKILL)
+            await person.sees("has ended. Start it again")
+            person.check_end(69)
+    with Person("answer", socket) as person:
+        await person.sees("has ended. Start it again")
+        person.check_end(69)
+    with Person("answer", tmp_path / "nowhere") as person:
+        await person.sees("no proxy waits for answers")
+        person.check_end(69)
+    # The file that the killed one has left is replaced.
+    with Proxy(radio, tmp_path, "--answers", socket, number=1):
+        with Person("answer", socket) as person:
+            await person.sees("are asked here")
 
 
 async def test_attributes_that_the_client_keeps_are_used_without_a_discovery(radio, proxy):

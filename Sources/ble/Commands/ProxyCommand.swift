@@ -21,6 +21,9 @@ enum ProxyCommand {
       "--pairing says who answers when a device demands a passkey: just-works declines (the default), a number of six "
         + "digits is the passkey of all devices, ADDRESS=NUMBER that of one, compare accepts every numeric comparison, "
         + "ask asks on the terminal, off rejects each pairing.",
+      "With --answers, a person answers the questions that --pairing does not answer, while ble answer runs, and with "
+        + "--pairing ask always. A SOCKET without a folder is made in RUNTIME_DIRECTORY (systemd). Only the user of the "
+        + "proxy and root can connect to it.",
       "It prints READY with its address, and ends with Control-C.",
     ],
     options: [
@@ -40,6 +43,7 @@ enum ProxyCommand {
       .value("connections", "N", "connections of each adapter at once, 1 to 1000 (32)"),
       .value(
         "pairing", "POLICY", "just-works, off, ask, compare, NUMBER or ADDRESS=NUMBER (just-works)", isRepeatable: true),
+      .value("answers", "SOCKET", "makes a Unix socket, by which ble answer answers pairings", isFile: true),
       .flag("passive", "sends scan requests only while a client wants them"),
       CommandDeclaration.Option.snoop, CommandDeclaration.Option.address,
     ],
@@ -63,13 +67,21 @@ enum ProxyCommand {
     let key = try key(arguments, endpoint)
     let name = try name(arguments)
     let pairing = try ProxyPairing(arguments)
-    let adapters = try await adapters(arguments, pairing)
     let log: @Sendable (String) -> Void = { Output.error("ble: \(String(printable: $0))") }
+    let (adapters, options) = try await adapters(arguments, pairing)
+    let answers = try arguments.value("answers").map { path throws(ToolError) in
+      try answerServer(at: path, name, log) { isAttended in
+        for (adapter, var options) in zip(adapters, options) {
+          if isAttended { options.capability = .keyboardDisplay }
+          adapter.setPairing(options)
+        }
+      }
+    }
 
     var configuration = ProxyConfiguration()
     configuration.connectionLimit = try arguments.number("connections", in: 1...1000) ?? configuration.connectionLimit
     configuration.scansActively = !arguments.has("passive")
-    configuration.pairing = pairing.policy
+    configuration.pairing = pairing.policy(answers)
     configuration.log = log
     let proxy = Proxy(adapters, configuration)
     let identity = ProxySession.Identity(
@@ -90,9 +102,12 @@ enum ProxyCommand {
     server.end()
     running.cancel()
     await running.value
+    answers?.end()
   }
 
-  private static func adapters(_ arguments: ParsedArguments, _ pairing: ProxyPairing) async throws -> [Adapter] {
+  private static func adapters(
+    _ arguments: ParsedArguments, _ pairing: ProxyPairing
+  ) async throws -> ([Adapter], [PairingOptions]) {
     let transports: [String?] = arguments.allValues("transport")
     if transports.count > 1, let option = ["snoop", "address"].first(where: { arguments.value($0) != nil }) {
       throw ToolError.usage("--\(option) is for one adapter: give one --transport", of: declaration)
@@ -102,13 +117,33 @@ enum ProxyCommand {
       throw ToolError.usage("--transport: the same controller is given twice", of: declaration)
     }
     var adapters: [Adapter] = []
+    var pairings: [PairingOptions] = []
     for transport in transports.isEmpty ? [nil] : transports {
       var options = try arguments.adapterOptions()
       options.transport = transport
       pairing.apply(to: &options.pairing)
       adapters.append(try await AdapterUse.opened(options))
+      pairings.append(options.pairing)
     }
-    return adapters
+    return (adapters, pairings)
+  }
+
+  private static func answerServer(
+    at path: String, _ name: String, _ log: @escaping @Sendable (String) -> Void,
+    isAttended: @escaping @Sendable (Bool) -> Void
+  ) throws(ToolError) -> AnswerServer {
+    var path = path
+    // systemd names several folders with colons between them.
+    if !path.contains("/"), let folder = Environment.value("RUNTIME_DIRECTORY")?.split(separator: ":").first {
+      path = "\(folder)/\(path)"
+    }
+    let listener: Listener
+    do throws(TransportError) { listener = try Listener(unixPath: path, isPrivate: true) } catch {
+      throw ToolError(description: "--answers: \(error.what). \(error.remedy)", status: error.exitCode)
+    }
+    do throws(SystemError) {
+      return try AnswerServer(listener, proxy: name, log: log, isAttended: isAttended)
+    } catch { throw ToolError(description: "--answers: \(error)", status: 71) }
   }
 
   private static func listen(
@@ -279,9 +314,10 @@ struct ProxyPairing: Sendable {
       default: try addPasskey(text)
       }
     }
-    if asks, !PairingQuestions.isInteractive {
+    if asks, arguments.value("answers") == nil, !PairingQuestions.isInteractive {
       throw .usage(
-        "--pairing ask needs a terminal: give the passkey, --pairing ADDRESS=NUMBER", of: ProxyCommand.declaration)
+        "--pairing ask needs a terminal: give --answers SOCKET for ble answer, or the passkey, --pairing ADDRESS=NUMBER",
+        of: ProxyCommand.declaration)
     }
   }
 
@@ -311,9 +347,27 @@ struct ProxyPairing: Sendable {
       }
   }
 
-  var policy: PairingPolicy {
-    if asks { return PairingPolicy { await PairingQuestions.answer($0) } }
-    if passkey == nil, passkeys.isEmpty, !compares { return .decline }
-    return .passkeys(passkeys, other: passkey, acceptsComparison: compares)
+  /// - Parameter answers: where a person answers the questions that the options do not answer; nil without it.
+  func policy(_ answers: AnswerServer?) -> PairingPolicy {
+    let options = PairingPolicy.passkeys(passkeys, other: passkey, acceptsComparison: compares)
+    guard let answers else {
+      if asks { return PairingPolicy { await PairingQuestions.answer($0) } }
+      return passkey == nil && passkeys.isEmpty && !compares ? .decline : options
+    }
+    return PairingPolicy {
+      if isAnswered($0.question, of: $0.device.address) { await options.answer($0) } else { answers.ask($0) }
+    } ended: {
+      answers.pairingEnded($0, failure: $1?.description)
+    }
+  }
+
+  /// Whether the options answer a question.
+  func isAnswered(_ question: PairingRequest.Question, of device: DeviceAddress) -> Bool {
+    switch question {
+    case .enterPasskey: passkey != nil || passkeys[device.identity] != nil
+    case .compare: compares
+    case .display: false
+    case .consent, .replaceBond: true
+    }
   }
 }

@@ -75,12 +75,27 @@ enum PairingQuestions {
     }
   }
 
-  /// Repeats a question until the answer is understood.
-  ///
-  /// - Returns: nil for a rejection, and if the question is void: the device has asked again or has ended the link, or
-  ///   the time is over.
   private static func ask<Value: Sendable>(
     _ question: String, _ request: PairingRequest, answer: @escaping @Sendable (String) -> Answer<Value?>
+  ) async -> Value? {
+    await ask(question, answer: answer) {
+      await withTaskGroup { group in
+        group.addTask { _ = try? await request.device.waitUntilDisconnected() }
+        group.addTask { try? await Task.sleep(for: pairingTime) }
+        defer { group.cancelAll() }
+        await group.next()
+      }
+    }
+  }
+
+  /// Repeats a question until the answer is understood.
+  ///
+  /// - Parameter isVoid: returns when the question is void: the device has asked again or has ended the link, or the
+  ///   time is over.
+  /// - Returns: nil for a rejection, and if the question is void.
+  static func ask<Value: Sendable>(
+    _ question: String, answer: @escaping @Sendable (String) -> Answer<Value?>,
+    until isVoid: @escaping @Sendable () async -> Void
   ) async -> Value? {
     await withTaskGroup(of: Value?.self) { group in
       group.addTask {
@@ -96,11 +111,7 @@ enum PairingQuestions {
         return nil
       }
       group.addTask {
-        _ = try? await request.device.waitUntilDisconnected()
-        return nil
-      }
-      group.addTask {
-        try? await Task.sleep(for: pairingTime)
+        await isVoid()
         return nil
       }
       defer { group.cancelAll() }
