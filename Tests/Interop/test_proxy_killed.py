@@ -96,6 +96,25 @@ async def slots(proxy, device):
     return seen[-1][0]
 
 
+def clients(proxy):
+    """The sockets of clients that the proxy has open."""
+    opened = set()
+    for number in os.listdir(f"/proc/{proxy.process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            opened.add(os.readlink(f"/proc/{proxy.process.pid}/fd/{number}"))
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table][1:]
+    return [row for row in rows
+            if row[1].endswith(f":{proxy.port:04X}") and row[3] != "0A" and f"socket:[{row[9]}]" in opened]
+
+
+async def descriptors(proxy, baseline):
+    """The open descriptors once no client has one: as many as before, if there was a time before."""
+    await until(lambda: not clients(proxy), "the socket of a client that is gone stays open")
+    await until(lambda: baseline in (None, proxy.descriptors), lambda: f"descriptors: {proxy.descriptors} instead of {baseline}")
+    return proxy.descriptors
+
+
 def memory(proxy):
     """Resident kilobytes."""
     with open(f"/proc/{proxy.process.pid}/status") as status:
@@ -119,12 +138,10 @@ async def cycles(tmp_path):
             radio = radio or Radio(tmp_path, port)
             device = device or await Lamp(radio.transport).__aenter__()
             if proxy is None:
-                proxy = Proxy(radio, tmp_path)
-                baseline = proxy.descriptors
+                proxy, baseline = Proxy(radio, tmp_path), None
             limit = await slots(proxy, device)
-            # The socket of that client is closed a moment later; one descriptor is opened after the start. A descriptor that is lost in
-            # each cycle is found in the third one.
-            await until(lambda: proxy.descriptors <= baseline + 1, lambda: f"descriptors are lost: {proxy.descriptors} of {baseline}")
+            # The first time is after a client was served: the thread of the server opens its poller after READY.
+            baseline = await descriptors(proxy, baseline)
             lines.append(f"{cycle} {victim} {octets} {limit} {baseline} {memory(proxy)} {proxy.process.pid}")
             print(lines[-1], flush=True)
 
