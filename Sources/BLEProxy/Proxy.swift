@@ -63,6 +63,8 @@ public final class Proxy: Sendable {
     /// The attempts to connect of each adapter, and the tasks that wait for the end of one.
     var attempts: [Int]
     var attemptWaiters: [AsyncStream<Void>.Continuation] = []
+    /// The refused attempts, by adapter, which wait for the end of another one: whether one was not refused.
+    var refused: [(index: Int, continuation: AsyncStream<Bool>.Continuation)] = []
     var sightings: SightingTable
     var scanning = Scanning()
   }
@@ -241,10 +243,9 @@ extension Proxy {
         outcome = .success(try await attempt(link.address, adapters[index], phys))
         state.withLock { _ = $0.connected.insert(ObjectIdentifier(link)) }
       } catch { outcome = .failure(error) }
-      endAttempt(of: index)
-      guard case .failure(let failure) = outcome, case .bluetooth(let reason) = failure.kind,
-        reason.kind == .limitExceeded
-      else { return outcome }
+      let isRefused = outcome.isRefusal
+      endAttempt(of: index, isRefused: isRefused)
+      guard isRefused, case .failure(let failure) = outcome else { return outcome }
       error = failure
       // The controller or the host takes no more attempts, or no more links.
       if await otherAttemptEnded(of: index) { continue }
@@ -303,27 +304,38 @@ extension Proxy {
     return false
   }
 
-  private func endAttempt(of index: Int) {
-    let waiters = state.withLock { state in
+  private func endAttempt(of index: Int, isRefused: Bool) {
+    let (waiters, refused) = state.withLock { state in
       state.attempts[index] -= 1
       defer { state.attemptWaiters = [] }
-      return state.attemptWaiters
+      var refused: [AsyncStream<Bool>.Continuation] = []
+      // Refused attempts do not wait for each other: they would be refused again and again.
+      if !isRefused || state.attempts[index] == 0 {
+        refused = state.refused.filter { $0.index == index }.map(\.continuation)
+        state.refused.removeAll { $0.index == index }
+      }
+      return (state.attemptWaiters, refused)
     }
     for waiter in waiters { waiter.finish() }
+    for waiter in refused {
+      waiter.yield(!isRefused)
+      waiter.finish()
+    }
   }
 
-  /// Waits for the end of an attempt.
+  /// Waits for the end of another attempt, after one was refused.
   ///
-  /// - Returns: false if the adapter makes none.
+  /// - Returns: false if the adapter makes none, or if those were refused, too.
   private func otherAttemptEnded(of index: Int) async -> Bool {
-    let waiting = state.withLock { state -> AsyncStream<Void>? in
+    let waiting = state.withLock { state -> AsyncStream<Bool>? in
       guard state.attempts[index] > 0 else { return nil }
-      let (waiting, end) = AsyncStream.makeStream(of: Void.self)
-      state.attemptWaiters.append(end)
+      let (waiting, end) = AsyncStream.makeStream(of: Bool.self)
+      state.refused.append((index, end))
       return waiting
     }
     guard let waiting else { return false }
-    for await _ in waiting {}
+    for await hasRoom in waiting { return hasRoom }
+    // The task was cancelled.
     return true
   }
 
@@ -569,6 +581,14 @@ extension SightingTable.Sighting {
     rssi[adapter] = strength
     guard !last.hasContent(of: advertisement) else { return }
     (last, phys) = (advertisement, advertisement.phys)
+  }
+}
+
+extension Result<RemoteDevice, ProxyError> {
+  /// Whether the controller or the host takes no more attempts, or no more links.
+  fileprivate var isRefusal: Bool {
+    guard case .failure(let error) = self, case .bluetooth(let reason) = error.kind else { return false }
+    return reason.kind == .limitExceeded
   }
 }
 

@@ -108,6 +108,33 @@ import Testing
     #expect(log.value.count == 1)
   }
 
+  @Test func requestsBeyondTheLinksOfTheControllerShowItsLimit() {
+    let world = ProxyWorld(devices: 32) { $0.maximumLinks = 16 }
+    let log = Shared<[String]>([])
+    var configuration = ProxyConfiguration()
+    configuration.log = { line in log.change { $0.append(line) } }
+    let proxy = world.proxy(configuration)
+    let client = TestClient(proxy)
+    for device in 0..<32 { client.client.connect(to: world.address(device)) }
+    #expect(world.run { proxy.slots.allocated.count == 16 && proxy.slots.limit == 16 })
+    world.run(for: .seconds(1))
+    #expect(world.links(adapter: 0) == 16 && proxy.slots.free == 0)
+    #expect(log.value.count == 1)
+  }
+
+  @Test func aRefusedAttemptIsMadeAgainWhenAnotherHasEnded() {
+    // The host tries one device at a time.
+    let world = ProxyWorld(devices: 3) { $0.filterAcceptListSize = 1 }
+    let proxy = world.proxy()
+    let client = TestClient(proxy)
+    world.kill(0)
+    for device in 0..<3 { client.client.connect(to: world.address(device)) }
+    world.run(for: .seconds(29))
+    #expect(!isConnected(client, to: 1, world) && !isConnected(client, to: 2, world))
+    #expect(world.run { isConnected(client, to: 1, world) && isConnected(client, to: 2, world) })
+    #expect(proxy.slots == ConnectionSlots(limit: 32, allocated: [world.address(1), world.address(2)]))
+  }
+
   @Test func twentyDevicesOnTwoAdapters() {
     let world = ProxyWorld(adapters: 2, devices: 20) { $0.maximumLinks = 12 }
     let proxy = world.proxy()
