@@ -106,9 +106,7 @@ final class AdapterSession: Sendable {
         let waits = state.withLock { $0.isClosed ? false : $0.discovered(discoveries) }
         isAwaited = isAwaited || waits
       case .read(let peer, let token, let attribute, let offset):
-        if readAtOnce(attribute, from: offset, as: token, by: peer) { continue }
-        let queue = state.withLock { $0.queue(of: peer, for: CollectionOfOne(attribute)) }
-        self.queue(.read(token, attribute, offset: offset), in: queue, of: peer)
+        read(attribute, from: offset, as: token, by: peer)
       case .write(let peer, let token, let parts): write(parts, as: token, by: peer)
       case .command(let peer, let attribute, let value):
         write([WritePart(attribute: attribute, offset: 0, value: value)], as: nil, by: peer)
@@ -123,7 +121,9 @@ final class AdapterSession: Sendable {
 
   private func write(_ parts: [WritePart], as token: RequestToken?, by peer: LinkID) {
     if writeAtOnce(parts, as: token, by: peer) { return }
-    let queue = state.withLock { $0.queue(of: peer, for: parts.lazy.map(\.attribute)) }
+    let queue = state.withLock { state in
+      parts.first { state.attributes.contains($0.attribute) }.flatMap { state.queue(of: peer, for: $0.attribute) }
+    }
     self.queue(.write(token, parts), in: queue, of: peer)
   }
 

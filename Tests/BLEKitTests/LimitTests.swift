@@ -83,6 +83,37 @@ import Testing
     _ = publication
   }
 
+  @Test func theRequestsOfADeviceAreHandledInOneTask() async throws {
+    let adapter = try await host.open()
+    let tasks = Notes<Int>()
+    let (publication, attribute) = try await host.publish(
+      LocalCharacteristic("2A37").read { _ -> [UInt8] in
+        tasks.note(withUnsafeCurrentTask { $0?.hashValue ?? 0 })
+        return []
+      }, on: adapter)
+    let other = LinkID(rawValue: client.rawValue + 1)
+    for peer in [client, other] { host.connect(peer) }
+    for (number, peer) in [client, client, other, client].enumerated() {
+      host.say(.read(peer, RequestToken(number: UInt64(number)), attribute, offset: 0))
+      _ = try await answers(1)
+    }
+    let found = tasks.all
+    #expect(found[1] == found[0] && found[3] == found[0] && found[2] != found[0])
+    _ = publication
+  }
+
+  @Test func aTaskThatWaitsForARequestDoesNotKeepTheAdapter() async throws {
+    do {
+      let adapter = try await host.open()
+      let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").read { _ in [1] }, on: adapter)
+      host.connect()
+      host.say(.read(client, RequestToken(number: 1), attribute, offset: 0))
+      #expect(try await answers(1) == [.success([1])])
+      _ = publication
+    }
+    while host.connection.isAttached { await Task.yield() }
+  }
+
   @Test func theEndOfALinkCancelsItsHandlerAndDropsWhatWaits() async throws {
     let adapter = try await host.open()
     let notes = Notes<String>()

@@ -7,38 +7,52 @@ import Synchronization
 /// The requests of one client for values with a handler, in the order in which they came.
 ///
 /// One task handles them one after the other: a client has one pending request (Vol 3, Part F, 3.3.2), and commands
-/// before it take effect before it. The first request starts the task, and it ends when none waits. A request that
-/// takes too long cancels its task; those that follow get a new one.
+/// before it take effect before it. The first request starts the task, which then waits for the next one until the link
+/// ends (Docs/Decisions/0111). A request that takes too long cancels its task; those that follow get a new one.
 ///
 /// ```
-///   idle ──append──▶ running ──append──▶ running     finish: the task is cancelled, and what waits is dropped
-///     ▲── none waits ───┘ └── cancel ──▶ running, in a new task after the cancelled request
+///   none ──append──▶ busy ──nothing waits──▶ idle ──append──▶ busy      finish: the task ends, and what waits is dropped
+///     ▲               │cancel
+///     └─nothing waits─┴── the handler has returned, and requests wait ──▶ busy, in a new task
 /// ```
 final class RequestQueue: Sendable {
+  private enum Phase {
+    /// There is no task.
+    case none
+    /// The task handles a request; the token is nil for a command.
+    case busy(RequestToken?)
+    /// The handler was cancelled, and has not returned.
+    case cancelled
+    /// The task waits for a request, in ``suspension``.
+    case idle
+    case finished
+  }
+
   private struct Contents {
+    var phase = Phase.none
     var waiting: [IncomingRequest] = []
     /// The requests of ``waiting`` that were taken out.
     var taken = 0
-    /// The number of the running task; nil for none.
-    var run: Int?
-    var lastRun = 0
-    /// The task of ``run``, as soon as it is known.
+    /// The number of the last task that was started.
+    var run = 0
+    /// The task, as soon as it is known.
     var task: Task<Void, Never>?
-    /// The request that the task handles; nil for a command.
-    var current: RequestToken?
-    var isFinished = false
 
-    /// Begins a run.
+    var waitingCount: Int { waiting.count - taken }
+
+    /// Begins a task.
     mutating func start() -> Int {
-      lastRun += 1
-      (run, task, current) = (lastRun, nil, nil)
-      return lastRun
+      run += 1
+      (phase, task) = (.busy(nil), nil)
+      return run
     }
 
     mutating func take() -> IncomingRequest? {
       guard taken < waiting.count else {
-        waiting.removeAll(keepingCapacity: true)
-        taken = 0
+        if taken > 0 {
+          waiting.removeAll(keepingCapacity: true)
+          taken = 0
+        }
         return nil
       }
       // Early enough that a queue that is never empty is also bounded.
@@ -49,9 +63,50 @@ final class RequestQueue: Sendable {
       defer { taken += 1 }
       return waiting[taken]
     }
+
+    var isCancelled: Bool {
+      switch phase {
+      case .cancelled, .finished: true
+      case .none, .busy, .idle: false
+      }
+    }
+
+    /// The task has ended.
+    ///
+    /// - Returns: the number of the task that is to be started for the requests that wait.
+    mutating func end() -> Int? {
+      if case .finished = phase { return nil }
+      if waitingCount > 0 { return start() }
+      (phase, task) = (.none, nil)
+      return nil
+    }
+
+    /// The next step of the task.
+    mutating func advance() -> Step {
+      if isCancelled { return .end }
+      guard let request = take() else { return .wait }
+      phase = .busy(request.token)
+      return .handle(request)
+    }
+  }
+
+  private enum Step {
+    case handle(IncomingRequest)
+    case wait
+    case end
+  }
+
+  private enum Appended {
+    case resume
+    case start(Int)
+    case waits
+    case dropped
   }
 
   private let contents = Mutex(Contents())
+  /// The task while it waits. It is not in ``contents``, because the compiler does not know the size of a continuation,
+  /// which makes each access to a value that contains one slow.
+  private let suspension = Mutex<CheckedContinuation<IncomingRequest?, Never>?>(nil)
   private let peer: LinkID
   /// Write Commands that wait; one more is dropped, as the specification allows (Vol 3, Part F, 3.3.2).
   static let commandLimit = 256
@@ -60,64 +115,105 @@ final class RequestQueue: Sendable {
 
   /// - Returns: whether there was room.
   func append(_ request: IncomingRequest, of session: AdapterSession) -> Bool {
-    let (hasRoom, run) = contents.withLock { contents -> (Bool, Int?) in
-      guard !contents.isFinished, contents.waiting.count - contents.taken < Self.commandLimit else {
-        return (contents.isFinished, nil)
+    let appended = contents.withLock { contents -> Appended in
+      switch contents.phase {
+      case .finished: return .waits
+      case .idle:
+        contents.phase = .busy(request.token)
+        return .resume
+      case .none:
+        contents.waiting.append(request)
+        return .start(contents.start())
+      case .busy, .cancelled:
+        guard contents.waitingCount < Self.commandLimit else { return .dropped }
+        contents.waiting.append(request)
+        return .waits
       }
-      contents.waiting.append(request)
-      return (true, contents.run == nil ? contents.start() : nil)
     }
-    if let run { start(run, of: session) }
-    return hasRoom
+    // Not under the lock, because the task may continue at once.
+    switch appended {
+    case .resume: resume(with: request)
+    case .start(let run): start(run, of: session)
+    case .waits: break
+    case .dropped: return false
+    }
+    return true
   }
 
-  /// Starts the task of a run; not under a lock, because it may begin at once.
   private func start(_ run: Int, of session: AdapterSession) {
     let task = Task { [weak session] in
-      while let request = next(of: run) {
+      while let request = await next() {
         guard let session else { return finish() }
         await session.handle(request, of: peer)
-        guard Task.isCancelled else { continue }
-        if let next = contents.withLock({ $0.isFinished ? nil : $0.start() }) { start(next, of: session) }
-        return
+        if Task.isCancelled { break }
       }
+      guard let run = contents.withLock({ $0.end() }) else { return }
+      guard let session else { return finish() }
+      start(run, of: session)
     }
-    let isOver = contents.withLock { contents in
-      if contents.run == run { contents.task = task }
-      return contents.isFinished
+    let isCancelled = contents.withLock { contents in
+      guard contents.run == run else { return false }
+      contents.task = task
+      return contents.isCancelled
     }
-    if isOver { task.cancel() }
+    if isCancelled { task.cancel() }
   }
 
-  /// The next request of a run; the run ends if there is none.
-  private func next(of run: Int) -> IncomingRequest? {
-    contents.withLock { contents in
-      guard contents.run == run else { return nil }
-      let request = contents.isFinished ? nil : contents.take()
-      contents.current = request?.token
-      if request == nil { (contents.run, contents.task) = (nil, nil) }
-      return request
+  /// The next request for the task; nil if the task is to end.
+  private func next() async -> IncomingRequest? {
+    switch contents.withLock({ $0.advance() }) {
+    case .handle(let request): return request
+    case .end: return nil
+    case .wait: break
     }
+    return await withCheckedContinuation { continuation in
+      suspension.withLock { $0 = continuation }
+      let step = contents.withLock { contents in
+        let step = contents.advance()
+        if case .wait = step { contents.phase = .idle }
+        return step
+      }
+      switch step {
+      case .handle(let request): resume(with: request)
+      case .end: resume(with: nil)
+      case .wait: break
+      }
+    }
+  }
+
+  /// Called once for each time that the task waits.
+  private func resume(with request: IncomingRequest?) {
+    let continuation = suspension.withLock { suspension in
+      defer { suspension = nil }
+      return suspension
+    }
+    continuation?.resume(returning: request)
   }
 
   /// Cancels the handler of a request.
   ///
   /// - Returns: false if it does not run.
   func cancel(_ token: RequestToken) -> Bool {
-    let task = contents.withLock { $0.current == token ? $0.task : nil }
+    let (isCancelled, task) = contents.withLock { contents -> (Bool, Task<Void, Never>?) in
+      guard case .busy(token) = contents.phase else { return (false, nil) }
+      contents.phase = .cancelled
+      return (true, contents.task)
+    }
     task?.cancel()
-    return task != nil
+    return isCancelled
   }
 
   /// Drops the waiting requests and cancels the running handler.
   func finish() {
-    let task = contents.withLock { contents in
-      contents.isFinished = true
+    let (waits, task) = contents.withLock { contents in
+      let waits = if case .idle = contents.phase { true } else { false }
+      contents.phase = .finished
       contents.waiting = []
       contents.taken = 0
-      return contents.task
+      return (waits, contents.task)
     }
     task?.cancel()
+    if waits { resume(with: nil) }
   }
 }
 
@@ -148,10 +244,8 @@ extension AdapterSession.State {
 
   /// The queue for a request, which the first request of a client creates; nil if the request concerns no published
   /// value.
-  mutating func queue(of peer: LinkID, for attributes: some Sequence<AttributeID>) -> RequestQueue? {
-    guard !isClosed, clients.contains(peer), attributes.contains(where: { self.attributes.contains($0) }) else {
-      return nil
-    }
+  mutating func queue(of peer: LinkID, for attribute: AttributeID) -> RequestQueue? {
+    guard !isClosed, clients.contains(peer), attributes.contains(attribute) else { return nil }
     if let queue = requestQueues[peer] { return queue }
     let queue = RequestQueue(of: peer)
     requestQueues[peer] = queue
@@ -183,74 +277,84 @@ extension AdapterSession {
   }
 
   func handle(_ request: IncomingRequest, of peer: LinkID) async {
-    guard let device = run({ state, _ in state.device(peer, of: self) }) else { return }
     switch request {
-    case .read(let token, let attribute, let offset):
-      let (answer, snapshot) = await read(attribute, from: offset, for: device)
-      respond(peer, token, answer, keeping: snapshot)
+    case .read(let token, let attribute, let offset): await read(attribute, from: offset, as: token, by: peer)
     case .write(let token, let parts):
-      let answer = await write(parts, isPrepared: token != nil, for: device)
-      if let token { respond(peer, token, answer) }
+      guard let answer = await write(parts, by: peer), let token else { return }
+      client.commands.post(.respond(peer, token, answer))
     }
   }
 
-  private func respond(
-    _ peer: LinkID, _ token: RequestToken, _ answer: RequestAnswer, keeping snapshot: ValueSnapshot? = nil
-  ) {
-    run { state, actions in
-      guard state.clients.contains(peer), !state.isClosed else { return }
-      if let snapshot { state.keep(snapshot, for: peer) }
-      actions.commands.append(.respond(peer, token, answer))
+  /// A client, and the characteristic that it uses.
+  private struct Use: Sendable {
+    let device: RemoteDevice
+    /// Nil if it is no longer published.
+    let published: PublishedCharacteristic?
+    /// Whether its value is kept for the other parts of a long read.
+    let hasSnapshot: Bool
+  }
+
+  /// - Returns: nil if the link has ended.
+  private func use(of attribute: AttributeID, by peer: LinkID) -> Use? {
+    state.withLock { state in
+      guard let client = state.clients[peer] else { return nil }
+      return Use(
+        device: RemoteDevice(session: self, peer: peer, address: client.address, isCentral: client.isCentral),
+        published: state.attributes[attribute], hasSnapshot: client.snapshot == attribute)
     }
   }
 
-  /// The value of an attribute from `offset` on, and the whole value if it has to be kept.
-  private func read(
-    _ attribute: AttributeID, from offset: Int, for device: RemoteDevice
-  ) async -> (RequestAnswer, ValueSnapshot?) {
+  private func snapshot(for peer: LinkID) -> [UInt8]? {
+    state.withLock { state in state.links.lend(peer) { $0.snapshot?.octets } }
+  }
+
+  private func read(_ attribute: AttributeID, from offset: Int, as token: RequestToken, by peer: LinkID) async {
+    guard let use = use(of: attribute, by: peer) else { return }
     do {
-      var octets: [UInt8]
-      var new: ValueSnapshot?
-      let kept = offset > 0 ? run { state, _ in state.links[device.peer]?.snapshot } : nil
-      if let kept, kept.attribute == attribute {
-        octets = kept.octets
+      let octets: [UInt8]
+      if offset > 0, use.hasSnapshot, let kept = snapshot(for: peer) {
+        octets = kept
       } else {
-        octets = try await value(of: attribute, for: device)
-        new = ValueSnapshot(attribute: attribute, octets: octets)
+        octets = try await value(of: use)
+        // No bearer carries a shorter value in parts (Vol 3, Part F, 3.2.8).
+        let isLong = octets.count >= ATT.defaultMTU - 1 || offset > 0
+        if isLong || use.hasSnapshot { keep(octets, of: attribute, for: peer) }
       }
-      guard offset <= octets.count else { return (.failure(.invalidOffset), new) }
-      if offset > 0 { octets.removeFirst(offset) }
-      return (.success(octets), new)
+      answer(token, of: peer, with: octets, from: offset)
     } catch {
-      return (.failure(code(of: error, "read", attribute)), nil)
+      client.commands.post(.respond(peer, token, .failure(code(of: error, "read", attribute))))
     }
   }
 
   /// The whole value, from its handler.
-  private func value(of attribute: AttributeID, for device: RemoteDevice) async throws -> [UInt8] {
-    guard let published = published(attribute), published.characteristic.readRequirement != nil else {
+  private func value(of use: Use) async throws -> [UInt8] {
+    guard let published = use.published, published.characteristic.readRequirement != nil else {
       throw ATTErrorCode.readNotPermitted
     }
     let octets =
       if let handler = published.characteristic.handlers?.read {
-        try await handler(device)
+        try await handler(use.device)
       } else {
-        try await published.requests.ask(.read, of: device, published)
+        try await published.requests.ask(.read, of: use.device, published)
       }
-    guard octets.count <= ATT.maximumValueLength else {
-      throw BLEError(.invalidArgument, "the value has \(octets.count) octets, at most 512 are allowed")
-    }
-    return octets
+    return try limited(octets)
   }
 
   /// Writes parts, of which a prepared write has several: those of one attribute are joined (Vol 3, Part F, 3.4.6.3).
-  private func write(_ parts: [WritePart], isPrepared: Bool, for device: RemoteDevice) async -> RequestAnswer {
+  ///
+  /// - Returns: nil if the link has ended.
+  private func write(_ parts: [WritePart], by peer: LinkID) async -> RequestAnswer? {
     var attribute = parts.first?.attribute
     do {
-      for (written, parts) in joined(parts) {
-        attribute = written
-        let octets = try await join(parts, of: written, for: device)
-        try await write(octets, to: written, for: device)
+      if parts.count == 1, let part = parts.first, part.offset == 0 {
+        guard let use = use(of: part.attribute, by: peer) else { return nil }
+        try await write(part.value, with: use)
+      } else {
+        for (written, parts) in joined(parts) {
+          attribute = written
+          guard let use = use(of: written, by: peer) else { return nil }
+          try await write(try await join(parts, for: use), with: use)
+        }
       }
       return .success([])
     } catch {
@@ -271,11 +375,11 @@ extension AdapterSession {
     return result
   }
 
-  private func join(_ parts: [WritePart], of attribute: AttributeID, for device: RemoteDevice) async throws -> [UInt8] {
+  private func join(_ parts: [WritePart], for use: Use) async throws -> [UInt8] {
     var octets: [UInt8] = []
     if let first = parts.first, first.offset > 0 {
-      guard published(attribute)?.characteristic.readRequirement != nil else { throw ATTErrorCode.invalidOffset }
-      octets = try await value(of: attribute, for: device)
+      guard use.published?.characteristic.readRequirement != nil else { throw ATTErrorCode.invalidOffset }
+      octets = try await value(of: use)
     }
     return try joining(parts, to: octets)
   }
@@ -291,14 +395,14 @@ extension AdapterSession {
     return octets
   }
 
-  private func write(_ octets: [UInt8], to attribute: AttributeID, for device: RemoteDevice) async throws {
-    guard let published = published(attribute), published.characteristic.writeRequirement != nil else {
+  private func write(_ octets: [UInt8], with use: Use) async throws {
+    guard let published = use.published, published.characteristic.writeRequirement != nil else {
       throw ATTErrorCode.writeNotPermitted
     }
     if let handler = published.characteristic.handlers?.write {
-      try await handler(octets, device)
+      try await handler(octets, use.device)
     } else {
-      _ = try await published.requests.ask(.write(octets), of: device, published)
+      _ = try await published.requests.ask(.write(octets), of: use.device, published)
     }
   }
 
