@@ -10,13 +10,19 @@ import Testing
 
 /// Whether what one device does makes the exchanges of another one slower.
 ///
-/// Each exchange of an honest device is measured in virtual time, alone and beside three hostile devices on links of
-/// their own. It may take twice as long, and one connection interval more.
+/// Each exchange of an honest device is measured in virtual time, alone and beside three other devices on links of
+/// their own. Ten exchanges may take twice as long, and one connection interval more, beside hostile devices; none may
+/// take more than one interval longer beside links that carry as much as they can.
 @Suite("Fairness between links") struct FairnessTests {
-  /// What a hostile device does.
+  /// What a hostile device does, or the program with it.
   enum Behaviour: String, CaseIterable, Sendable {
     case confirmsNothing, answersNothing, floodsReads, floodsCommands, floodsPreparedWrites, subscribesAgainAndAgain
     case fillsChannels, reconnects, pairsWithoutEnd
+    /// The program sends the device values as fast as the link takes them.
+    case takesValues
+
+    /// Those that fill a link with data all the time.
+    static let floods = [takesValues, floodsReads, floodsCommands, floodsPreparedWrites, fillsChannels]
   }
 
   /// The side of the host under test.
@@ -34,6 +40,8 @@ import Testing
   private static let repetitions = 10
   /// One connection interval, 30 ms.
   private static let slack = Duration.milliseconds(30)
+  /// ACL packets on the links beside.
+  private static let leastFlood = 600
 
   @Test(arguments: Role.allCases, Behaviour.allCases)
   func hostileDevicesHoldUpNoOther(role: Role, behaviour: Behaviour) throws {
@@ -41,12 +49,27 @@ import Testing
     var beside = try Scene(role, behaviour)
     let (baseline, times) = (try alone.times(), try beside.times())
     for exchange in Exchange.allCases {
-      let time = try #require(times[exchange])
-      let limit = try #require(baseline[exchange]) * 2 + Self.slack
+      let time = try #require(times[exchange]).reduce(.zero, +)
+      let limit = try #require(baseline[exchange]).reduce(.zero, +) * 2 + Self.slack
       #expect(
         time <= limit,
         "\(exchange) takes \(time) beside devices that do what \(behaviour) says, and \(limit) is allowed")
     }
+  }
+
+  @Test(arguments: Role.allCases, Behaviour.floods)
+  func noExchangeWaitsForAnotherLinkLongerThanOneInterval(role: Role, flood: Behaviour) throws {
+    var alone = try Scene(role, nil)
+    var beside = try Scene(role, flood)
+    let (baseline, times) = (try alone.times(), try beside.times())
+    for exchange in Exchange.allCases {
+      let (longest, usual) = (try #require(times[exchange]?.max()), try #require(baseline[exchange]?.max()))
+      #expect(
+        longest <= usual + Self.slack,
+        "\(exchange) takes \(longest) beside links on which \(flood) happens, and \(usual) alone")
+    }
+    // A flood that has stopped would show nothing.
+    #expect(beside.packets >= alone.packets + Self.leastFlood)
   }
 
   /// The host under test is host 0, the honest device host 1.
@@ -122,9 +145,21 @@ import Testing
         case .write(let peer, let token?, _): [.respond(peer, token, .success([]))]
         case .sduReceived(let channel, _) where !hostile.contains(host): [.didReadSDU(channel)]
         case .pairing(let peer, let id, _): [.answerPairing(peer, id, .accept)]
+        // A value that has left is followed by the next one.
+        case .updateFinished(let peer, let token) where token.rawValue >= firstOfFlood:
+          [value(UpdateToken(rawValue: token.rawValue + valuesAtATime), to: peer)]
         default: []
         }
       }
+    }
+
+    /// The tokens of the values with which the program floods links.
+    private static let firstOfFlood: UInt64 = 1 << 32
+    /// So many of them are with the host for each link.
+    private static let valuesAtATime: UInt64 = 16
+
+    private static func value(_ token: UpdateToken, to peer: LinkID) -> HostCommand {
+      .update(token, notified, [UInt8](repeating: 5, count: 20), to: [peer])
     }
 
     /// Hostile devices send what they do not want to send on a channel that nobody has.
@@ -172,8 +207,19 @@ import Testing
         world.heard[host].compactMap { if case .channelOpened(let channel) = $0 { channel.id } else { nil } }.last
       }
       channel = (try #require(opened(0)), try #require(opened(1)))
+      if behaviour == .takesValues {
+        for (device, link) in links where device != 1 {
+          for number in 0..<Self.valuesAtATime {
+            let token = Self.firstOfFlood | UInt64(device) << 24 | number
+            world.ask(0, Self.value(UpdateToken(rawValue: token), to: link.own))
+          }
+        }
+      }
       forget()
     }
+
+    /// The ACL packets that all hosts have sent.
+    var packets: Int { world.sent.reduce(0) { $0 + $1.count { $0.first == 2 } } }
 
     private mutating func subscribe(_ device: Int, _ attribute: AttributeID) throws {
       let handle = try handle(attribute)
@@ -191,13 +237,13 @@ import Testing
 
     // MARK: Exchanges
 
-    /// How long the exchanges take, each so often.
-    mutating func times() throws -> [Exchange: Duration] {
-      var times: [Exchange: Duration] = [:]
+    /// How long each exchange takes, so often.
+    mutating func times() throws -> [Exchange: [Duration]] {
+      var times: [Exchange: [Duration]] = [:]
       for exchange in Exchange.allCases {
-        let start = world.now
         // A link is paired once.
         for _ in 0..<(exchange == .pairing ? 1 : repetitions) {
+          let start = world.now
           try begin(exchange)
           awaited = operations
           let deadline = world.now + .seconds(60)
@@ -208,9 +254,9 @@ import Testing
             }
             try step()
           }
+          times[exchange, default: []].append(world.now - start)
           forget()
         }
-        times[exchange] = world.now - start
       }
       #expect(world.peers[0].contains(try #require(links[1]).own), "the honest device has lost its link")
       return times
@@ -282,6 +328,7 @@ import Testing
       }
       let (value, dynamic) = (try handle(Self.value), try handle(Self.dynamic))
       switch behaviour {
+      case .takesValues: break
       case .confirmsNothing: indicate(to: link.own)
       case .answersNothing:
         indicate(to: link.own)
