@@ -22,20 +22,22 @@ public enum Battery {
   ///   - security: the security that the link must have.
   ///   - updates: runs for each subscriber of the level, and sends a ``BatteryLevel`` when the level has changed; nil
   ///     for no notifications.
-  ///   - status: returns the status; nil omits the characteristic.
-  ///   - level: returns the level.
+  ///   - status: returns the status, in the same way as `level`; nil omits the characteristic.
+  ///   - level: returns the level, on the thread of the stack
+  ///     (``LocalCharacteristic/readSynchronously(security:_:)``). A program that has to ask its hardware keeps the last
+  ///     answer.
   public static func localService(
     descriptors: [LocalDescriptor] = [], security: RequiredSecurity = .none,
     updates: (@Sendable (Subscriber) async throws -> Void)? = nil,
     status: (@Sendable () -> BatteryLevelStatus)? = nil, level: @escaping @Sendable () -> BatteryLevel
   ) -> LocalService {
     var characteristic = LocalCharacteristic(Self.level, descriptors: descriptors)
-      .read(security: security) { _ in level() }
+      .readSynchronously(security: security) { _ in level() }
     if let updates { characteristic = characteristic.notify(security: security, updates) }
     var characteristics = [characteristic]
     if let status {
       characteristics.append(
-        LocalCharacteristic(levelStatus).read(security: security) { _ in status() }
+        LocalCharacteristic(levelStatus).readSynchronously(security: security) { _ in status() }
           .notify(security: security) { try await $0.send(status()) })
     }
     return LocalService(service, characteristics)

@@ -21,12 +21,12 @@ public enum CurrentTime {
   ///
   /// - Parameters:
   ///   - localTime: the time zone and the daylight saving time; nil omits the characteristic.
-  ///   - referenceTime: returns the source of the time; nil omits the characteristic.
+  ///   - referenceTime: returns the source of the time, in the same way as `now`; nil omits the characteristic.
   ///   - updates: runs for each subscriber. It sends the time after a change by more than a minute, or a change of the
   ///     time zone or of daylight saving time. Unless the user changes the time, it sends at most once every 15 minutes
   ///     (CTS 1.1, 3.1.2). Nil sends nothing.
   ///   - setTime: receives a time that a client writes; nil permits no writes.
-  ///   - now: returns the time.
+  ///   - now: returns the time, on the thread of the stack (``LocalCharacteristic/readSynchronously(security:_:)``).
   public static func localService(
     localTime: LocalTimeInformation? = nil,
     referenceTime: (@Sendable () -> ReferenceTimeInformation)? = nil,
@@ -34,12 +34,12 @@ public enum CurrentTime {
     setTime: (@Sendable (CurrentTimeValue, RemoteDevice) async throws -> Void)? = nil,
     now: @escaping @Sendable () -> CurrentTimeValue
   ) -> LocalService {
-    var time = LocalCharacteristic(currentTime).read { _ in now() }.notify { try await updates?($0) }
+    var time = LocalCharacteristic(currentTime).readSynchronously { _ in now() }.notify { try await updates?($0) }
     if let setTime { time = time.write(CurrentTimeValue.self) { try await setTime($0, $1) } }
     var characteristics = [time]
     if let localTime { characteristics.append(LocalCharacteristic(Self.localTime).value(localTime)) }
     if let referenceTime {
-      characteristics.append(LocalCharacteristic(Self.referenceTime).read { _ in referenceTime() })
+      characteristics.append(LocalCharacteristic(Self.referenceTime).readSynchronously { _ in referenceTime() })
     }
     return LocalService(service, characteristics)
   }

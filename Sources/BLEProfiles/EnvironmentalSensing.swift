@@ -41,7 +41,7 @@ public enum EnvironmentalSensing {
   ///     characteristics of one type, each has the descriptor.
   ///   - validRange: the values that the sensor can have, for the descriptor Valid Range (0x2906).
   ///   - updates: runs for each subscriber, and sends an ``EnvironmentalValue`` when a trigger condition holds.
-  ///   - read: returns the value.
+  ///   - read: returns the value. It runs in a task, because it may wait for the sensor.
   public static func sensor<Quantity: EnvironmentalQuantity>(
     _ quantity: Quantity.Type, measurement: EnvironmentalMeasurement? = nil,
     validRange: ClosedRange<Double>? = nil, updates: (@Sendable (Subscriber) async throws -> Void)? = nil,

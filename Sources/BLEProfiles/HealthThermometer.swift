@@ -63,7 +63,7 @@ public enum HealthThermometer {
       let descriptor = LocalDescriptor("2906", value: range.lowerBound.octets + range.upperBound.octets)
       characteristics.append(
         LocalCharacteristic(Self.interval, descriptors: [descriptor])
-          .read { _ in interval.get() }
+          .readSynchronously { _ in interval.get() }
           .write(UInt16.self, security: writeSecurity) { seconds, device in
             guard seconds == 0 || range.contains(seconds) else { throw outOfRange }
             try await interval.set(seconds, device)

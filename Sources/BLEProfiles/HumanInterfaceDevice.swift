@@ -85,7 +85,7 @@ public enum HumanInterfaceDevice {
       let reference = HIDReportReference(id: id, kind: .input)
       return Self(reference: reference) { security in
         reference.characteristic
-          .read(security: security) { _ in [UInt8](repeating: 0, count: min(max(length, 0), 512)) }
+          .readSynchronously(security: security) { _ in [UInt8](repeating: 0, count: min(max(length, 0), 512)) }
           .notify(security: security, send)
       }
     }
@@ -138,7 +138,7 @@ public enum HumanInterfaceDevice {
             await suspended?(command == .suspend, device)
           },
         // Without boot reports, the mode never changes.
-        LocalCharacteristic(protocolMode).read(security: security) { _ in mode }
+        LocalCharacteristic(protocolMode).readSynchronously(security: security) { _ in mode }
           .write(HIDProtocolMode.self, kinds: .withoutResponse, security: security) { _, _ in },
       ] + reports.map { $0.characteristic(security) })
   }

@@ -36,9 +36,9 @@ import Synchronization
     let settings = LocalService(
       service,
       [
-        LocalCharacteristic(major).read { _ in beacon.withLock(\.major) }
+        LocalCharacteristic(major).readSynchronously { _ in beacon.withLock(\.major) }
           .write(UInt16.self) { number, _ in change(\.major, to: number) },
-        LocalCharacteristic(minor).read { _ in beacon.withLock(\.minor) }
+        LocalCharacteristic(minor).readSynchronously { _ in beacon.withLock(\.minor) }
           .write(UInt16.self) { number, _ in change(\.minor, to: number) },
       ])
     let publication = try await adapter.publish([settings])

@@ -25,7 +25,7 @@ final class ProvisionedDevice: Sendable {
             continuation.yield(credentials)
           },
         LocalCharacteristic(ProvisioningService.state)
-          .read(security: .authenticated) { _ in self.state.withLock { $0 } }
+          .readSynchronously(security: .authenticated) { _ in self.state.withLock { $0 } }
           .notify(security: .authenticated),
       ])
     let publication = try await adapter.publish([service])

@@ -31,7 +31,7 @@ import BLEProfiles
       service,
       [
         LocalCharacteristic(value)
-          .read { _ in
+          .readSynchronously { _ in
             guard let value = latest.value else { throw ATTErrorCode.unlikelyError }
             return value
           }

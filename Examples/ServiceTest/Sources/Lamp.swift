@@ -16,7 +16,7 @@ public final class Lamp: Sendable {
       Self.service,
       [
         LocalCharacteristic(Self.brightness)
-          .read { [self] _ in percent.withLock { $0 } }
+          .readSynchronously { [self] _ in percent.withLock { $0 } }
           .write(UInt8.self) { [self] value, _ in
             guard value <= 100 else { throw ATTErrorCode.valueNotAllowed }
             percent.withLock { $0 = value }

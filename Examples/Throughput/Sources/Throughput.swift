@@ -52,7 +52,7 @@ import BLEProfiles
           let octets = [UInt8](repeating: 0x5A, count: subscriber.maximumLength)
           while true { try await subscriber.send(octets) }
         },
-        LocalCharacteristic(count).read { _ in UInt32(truncatingIfNeeded: received.total) },
+        LocalCharacteristic(count).readSynchronously { _ in UInt32(truncatingIfNeeded: received.total) },
         LocalCharacteristic(psm).value(channels.psm),
       ])
     print("advertises as \"Throughput\", channel \(channels.psm)")

@@ -5,7 +5,7 @@ public import BLEWire
 ///
 /// ```swift
 /// let battery = LocalService("180F", [
-///   LocalCharacteristic("2A19").read { _ in UInt8(97) }
+///   LocalCharacteristic("2A19").readSynchronously { _ in UInt8(97) }
 /// ])
 /// ```
 ///

@@ -10,7 +10,7 @@ func runSensors(on transports: [String]) async -> Never {
         group.addTask {
           let adapter = try await Adapter.open(AdapterOptions(transport: transport))
           print("\(transport): ready as \(adapter.address.map { "\($0)" } ?? "?")")
-          let sensing = LocalService("181A", [LocalCharacteristic("2A6E").read { _ in Int16(2150) }])
+          let sensing = LocalService("181A", [LocalCharacteristic("2A6E").readSynchronously { _ in Int16(2150) }])
           try await adapter.serve([sensing], advertisingAs: "Sensor")
         }
       }

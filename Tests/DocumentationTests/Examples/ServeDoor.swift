@@ -35,7 +35,7 @@ final class DoorSensor: Sendable {
       Self.service,
       [
         LocalCharacteristic(Self.state)
-          .read(security: .authenticated) { _ in self.isOpen.withLock { $0 } }
+          .readSynchronously(security: .authenticated) { _ in self.isOpen.withLock { $0 } }
           // The state at the time of the subscription; later ones are sent to all subscribers below.
           .notify(security: .authenticated) { try await $0.send(self.isOpen.withLock { $0 }) }
       ])

@@ -8,7 +8,7 @@ func serveEcho() async throws {
     "EC00",
     [
       LocalCharacteristic("EC0E")
-        .read { _ in stored.withLock { $0 } }
+        .readSynchronously { _ in stored.withLock { $0 } }
         .write([UInt8].self) { value, device in
           print("\(device) writes \(value)")
           stored.withLock { $0 = value }

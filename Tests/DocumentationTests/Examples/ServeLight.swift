@@ -14,7 +14,7 @@ func serveLight(on adapter: Adapter, set: @escaping @Sendable (Bool) -> Void) as
     Light.service,
     [
       LocalCharacteristic(Light.isOn)
-        .read { _ in stored.withLock { $0 } }
+        .readSynchronously { _ in stored.withLock { $0 } }
         // "encrypt-write" of BlueZ: the central pairs first.
         .write(Bool.self, security: .encrypted) { isOn, device in
           print("\(device): \(isOn ? "on" : "off")")

@@ -8,7 +8,7 @@ func serveThermometer() async throws {
     "181A",
     [
       LocalCharacteristic("2A6E")
-        .read { _ in temperature() }
+        .readSynchronously { _ in temperature() }
         .notify { subscriber in
           while true {
             try await subscriber.send(temperature())

@@ -2,7 +2,7 @@ import BLEKit
 import Testing
 
 struct BatteryServiceTests {
-  let battery = LocalService("180F", [LocalCharacteristic("2A19").read { _ in UInt8(97) }])
+  let battery = LocalService("180F", [LocalCharacteristic("2A19").readSynchronously { _ in UInt8(97) }])
 
   @Test func aCentralReadsTheLevel() async throws {
     let peripheral = try await Adapter.open(AdapterOptions(transport: "virtual:peripheral"))
