@@ -22,8 +22,8 @@ host() { # mode
 counted() { # scenario links active buffers mode [argument of the host...]
   local few=500 many=4500 totals=() calls=()
   # So many that the first reports of the devices, which differ a little from run to run, do not count.
-  if [ "$1" = scan ]; then many=$((40000 + few)); fi
-  if [ "$1" = scan ] && [ "$2" -gt 1000 ]; then many=$((400000 + few)); fi
+  if [[ "$1" = scan* ]]; then many=$((40000 + few)); fi
+  if [[ "$1" = scan* ]] && [ "$2" -gt 1000 ]; then many=$((400000 + few)); fi
   for count in $few $many; do
     local file; file=$(mktemp)
     "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
@@ -38,7 +38,7 @@ counted() { # scenario links active buffers mode [argument of the host...]
   done
   # The load generator warms up with a tenth of the operations; in a scan with one report of each device.
   local operations=$(((many - few) * 11 / 10))
-  if [ "$1" = scan ]; then operations=$((many - few)); fi
+  if [[ "$1" = scan* ]]; then operations=$((many - few)); fi
   awk -v a="${totals[0]}" -v b="${totals[1]}" -v c="${calls[0]}" -v d="${calls[1]}" -v n="$operations" \
     'BEGIN { printf "%.0f %.1f", (b - a) / n, (d > c ? d - c : 0) / n }'
 }

@@ -1,10 +1,11 @@
 // The least that a host does on an H4 stream: wait, receive, divide, answer from fixed octets, send. It has no stack: it knows
 // the handles of its characteristics FFF1 to FFF4, and as much HCI as being connected or scanning needs.
 //
-//   h4-bench-floor peripheral|scan|hops SOCKET
+//   h4-bench-floor peripheral|scan|hops|latency SOCKET
 //
 // With `hops` a read is answered behind two changes of threads: a block on a serial queue of Dispatch, and back by an eventfd. It is
-// the least that a delegate on its queue can cost.
+// the least that a delegate on its queue can cost; it has 64 links at most. With `latency` a write of FFF3 is followed by a notification of
+// FFF4 with the times, and FFF5 is the characteristic whose values fill the buffers, but for one.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,16 +14,17 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLE = 0x40, MAX_LINKS = 64, QUEUE = 256 };
+enum { FIRST_HANDLE = 0x40, MAX_LINKS = 128, QUEUE = 256 };
 
 static int connection;
 static uint8_t input[65536], output[65536];
 static size_t input_length, output_length;
 static int buffers, subscribers;
 static bool is_subscribed[MAX_LINKS];
-static bool scans, hops;
+static bool scans, hops, latency;
 // Answers that wait for a buffer of the controller.
 static struct { uint8_t packet[32]; size_t length; } queue[QUEUE];
 static unsigned first, last;
@@ -41,6 +43,12 @@ static void hop(void *context) {
   __atomic_fetch_or(&answered, UINT64_C(1) << (uintptr_t)context, __ATOMIC_RELEASE);
   uint64_t one = 1;
   if (write(wakeup, &one, sizeof one) < 0) _exit(1);
+}
+
+static uint64_t monotonic_time(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 static void put(const uint8_t *octets, size_t length) {
@@ -67,17 +75,30 @@ static void answer(uint8_t handle, const uint8_t *pdu) {
   static const uint8_t value[21] = {0x0B, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
   switch (pdu[0]) {
   case 0x0A:
-    if (hops) dispatch_async_f(queue_of_application, (void *)(uintptr_t)(handle - FIRST_HANDLE), hop);
+    if (hops && handle - FIRST_HANDLE < 64) dispatch_async_f(queue_of_application, (void *)(uintptr_t)(handle - FIRST_HANDLE), hop);
     else send_att(handle, value, sizeof value);
     break;
   case 0x12:
-    is_subscribed[handle - FIRST_HANDLE] = true;
-    subscribers++;
+    if (!latency || pdu[1] == 13) {
+      is_subscribed[handle - FIRST_HANDLE] = true;
+      subscribers++;
+    }
     send_att(handle, (uint8_t[]){0x13}, 1);
+    break;
+  case 0x52:
+    if (latency) {
+      uint8_t times[19] = {0x1B, 9, 0};
+      for (int i = 0; i < 2; i++) {
+        uint64_t now = monotonic_time();
+        memcpy(times + 3 + 8 * i, &now, sizeof now);
+      }
+      send_att(handle, times, sizeof times);
+    }
     break;
   case 0x08: {
     uint8_t number = (uint8_t)((pdu[1] + 1) / 2);  // the first declaration is at 2, each takes two handles
-    if (number > 4) send_att(handle, (uint8_t[]){0x01, 0x08, pdu[1], pdu[2], 0x0A}, 5);
+    if (latency && number == 5) send_att(handle, (uint8_t[]){0x09, 7, 11, 0, 0x10, 12, 0, 0xF5, 0xFF}, 9);
+    else if (number > 4) send_att(handle, (uint8_t[]){0x01, 0x08, pdu[1], pdu[2], 0x0A}, 5);
     else {
       uint8_t declaration = (uint8_t)(2 * number);
       send_att(handle, (uint8_t[]){0x09, 7, declaration, 0, 0x02, (uint8_t)(declaration + 1), 0, (uint8_t)(0xF0 + number), 0xFF}, 9);
@@ -127,7 +148,8 @@ static void take_event(const uint8_t *packet) {
 static void notify(void) {
   static uint8_t value[23] = {0x1B, 9, 0};
   static int turn;
-  while (subscribers > 0 && buffers > 0 && output_length < 32768) {
+  if (latency) value[1] = 12;
+  while (subscribers > 0 && buffers > (latency ? 1 : 0) && output_length < 32768) {
     while (!is_subscribed[turn]) turn = (turn + 1) % MAX_LINKS;
     value[3]++;
     send_att((uint8_t)(FIRST_HANDLE + turn), value, sizeof value);
@@ -153,6 +175,7 @@ int main(int count, char **arguments) {
   if (count != 3) return 64;
   scans = strcmp(arguments[1], "scan") == 0;
   hops = strcmp(arguments[1], "hops") == 0;
+  latency = strcmp(arguments[1], "latency") == 0;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strncpy(address.sun_path, arguments[2], sizeof address.sun_path - 1);
   connection = socket(AF_UNIX, SOCK_STREAM, 0);

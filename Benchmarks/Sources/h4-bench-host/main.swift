@@ -2,8 +2,9 @@ import BluetoothLE
 
 /// The host under test of the H4 benchmark: `h4-bench-host MODE TRANSPORT [FILLER [constructed]]`.
 ///
-/// The modes peripheral, scan and scan-once use the types of CoreBluetooth with a queue of their own; peripheral-swift,
-/// peripheral-synchronous, whose handlers run on the thread of the stack, and scan-swift the Swift API. FILLER is a
+/// The modes peripheral, latency, scan, scan-device and scan-once use the types of CoreBluetooth with a queue of their
+/// own; peripheral-swift, latency-swift and scan-swift the Swift API, and peripheral-synchronous and latency-synchronous
+/// its handlers on the thread of the stack. FILLER is a
 /// number of attributes to publish beside the service FFF0, whose characteristics the load generator uses. With
 /// "constructed" their objects are made and not published.
 ///
@@ -16,7 +17,11 @@ if words.count == 5, words[1] == "application", let count = Int(words[4]) {
 }
 guard words.count >= 3 else {
   print(
-    "usage: h4-bench-host peripheral|scan|scan-once|peripheral-swift|peripheral-synchronous|scan-swift TRANSPORT [FILLER [constructed]]"
+    """
+    usage: h4-bench-host MODE TRANSPORT [FILLER [constructed]], MODE one of
+    peripheral, scan, scan-device, scan-once, peripheral-swift, peripheral-synchronous, scan-swift, latency,
+    latency-swift, latency-synchronous
+    """
   )
   exit(64)
 }
@@ -34,10 +39,19 @@ case "peripheral", "peripheral-stored":
     filler: filler, publishesFiller: publishesFiller, storesWrites: words[1] == "peripheral-stored")
   let manager = PeripheralManager(delegate: served, queue: DispatchQueue(label: "app"), adapter: options)
   retained = [served, manager]
+case "scan-device":
+  let scanner = DeviceScanner()
+  retained = [scanner, CentralManager(delegate: scanner, queue: DispatchQueue(label: "app"), adapter: options)]
 case "scan", "scan-once":
   let scanner = DelegateScanner(allowsDuplicates: words[1] == "scan")
   let manager = CentralManager(delegate: scanner, queue: DispatchQueue(label: "app"), adapter: options)
   retained = [scanner, manager]
+case "latency":
+  let served = LatencyPeripheral()
+  retained = [served, PeripheralManager(delegate: served, queue: DispatchQueue(label: "app"), adapter: options)]
+case "latency-swift", "latency-synchronous":
+  let isSynchronous = words[1] == "latency-synchronous"
+  Task.detached { [options] in try await serveLatency(options, isSynchronous: isSynchronous) }
 case "peripheral-swift", "peripheral-synchronous":
   let isSynchronous = words[1] == "peripheral-synchronous"
   let more = fillerServices(filler)

@@ -103,12 +103,19 @@ static void take_data(struct controller *c, const uint8_t *packet, size_t length
   link->length = 0;
 }
 
-// One Number Of Completed Packets event for all that one read of the socket brought.
-static void report_completed(struct controller *c) {
-  uint8_t event[1 + 4 * MAX_LINKS];
+// So many handles fit into the parameters of an event.
+enum { HANDLES_PER_EVENT = 63 };
+
+void controller_report_completed(struct controller *c) {
+  uint8_t event[1 + 4 * HANDLES_PER_EVENT];
   int count = 0;
   for (int i = 0; i < c->link_count; i++) {
     if (!c->completed[i]) continue;
+    if (count == HANDLES_PER_EVENT) {
+      event[0] = (uint8_t)count;
+      put_event(c, 0x13, event, (uint8_t)(1 + 4 * count));
+      count = 0;
+    }
     uint8_t *entry = event + 1 + 4 * count++;
     entry[0] = (uint8_t)(FIRST_HANDLE + i);
     entry[1] = 0;
@@ -122,6 +129,7 @@ static void report_completed(struct controller *c) {
 
 bool controller_receive(struct controller *c) {
   ssize_t count = recv(c->descriptor, c->input + c->input_length, sizeof c->input - c->input_length, MSG_DONTWAIT);
+  if (c->scenario == LATENCY) c->received_at = latency_now();
   if (count == 0) return false;
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   c->input_length += (size_t)count;
@@ -143,7 +151,8 @@ bool controller_receive(struct controller *c) {
   }
   memmove(c->input, c->input + start, c->input_length - start);
   c->input_length -= start;
-  report_completed(c);
+  // One event for all that one read of the socket brought.
+  if (c->scenario != LATENCY || !c->is_running) controller_report_completed(c);
   return true;
 }
 
@@ -174,6 +183,7 @@ void controller_send_reports(struct controller *c) {
     data[16] = 14;
     data[17] = 0xFF;
     memset(data + 18, is_marker ? 0xFF : 0x11, 13);
+    if (c->changes && !is_marker) memcpy(data + 20, &(uint32_t){(uint32_t)c->reports}, 4);
     if (is_marker) event[9] = 6;
     event[42] = (uint8_t)-60;
     put_event(c, 0x3E, event, sizeof event);
@@ -195,7 +205,9 @@ void controller_start_operations(struct controller *c) {
 }
 
 bool controller_set_scenario(struct controller *c, const char *name) {
-  static const char *names[] = {"read", "dynamic", "write", "command", "notification", "scan", "discovery", "memory", "publication"};
+  c->changes = strcmp(name, "scan-changing") == 0;
+  if (c->changes) name = "scan";
+  static const char *names[] = {"read", "dynamic", "write", "command", "notification", "scan", "discovery", "memory", "publication", "latency"};
   for (int i = 0; i < SCENARIOS; i++) {
     if (strcmp(name, names[i]) == 0) {
       c->scenario = (enum scenario)i;

@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_LINKS = 64, FIRST_HANDLE = 0x40 };
-enum scenario { READ, DYNAMIC, WRITE, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY, PUBLICATION, SCENARIOS };
+enum { MAX_LINKS = 128, FIRST_HANDLE = 0x40 };
+enum scenario { READ, DYNAMIC, WRITE, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY, PUBLICATION, LATENCY, SCENARIOS };
 
 // One device that is connected to the host as a central.
 struct link {
   bool is_up, is_ready, is_waiting;
-  // Discovery of the characteristics: the next handle, and the value handles of FFF1 to FFF4.
-  uint16_t next, values[4];
+  // Discovery of the characteristics: the next handle, and the value handles of FFF1 to FFF5.
+  uint16_t next, values[5];
   int step;
   // The L2CAP frame that is being received.
   uint8_t frame[600];
@@ -26,6 +26,8 @@ struct controller {
   enum scenario scenario;
   // Whether the devices discover everything: services, characteristics and descriptors.
   bool discovers;
+  // Whether each advertisement of a scan has other data.
+  bool changes;
   int link_count, active, ready_links;
   uint16_t packet_length, buffers;
   bool advertising, connects, scanning, is_running, reports_sent;
@@ -33,7 +35,8 @@ struct controller {
   long operations, target, reports;
   // The number of devices that advertise in a scan, in turn, and of their reports; the marker follows the last one.
   long advertisers, last_report;
-  int in_flight;
+  // When the last packets were received (CLOCK_MONOTONIC, nanoseconds).
+  uint64_t received_at;
   const char *fault;
   struct link links[MAX_LINKS];
   uint16_t completed[MAX_LINKS];
@@ -50,7 +53,14 @@ void controller_start_operations(struct controller *c);
 // Adds advertising reports to the output, as far as there is room; the marker is the last.
 void controller_send_reports(struct controller *c);
 bool controller_receive(struct controller *c);
+// Number Of Completed Packets events for all packets that were received. In LATENCY the caller has to report them.
+void controller_report_completed(struct controller *c);
 void controller_flush(struct controller *c);
+
+// latency.c
+uint64_t latency_now(void);
+bool latency_measure(struct controller *c, long count);
+void latency_received(struct controller *c, int link, const uint8_t *pdu, size_t length);
 
 // device.c
 void device_connected(struct controller *c, int link);

@@ -53,7 +53,7 @@ void device_start(struct controller *c, int i) {
     read_value(c, i, link->values[0]);
     break;
   }
-  case NOTIFICATION: case SCAN: case DISCOVERY: case MEMORY: case PUBLICATION: case SCENARIOS: break;
+  case NOTIFICATION: case SCAN: case DISCOVERY: case MEMORY: case PUBLICATION: case LATENCY: case SCENARIOS: break;
   }
 }
 
@@ -63,15 +63,15 @@ static void take_characteristics(struct link *link, const uint8_t *pdu, size_t l
   for (size_t place = 2; size >= 7 && place + size <= length; place += size) {
     const uint8_t *entry = pdu + place;
     link->next = (uint16_t)((entry[0] | entry[1] << 8) + 1);
-    if (size == 7 && entry[6] == 0xFF && entry[5] >= 0xF1 && entry[5] <= 0xF4) {
+    if (size == 7 && entry[6] == 0xFF && entry[5] >= 0xF1 && entry[5] <= 0xF5) {
       link->values[entry[5] - 0xF1] = (uint16_t)(entry[3] | entry[4] << 8);
     }
   }
 }
 
-static void subscribe(struct controller *c, int i) {
+static void subscribe(struct controller *c, int i, uint16_t value) {
   // The descriptor follows the value.
-  uint16_t handle = (uint16_t)(c->links[i].values[3] + 1);
+  uint16_t handle = (uint16_t)(value + 1);
   uint8_t request[5] = {0x12, (uint8_t)handle, (uint8_t)(handle >> 8), 1, 0};
   controller_send_att(c, i, request, sizeof request);
 }
@@ -85,7 +85,8 @@ static void take_answer(struct controller *c, int i) {
 
 // The end of the list of characteristics: every scenario but the notification is ready.
 static void finish_discovery(struct controller *c, int i) {
-  if (c->scenario == NOTIFICATION) subscribe(c, i);
+  if (c->scenario == NOTIFICATION) subscribe(c, i, c->links[i].values[3]);
+  else if (c->scenario == LATENCY) subscribe(c, i, c->links[i].values[i < c->active ? 3 : 4]);
   else set_ready(c, i);
 }
 
@@ -124,6 +125,8 @@ void device_received(struct controller *c, int i, const uint8_t *pdu, size_t len
   if (length == 0) return;
   if (pdu[0] == 0x02) {  // Exchange MTU Request of the host
     controller_send_att(c, i, (uint8_t[]){0x03, 23, 0}, 3);
+  } else if (pdu[0] == 0x1B && c->scenario == LATENCY) {
+    latency_received(c, i, pdu, length);
   } else if (pdu[0] == 0x1B) {
     c->operations++;
   } else if (c->discovers) {

@@ -3,7 +3,8 @@
 //
 //   h4-bench-load SCENARIO COUNT LINKS ACTIVE LENGTHxBUFFERS PROGRAM [ARGUMENT...]
 //
-// SCENARIO is read, dynamic, write, command, notification, scan, discovery, publication or memory. In discovery and publication the devices
+// SCENARIO is read, dynamic, write, command, notification, scan, discovery, publication, memory or latency (latency.c); scan-changing is scan with
+// other data in each report. In discovery and publication the devices
 // discover everything; publication counts the host's time from its start on, so with what it publishes. memory prints the resident and the anonymous memory of
 // the host in kB, when it advertises and each link is up. LINKS is the number of devices that advertise where it is
 // scan: each of them has sent one report when the measurement begins. "%P" in an argument of the program is the socket. It
@@ -186,6 +187,16 @@ int main(int count, char **arguments) {
     printf("%ld %ld\n", memory("Rss"), memory("Anonymous"));
     kill(host, SIGKILL);
     waitpid(host, NULL, 0);
+    unlink(path);
+    return 0;
+  }
+  if (c.scenario == LATENCY) {
+    if (!c.active) c.active = c.link_count;
+    controller_connect_links(&c);
+    run(&c, links_are_ready);
+    c.is_running = true;
+    if (!latency_measure(&c, operations)) fail(c.fault ? c.fault : "no memory");
+    end_host();
     unlink(path);
     return 0;
   }
