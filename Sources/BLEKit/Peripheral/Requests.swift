@@ -183,11 +183,7 @@ final class RequestQueue: Sendable {
 
   /// Called once for each time that the task waits.
   private func resume(with request: IncomingRequest?) {
-    let continuation = suspension.withLock { suspension in
-      defer { suspension = nil }
-      return suspension
-    }
-    continuation?.resume(returning: request)
+    suspension.withLock { $0.take() }?.resume(returning: request)
   }
 
   /// Cancels the handler of a request.
@@ -315,7 +311,13 @@ extension AdapterSession {
       if offset > 0, use.hasSnapshot, let kept = snapshot(for: peer) {
         octets = kept
       } else {
-        octets = try await value(of: use)
+        // The usual handler is called here: each asynchronous function in between would have a frame of its own.
+        octets =
+          if let handler = use.published?.characteristic.handlers?.read {
+            try limited(await handler(use.device))
+          } else {
+            try await value(of: use)
+          }
         // No bearer carries a shorter value in parts (Vol 3, Part F, 3.2.8).
         let isLong = octets.count >= ATT.defaultMTU - 1 || offset > 0
         if isLong || use.hasSnapshot { keep(octets, of: attribute, for: peer) }
