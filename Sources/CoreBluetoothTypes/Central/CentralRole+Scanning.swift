@@ -46,30 +46,34 @@ final class AdvertisementDictionary: AdvertisedView {
 }
 
 extension AdvertisedContent {
+  /// Made at once for all keys: a Swift dictionary cannot make a value when it is read.
   fileprivate var dictionary: [String: Any] {
     let data = data.withParsedLists
-    var dictionary: [String: Any] = [CBAdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
-    if let name = data.localName { dictionary[CBAdvertisementDataLocalNameKey] = name.text ?? name.displayText }
+    // First a list, so that the dictionary has its size from the start: a growing one hashes its keys several times.
+    var entries: [(String, Any)] = []
+    entries.reserveCapacity(8)
+    entries.append((CBAdvertisementDataIsConnectable, isConnectable ? Self.yes : Self.no))
+    if let name = data.localName { entries.append((CBAdvertisementDataLocalNameKey, name.text ?? name.displayText)) }
     if let company = data.manufacturerData.first(where: { OverflowArea($0) == nil }) {
-      dictionary[CBAdvertisementDataManufacturerDataKey] = Data(company.encoded)
+      entries.append((CBAdvertisementDataManufacturerDataKey, Data(company.encoded)))
     }
     if !data.serviceData.isEmpty {
-      dictionary[CBAdvertisementDataServiceDataKey] = Dictionary(
-        data.serviceData.map { (CBUUID($0.uuid), Data($0.data)) }, uniquingKeysWith: { $1 })
+      let values = data.serviceData.map { (CBUUID($0.uuid), Data($0.data)) }
+      entries.append((CBAdvertisementDataServiceDataKey, Dictionary(values, uniquingKeysWith: { $1 })))
     }
-    if !data.serviceUUIDs.isEmpty {
-      dictionary[CBAdvertisementDataServiceUUIDsKey] = data.serviceUUIDs.map(CBUUID.init)
+    func add(_ uuids: [BluetoothUUID], _ key: String) {
+      if !uuids.isEmpty { entries.append((key, uuids.map(CBUUID.init))) }
     }
-    if !overflowServiceUUIDs.isEmpty {
-      dictionary[CBAdvertisementDataOverflowServiceUUIDsKey] = overflowServiceUUIDs.map(CBUUID.init)
-    }
-    if !data.solicitedServiceUUIDs.isEmpty {
-      dictionary[CBAdvertisementDataSolicitedServiceUUIDsKey] = data.solicitedServiceUUIDs.map(CBUUID.init)
-    }
-    if isTruncated { dictionary[CBAdvertisementDataIsTruncatedKey] = NSNumber(value: true) }
-    if let level = data.txPowerLevel { dictionary[CBAdvertisementDataTxPowerLevelKey] = NSNumber(value: level) }
-    return dictionary
+    add(data.serviceUUIDs, CBAdvertisementDataServiceUUIDsKey)
+    add(overflowServiceUUIDs, CBAdvertisementDataOverflowServiceUUIDsKey)
+    add(data.solicitedServiceUUIDs, CBAdvertisementDataSolicitedServiceUUIDsKey)
+    if isTruncated { entries.append((CBAdvertisementDataIsTruncatedKey, Self.yes)) }
+    if let level = data.txPowerLevel { entries.append((CBAdvertisementDataTxPowerLevelKey, NSNumber(value: level))) }
+    return Dictionary(uniqueKeysWithValues: entries)
   }
+
+  private static let yes = NSNumber(value: true)
+  private static let no = NSNumber(value: false)
 }
 
 extension CentralRole {
