@@ -92,6 +92,8 @@ enum Output {
 
   /// JSON whose strings have no characters that a terminal interprets: the encoder escapes C0 controls only.
   static func escaped(_ json: String) -> String {
+    // Of the printable characters of ASCII, which most lines have alone, the encoder has escaped what has to be.
+    if json.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return json }
     var safe = ""
     for scalar in json.unicodeScalars {
       if String.isPrintable(scalar) {

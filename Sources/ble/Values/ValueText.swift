@@ -26,8 +26,14 @@ enum ValueText {
 
   /// Pairs of hexadecimal digits, separated by spaces; the first 64 octets.
   static func spaced(_ octets: Bytes) -> String {
-    let shown = octets.prefix(64).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-    return shown.joined(separator: " ") + (octets.count > 64 ? " … (\(octets.count) octets)" : "")
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    text.reserveCapacity(3 * min(octets.count, 64))
+    for octet in octets.prefix(64) {
+      if !text.isEmpty { text.append(UInt8(ascii: " ")) }
+      text += [digits[Int(octet >> 4)], digits[Int(octet & 15)]]
+    }
+    return String(decoding: text, as: UTF8.self) + (octets.count > 64 ? " … (\(octets.count) octets)" : "")
   }
 
   private static func quoted(_ octets: Bytes) -> String? {
