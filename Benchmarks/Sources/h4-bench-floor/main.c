@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLE = 0x40, MAX_LINKS = 128, QUEUE = 256 };
+enum { FIRST_HANDLE = 0x40, MAX_LINKS = 128, HOP_LINKS = 64, QUEUE = 256 };
 
 static int connection;
 static uint8_t input[65536], output[65536];
@@ -75,7 +75,7 @@ static void answer(uint8_t handle, const uint8_t *pdu) {
   static const uint8_t value[21] = {0x0B, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
   switch (pdu[0]) {
   case 0x0A:
-    if (hops && handle - FIRST_HANDLE < 64) dispatch_async_f(queue_of_application, (void *)(uintptr_t)(handle - FIRST_HANDLE), hop);
+    if (hops && handle - FIRST_HANDLE < HOP_LINKS) dispatch_async_f(queue_of_application, (void *)(uintptr_t)(handle - FIRST_HANDLE), hop);
     else send_att(handle, value, sizeof value);
     break;
   case 0x12:
@@ -113,7 +113,7 @@ static void take_answers(void) {
   uint64_t count;
   if (read(wakeup, &count, sizeof count) < 0) return;
   uint64_t links = __atomic_exchange_n(&answered, 0, __ATOMIC_ACQUIRE);
-  for (int link = 0; link < MAX_LINKS; link++) {
+  for (int link = 0; link < HOP_LINKS; link++) {
     if (links >> link & 1) send_att((uint8_t)(FIRST_HANDLE + link), value, sizeof value);
   }
 }
