@@ -19,7 +19,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-proxy bench-instructions call-path bench-kernel fuzz check-fuzzers soak coverage clean
+.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-proxy bench-instructions bench-latency call-path bench-kernel fuzz check-fuzzers soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -41,6 +41,7 @@ help:
 	@echo "make bench-start     how long the tool needs to start, beside bluetoothctl"
 	@echo "make bench-proxy     the instructions of ble proxy for an advertisement, beside ble scan --json"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
+	@echo "make bench-latency   the time from a packet to the program and back, with one link, with 16, and beside a flood"
 	@echo "make bench-kernel    the benchmark through a real kernel's Bluetooth, beside BlueZ's btgatt-server"
 	@echo "make call-path       the files that a dynamic read passes, from its recorded call stacks"
 	@echo "make fuzz SECONDS=n  fuzzes for n seconds in total, and prints executions and coverage of each target"
@@ -157,6 +158,10 @@ bench-start:
 bench-instructions:
 	@scripts/debian-packages $(BUILD_PACKAGES) valgrind
 	Benchmarks/h4.sh 1 --instructions
+
+bench-latency:
+	@scripts/debian-packages $(BUILD_PACKAGES) python3-venv
+	Benchmarks/latency.sh
 
 # The proxy beside `ble scan`: what an advertisement costs.
 bench-proxy:
