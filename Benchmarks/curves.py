@@ -18,7 +18,7 @@ matplotlib.rcParams["svg.fonttype"] = "none"
 
 CURVES = {
     "attributes": ("A read, by the attributes of the database", "attributes"),
-    "links": ("A read, by the links that are up", "links"),
+    "links": ("A read or a notification, by the links that are up", "links"),
     "devices": ("An advertising report, by the devices that advertise", "devices"),
 }
 

@@ -30,11 +30,12 @@ for attributes in 0 2100 21000; do
   point attributes "stored value" $((attributes + 24)) read 1 0 251x8 peripheral "$attributes"
   point attributes "on the stack's thread" $((attributes + 24)) dynamic 1 0 251x8 peripheral-synchronous "$attributes"
 done
-for links in 1 8 64; do
+for links in 1 8 32 64 128; do
   point links "one link active" "$links" read "$links" 1 251x8 peripheral
   point links "all links active" "$links" read "$links" 0 251x8 peripheral
+  point links "notifications on all links" "$links" notification "$links" 0 251x8 peripheral
 done
-for devices in 100 2000 32768; do
+for devices in 100 2000 32768 100000; do
   point devices "delegate" "$devices" scan "$devices" 0 251x8 scan
   point devices "filtered" "$devices" scan "$devices" 0 251x8 scan-once
   point devices "Swift API" "$devices" scan "$devices" 0 251x8 scan-swift
