@@ -40,7 +40,7 @@ struct controller {
   const char *fault;
   struct link links[MAX_LINKS];
   uint16_t completed[MAX_LINKS];
-  uint8_t input[65536], output[262144];
+  uint8_t input[65536], output[524288];
   size_t input_length, output_length;
 };
 
