@@ -34,6 +34,8 @@ package enum HostEvent: Sendable {
   case foreignLink(DeviceAddress, isUp: Bool)
   case mtu(LinkID, Int)
   case connectionUpdated(LinkID, LinkTiming)
+  /// The longest packets of the link layer have changed.
+  indirect case dataLength(LinkID, ConnectionDataLength)
   indirect case connectionUpdateRefused(LinkID, HostError)
   /// The security level of the link, from the controller's encryption events and the key in use.
   indirect case security(LinkID, SecurityState)

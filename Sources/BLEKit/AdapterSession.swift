@@ -152,6 +152,7 @@ final class AdapterSession: Sendable {
         state.links[peer]?.mtu = mtu
         state.clients[peer]?.mtu = mtu
       case .connectionUpdated(let peer, let timing): state.timingChanged(peer, timing, into: &actions)
+      case .dataLength(let peer, let length): state.links[peer]?.dataLength = length
       case .connectionUpdateRefused(let peer, let error):
         state.timingWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
       case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)

@@ -8,6 +8,7 @@
 @_exported public import struct BLEATT.AttributeHandle
 @_exported public import struct BLEGATT.GATTCharacteristicProperties
 @_exported public import struct BLEHost.Bond
+@_exported public import struct BLEHost.ConnectionDataLength
 @_exported public import struct BLEHost.ConnectionPHY
 @_exported public import enum BLEHost.ConnectionPriority
 @_exported public import enum BLEHost.LECoding

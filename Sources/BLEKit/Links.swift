@@ -13,6 +13,7 @@ struct LinkState: Sendable {
   var isCentral: Bool
   var mtu = ATT.defaultMTU
   var timing: LinkTiming
+  var dataLength = ConnectionDataLength()
   var security = SecurityState()
   /// Why the link could not be encrypted with the key of its bond.
   var bondLoss: BondLoss?

@@ -10,7 +10,7 @@ import Testing
   @Test func defaultIntervalIs30To50Milliseconds() {
     #expect(HCI.ConnectionParameters.defaultInterval == 24...40)
     #expect(ConnectionParameters().interval == 24...40)
-    #expect(ConnectionPriority.balanced.parameters(.central) == ConnectionParameters())
+    #expect(ConnectionPriority.balanced.parameters(.central, LinkPackets()) == ConnectionParameters())
     #expect(ConnectionParameterRequest().parameters == ConnectionParameters())
   }
 }

@@ -62,6 +62,40 @@ import Testing
     return packet
   }
 
+  private func dataLength(_ octets: UInt16) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(
+      hci: HCI.LEDataLengthChange {
+        $0.connectionHandle = handle
+        ($0.maxTXOctets, $0.maxTXTime, $0.maxRXOctets, $0.maxRXTime) = (octets, 2120, octets, 2120)
+      })
+    return packet
+  }
+
+  private func timing(_ interval: UInt16, _ status: HCIErrorCode = .success) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(
+      hci: HCI.LEConnectionUpdateComplete {
+        ($0.status, $0.connectionHandle, $0.connectionInterval) = (status, handle, interval)
+        $0.supervisionTimeout = 500
+      })
+    return packet
+  }
+
+  private func encryption(_ status: HCI.EncryptionEnabled) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(hci: HCI.EncryptionChange { ($0.connectionHandle, $0.encryptionEnabled) = (handle, status) })
+    return packet
+  }
+
+  /// The intervals that the central has asked for, the shortest and the longest of each request.
+  private func intervals(_ bench: Bench) throws -> [ClosedRange<UInt16>] {
+    try bench.controller.commands.filter { $0.opcode == .leConnectionUpdate }.map {
+      let parameters = try HCI.LEConnectionUpdate(decoding: $0.parameters).parameters
+      return parameters.connectionIntervalMin...parameters.connectionIntervalMax
+    }
+  }
+
   private func last<Command: HCICommand>(_ type: Command.Type, _ bench: Bench) throws -> Command {
     let packet = try #require(bench.controller.commands.last { $0.opcode == Command.opcode })
     return try Command(decoding: packet.parameters)
@@ -77,10 +111,81 @@ import Testing
     #expect(length.connectionHandle == handle && length.txOctets == 251 && length.txTime == 2120)
     let phy = try last(HCI.LESetPHY.self, bench)
     #expect(phy.txPHYs == .le2M && phy.rxPHYs == .le2M)
+    bench.receive(dataLength(251))
     bench.receive(phyUpdate(.le2M))
     #expect(steps(bench) == Self.procedures)
     let timing = try last(HCI.LEConnectionUpdate.self, bench).parameters
-    #expect(timing.connectionIntervalMin == 6 && timing.connectionIntervalMax == 12 && timing.maxLatency == 0)
+    #expect(timing.connectionIntervalMin == 9 && timing.connectionIntervalMax == 9 && timing.maxLatency == 0)
+  }
+
+  /// The interval follows the packets of the link: one request at a time, and none for what the link has.
+  @Test func theIntervalFollowsThePackets() throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features())
+    bench.receive(phyUpdate(.le2M))
+    #expect(try intervals(bench) == [6...6])
+    // The answer to the first request is outstanding.
+    bench.receive(dataLength(251))
+    bench.receive(encryption(.on))
+    #expect(try intervals(bench) == [6...6])
+    bench.receive(timing(6))
+    #expect(try intervals(bench) == [6...6, 8...8])
+    bench.receive(timing(8))
+    bench.receive(dataLength(251))
+    #expect(try intervals(bench) == [6...6, 8...8])
+    bench.receive(phyUpdate(.le1M))
+    #expect(try intervals(bench) == [6...6, 8...8, 6...6])
+    // Refused: it is not repeated.
+    bench.receive(timing(8, .unacceptableConnectionParameters))
+    bench.receive(dataLength(251))
+    #expect(try intervals(bench) == [6...6, 8...8, 6...6])
+  }
+
+  /// The timing that a program or the peer has requested since stays.
+  @Test(arguments: [false, true]) func anotherTimingStays(isOfProgram: Bool) throws {
+    var (bench, peer) = try linked(able())
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features())
+    bench.receive(phyUpdate(.le2M))
+    bench.receive(timing(6))
+    if isOfProgram {
+      bench.perform(.updateConnection(peer, ConnectionParameters(interval: 80...80)))
+      #expect(try intervals(bench) == [6...6, 80...80])
+    }
+    bench.receive(timing(80))
+    let before = try intervals(bench)
+    bench.receive(dataLength(251))
+    #expect(try intervals(bench) == before)
+    // Asked for anew, the priority counts again.
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(phyUpdate(.le2M))
+    #expect(try intervals(bench) == before + [9...9])
+  }
+
+  /// Without a priority, and with another one, the packets change nothing.
+  @Test(arguments: [ConnectionPriority?.none, .balanced, .lowPower])
+  func onlyThroughputFollowsThePackets(_ priority: ConnectionPriority?) throws {
+    var (bench, peer) = try linked(able())
+    if let priority { bench.perform(.prioritize(peer, priority)) }
+    let before = try intervals(bench)
+    bench.receive(dataLength(251))
+    bench.receive(phyUpdate(.le2M))
+    bench.receive(encryption(.on))
+    #expect(try intervals(bench) == before)
+  }
+
+  /// A peripheral whose central has chosen a shorter interval that carries as much as 15 ms asks for nothing.
+  @Test func aPeripheralKeepsAShortInterval() throws {
+    var (bench, peer) = try linked(able(), .peripheral)
+    bench.receive(dataLength(251))
+    bench.receive(timing(9))
+    bench.perform(.prioritize(peer, .throughput))
+    bench.receive(features())
+    let before = bench.data.count
+    bench.receive(phyUpdate(.le2M))
+    #expect(bench.data.count == before)
+    #expect(try intervals(bench).isEmpty)
   }
 
   @Test func aPeripheralAsksForIntervalsThatPhonesAccept() throws {

@@ -35,6 +35,7 @@ struct ThroughputTests {
     // (2 + 4 + 2 + payload + 3) octets of 4 µs.
     Load(name: "251 on 2M", interval: 6, octets: 251, empty: 44, full: 1048, phy: .le2M),
     Load(name: "251 on 2M, encrypted", interval: 6, octets: 251, empty: 44, full: 1064, phy: .le2M, isEncrypted: true),
+    Load(name: "251 on 2M, 11.25 ms", interval: 9, octets: 251, empty: 44, full: 1048, phy: .le2M),
     // 376 µs, then 64 µs an octet of header, payload and CRC, and 24 µs.
     Load(name: "27 on Coded S=8", interval: 6, octets: 27, empty: 720, full: 2448, phy: .leCoded),
     Load(name: "251 on Coded S=8, 50 ms", interval: 40, octets: 251, empty: 720, full: 16_784, phy: .leCoded),

@@ -5,7 +5,7 @@
 /// |---|---|---|---|
 /// | packets of the link layer | the longest of the controller | unchanged | unchanged |
 /// | PHY | LE 2M, where both devices have it | LE 1M again | LE 1M again |
-/// | interval, as the central | 7.5 to 15 ms | 30 to 50 ms | 105 to 120 ms |
+/// | interval, as the central | 7.5 to 15 ms, the one that packets fill best | 30 to 50 ms | 105 to 120 ms |
 /// | interval requested as the peripheral | 15 ms | 30 to 50 ms | 105 to 120 ms |
 /// | latency | 0 | 0 | 2 |
 /// | frames in the queue of the link before writes without response wait | 128 | 32 | 32 |
@@ -13,6 +13,11 @@
 /// Each setting is requested as far as the controller and the peer support it. If the controller or the peer rejects a
 /// setting, that is logged, and the others follow. The resulting timing is reported like any other change of the
 /// timing.
+///
+/// A connection event has room for whole packets only: on LE 2M with packets of 251 octets 7.5 ms hold 5 of 5.39, and
+/// 11.25 ms hold 8 of 8.08. The central of a link with the priority throughput therefore asks for the interval that fits
+/// the PHY, the data length and the encryption, and asks anew when one of them changes, until a program or the peer has
+/// requested another timing.
 public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// As many octets a second as possible: for files and firmware. It takes the most energy.
   case throughput
@@ -21,11 +26,17 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// As little time of the radio as possible: for values that change rarely.
   case lowPower
 
-  /// The timing to request (Vol 4, Part E, 7.8.18).
-  package func parameters(_ role: ConnectedLink.Role) -> ConnectionParameters {
+  /// The intervals of throughput: 7.5 to 15 ms. A longer one fits packets better in few cases, and adds latency.
+  static let throughputIntervals: ClosedRange<UInt16> = 6...12
+
+  /// The timing to request for a link with these packets (Vol 4, Part E, 7.8.18; Docs/Decisions/0114).
+  package func parameters(_ role: ConnectedLink.Role, _ packets: LinkPackets) -> ConnectionParameters {
     switch self {
     // iOS rejects an interval below 15 ms that a peripheral requests.
-    case .throughput: ConnectionParameters(interval: role == .central ? 6...12 : 12...12)
+    case .throughput where role == .peripheral: ConnectionParameters(interval: 12...12)
+    case .throughput:
+      ConnectionParameters(
+        interval: packets.bestInterval(in: Self.throughputIntervals).map { $0...$0 } ?? Self.throughputIntervals)
     case .balanced: ConnectionParameters()
     case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
     }

@@ -137,13 +137,19 @@ extension Link {
 
   /// Takes an event of the controller about the link.
   mutating func receive(_ event: any LinkEvent, _ turn: inout LinkTurn) {
+    let hasOtherPackets = signalling.packets.update(event)
     switch event {
     case let event as HCI.LEConnectionUpdateComplete:
       signalling.updated(event, now: turn.now, into: &turn.signalling, &turn.effects)
+    case is HCI.LEDataLengthChange:
+      if hasOtherPackets {
+        turn.effects.append(.event(.dataLength(peer, signalling.packets.dataLength), to: .everyone))
+      }
     case let event as HCI.LEPHYUpdateComplete: phys.updated(event, isTuned: signalling.tunesPHY, into: &turn.effects)
     default: if let input = SecurityInput(event) { turn.effects.append(.own(.security(input))) }
     }
     signalling.tune(&turn) { $0.received(event, into: &$1) }
+    if hasOtherPackets || event is HCI.LEConnectionUpdateComplete { signalling.followPackets(&turn) }
   }
 }
 
@@ -163,6 +169,7 @@ extension Link {
     case .disconnect(_, let reason): close(reason, &turn)
     case .release: release(by: owner, &turn)
     case .updateConnection(_, let parameters):
+      signalling.tuning?.followsPackets = false
       signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
     case .prioritize(_, let priority): signalling.prioritize(priority, for: owner, role, controller, &turn)
     case .readRSSI:

@@ -34,6 +34,7 @@ struct LinkSignalling: Sendable {
   /// The owner of the last request for other parameters.
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
+  var packets = LinkPackets()
   /// Made by the first priority that the link is given.
   var tuning: LinkTuning? {
     get { tunings.first }
@@ -150,6 +151,7 @@ struct LinkSignalling: Sendable {
     guard event.status == .success else {
       return updateFailed(event.status, for: owner, now: now, into: &frames, &effects)
     }
+    tuning?.timingUpdated()
     asked = nil
     timing = LinkTiming(
       interval: event.connectionInterval, latency: event.peripheralLatency, supervisionTimeout: event.supervisionTimeout
@@ -162,6 +164,7 @@ struct LinkSignalling: Sendable {
     _ status: HCIErrorCode, for owner: OwnerID, now: Instant, into frames: inout PacketBuffer,
     _ effects: inout [Effect<LinkEffect>]
   ) {
+    tuning?.timingFailed()
     let asked = self.asked.take()
     if let asked, Self.isUnsupported(status) {
       asksByLinkLayer = false

@@ -36,6 +36,11 @@ struct LinkTuning: Sendable {
   private var repeats = false
   /// Whether the link was moved to LE 2M.
   private var isOn2M = false
+  /// The timing that was requested last, and whether the controller has not reported its outcome.
+  private var requested: ConnectionParameters?
+  private var isRequesting = false
+  /// Whether the timing is chosen anew when the packets of the link change: nobody has requested another one.
+  var followsPackets = true
 
   init(_ priority: ConnectionPriority, peer: LinkID, handle: ConnectionHandle, role: ConnectedLink.Role) {
     (self.priority, self.peer, self.handle, self.role) = (priority, peer, handle, role)
@@ -49,6 +54,7 @@ struct LinkTuning: Sendable {
     into effects: inout [Effect<LinkEffect>]
   ) -> Bool {
     (self.priority, self.owner) = (priority, owner)
+    (requested, followsPackets) = (nil, true)
     guard step == .none else {
       repeats = true
       return false
@@ -141,6 +147,36 @@ struct LinkTuning: Sendable {
     }
   }
 
+  /// The timing to request; nil if the one in force is as good.
+  mutating func takeTiming(_ timing: LinkTiming, _ packets: LinkPackets) -> ConnectionParameters? {
+    let wanted = priority.parameters(role, packets)
+    if wanted.interval.contains(timing.interval), wanted.latency == timing.latency { return nil }
+    // The central has chosen a shorter interval that carries as much.
+    if role == .peripheral, priority == .throughput, timing.latency == 0, timing.interval <= wanted.interval.lowerBound,
+      packets.share(of: timing.interval) >= packets.share(of: wanted.interval.lowerBound)
+    {
+      return nil
+    }
+    (requested, isRequesting) = (wanted, true)
+    return wanted
+  }
+
+  /// The timing to request after a change of the packets; nil if the link keeps its timing.
+  mutating func takeTimingAnew(_ timing: LinkTiming, _ packets: LinkPackets) -> ConnectionParameters? {
+    guard priority == .throughput, step == .none, followsPackets, !isRequesting,
+      priority.parameters(role, packets) != requested
+    else { return nil }
+    return takeTiming(timing, packets)
+  }
+
+  /// The timing has changed. One that was not requested here comes from a program or from the peer: it stays.
+  mutating func timingUpdated() {
+    if !isRequesting { followsPackets = false }
+    isRequesting = false
+  }
+
+  mutating func timingFailed() { isRequesting = false }
+
   /// Whether the next LE PHY Update Complete answers this machine.
   var tunesPHY: Bool { step == .phy }
 
@@ -187,10 +223,19 @@ extension LinkSignalling {
     _ turn: inout LinkTurn, _ body: (inout LinkTuning, inout [Effect<LinkEffect>]) -> Bool
   ) {
     guard var tuning else { return }
-    let isTimingLeft = body(&tuning, &turn.effects)
+    let wanted = body(&tuning, &turn.effects) ? tuning.takeTiming(timing, packets) : nil
     self.tuning = tuning
-    let wanted = tuning.priority.parameters(tuning.role)
-    if !isTimingLeft || wanted.interval.contains(timing.interval) && wanted.latency == timing.latency { return }
+    guard let wanted else { return }
+    update(to: wanted, for: tuning.owner, now: turn.now, into: &turn.signalling, &turn.effects)
+  }
+
+  /// The packets of the link or its timing have changed: requests the interval that they fill best now, if the link has
+  /// the priority of throughput.
+  mutating func followPackets(_ turn: inout LinkTurn) {
+    guard var tuning else { return }
+    let wanted = tuning.takeTimingAnew(timing, packets)
+    self.tuning = tuning
+    guard let wanted else { return }
     update(to: wanted, for: tuning.owner, now: turn.now, into: &turn.signalling, &turn.effects)
   }
 }

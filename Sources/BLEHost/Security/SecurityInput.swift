@@ -53,4 +53,5 @@ extension HCI.EncryptionKeyRefreshComplete: LinkEvent {}
 extension HCI.LELongTermKeyRequest: LinkEvent {}
 extension HCI.LEConnectionUpdateComplete: LinkEvent {}
 extension HCI.LEPHYUpdateComplete: LinkEvent {}
+extension HCI.LEDataLengthChange: LinkEvent {}
 extension HCI.LEReadRemoteFeaturesComplete: LinkEvent {}

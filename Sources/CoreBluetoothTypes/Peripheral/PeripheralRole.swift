@@ -134,7 +134,7 @@ extension PeripheralRole {
     // The manager counts them at once: `updatesFinished(_:)`.
     case .updateFinished, .updatesFinished: break
     case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
-      .foreignLink, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
+      .foreignLink, .dataLength, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
       .channelClosed:
       break
     }

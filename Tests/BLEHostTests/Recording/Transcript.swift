@@ -77,6 +77,8 @@ struct Transcript {
     case .foreignLink(let device, let isUp): return "foreign link \(device) \(isUp ? "up" : "down")"
     case .mtu(let peer, let mtu): return "mtu \(peer.rawValue) \(mtu)"
     case .connectionUpdated(let peer, let timing): return "updated \(peer.rawValue) \(Self.text(of: timing))"
+    case .dataLength(let peer, let length):
+      return "data length \(peer.rawValue) \(length.transmitOctets) \(length.receiveOctets)"
     case .connectionUpdateRefused(let peer, let error):
       return "update refused \(peer.rawValue) \(Self.text(of: error))"
     case .rssi(let peer, .success(let rssi)): return "rssi \(peer.rawValue) \(rssi)"
