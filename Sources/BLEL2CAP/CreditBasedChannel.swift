@@ -4,11 +4,12 @@ import BLEWire
 ///
 /// ```
 ///   send(sdu) ──► queue ──nextFrame()──► K-frames, one credit of the peer each
-///   K-frames ──receive──► SDU ──► the owner; each unread SDU keeps one of our credits until didRead()
+///   K-frames ──receive──► SDU ──► the owner; an unread SDU keeps the credits of its frames until didRead()
 /// ```
 ///
-/// Memory is limited: the peer can have ``Parameters/initialCredits`` SDUs of ``Parameters/mtu`` octets unread here,
-/// and the queue has at most ``queueLimit`` octets.
+/// Memory is limited: the peer can have ``Parameters/initialCredits`` frames of ``Parameters/mps`` octets unread here, and
+/// one SDU of ``Parameters/mtu`` octets. The credits of a frame that does not end its SDU are given back at once only
+/// while no SDU is unread. The queue has at most ``queueLimit`` octets.
 public struct CreditBasedChannel: Sendable {
   /// The flow control mode, which the request that opens the channel decides.
   public enum Mode: Hashable, Sendable {
@@ -30,8 +31,10 @@ public struct CreditBasedChannel: Sendable {
     /// The number of frames that the peer may send at first.
     public var initialCredits: UInt16
 
-    /// Parameters with these sizes. The default MPS fits in one data packet of the LE data length extension.
-    public init(mtu: UInt16 = 2048, mps: UInt16 = 247, initialCredits: UInt16 = 16) {
+    /// Parameters with these sizes. A frame of the default MPS fills one data packet of the LE data length extension, and
+    /// an SDU of the default MTU fills nine frames. The default credits are those of three connection events of 50 ms on
+    /// LE 2M, and go back rarely enough that the packets with them cost little.
+    public init(mtu: UInt16 = 2221, mps: UInt16 = 247, initialCredits: UInt16 = 128) {
       self.mtu = mtu
       self.mps = mps
       self.initialCredits = initialCredits
@@ -104,6 +107,10 @@ public struct CreditBasedChannel: Sendable {
   /// The SDU Length of the SDU that is being received.
   private var sduLength: Int?
   private var wasFull = false
+  /// The credits that each SDU keeps until it is read.
+  private var unread = FIFO<UInt16>()
+  /// The credits of frames that the SDU that is being received keeps.
+  private var kept: UInt16 = 0
 
   init(
     localCID: ChannelID, remoteCID: ChannelID, spsm: SPSM, mode: Mode, local: Parameters, remote: Parameters,
@@ -140,11 +147,17 @@ public struct CreditBasedChannel: Sendable {
   }
 
   /// Takes the payload of the next K-frame, if there is one and there is a credit for it.
-  mutating func nextFrame() -> [UInt8]? {
+  ///
+  /// - Parameter packetLength: the length of the packets that a frame fills, in octets; 0 if it is not known.
+  mutating func nextFrame(filling packetLength: Int = 0) -> [UInt8]? {
     guard credits > 0, let next = queue.first else { return nil }
     credits -= 1
     let (isFirst, count) = (sent == 0, next.count)
-    let room = Int(remote.mps) - (isFirst ? Self.sduLengthSize : 0)
+    let lengthSize = isFirst ? Self.sduLengthSize : 0
+    let longest = Int(remote.mps)
+    // A frame that does not end its SDU fills packets, and leaves none of them almost empty.
+    let isLast = count - sent + lengthSize <= longest
+    let room = (isLast ? longest : Self.frameLength(atMost: longest, filling: packetLength)) - lengthSize
     let part = sent..<min(count, sent + room)
     var frame: [UInt8] = []
     frame.reserveCapacity(part.count + Self.sduLengthSize)
@@ -158,6 +171,13 @@ public struct CreditBasedChannel: Sendable {
       sent = 0
     }
     return frame
+  }
+
+  /// The greatest payload of a frame that fills packets, in octets; the longest one if there is none.
+  private static func frameLength(atMost longest: Int, filling packetLength: Int) -> Int {
+    guard packetLength > 0 else { return longest }
+    let packets = (longest + BasicFrame.headerLength) / packetLength
+    return packets > 0 ? packets * packetLength - BasicFrame.headerLength : longest
   }
 
   /// Whether the queue was full and takes SDUs again; true once each time.
@@ -186,16 +206,23 @@ public struct CreditBasedChannel: Sendable {
     sdu.append(copying: part)
     guard sdu.count == length else {
       // The SDU already has its memory: the frame needs none of its own.
-      owedCredits += 1
+      if unread.isEmpty { owedCredits += 1 } else { kept += 1 }
       return nil
     }
     defer { (sdu, sduLength) = ([], nil) }
+    unread.append(kept + 1)
+    kept = 0
     return sdu
   }
 
-  /// One SDU was read: its credit goes back to the peer.
+  /// One SDU was read: its credits go back to the peer.
   mutating func didRead() {
-    if Int(owedCredits) + Int(grantedCredits) < Int(local.initialCredits) { owedCredits += 1 }
+    guard let credits = unread.first else { return }
+    unread.removeFirst(1)
+    owedCredits += credits
+    guard unread.isEmpty else { return }
+    owedCredits += kept
+    kept = 0
   }
 
   /// Takes the credits that the peer gets now: half of the initial ones or more, or the first one after it has none.

@@ -128,6 +128,8 @@ public struct CreditBasedChannels: Sendable {
   /// The services that the peer may open channels to; requests for others are rejected with
   /// ``CreditBasedConnectionResult/spsmNotSupported``.
   public var services: Set<SPSM> = []
+  /// The length of the packets of the link layer that frames fill, in octets; 0 if it is not known.
+  package var packetLength = 0
   /// The channels by their number here.
   var open: [ChannelID: CreditBasedChannel] = [:]
   /// Requests of ours, by the identifier.
@@ -161,7 +163,7 @@ public struct CreditBasedChannels: Sendable {
       let next = ready.filter({ [lastSender] in $0.rawValue > lastSender.rawValue }).min(by: Self.isBefore)
         ?? ready.min(by: Self.isBefore), let waiting = open[next]?.queuedOctets, let remote = open[next]?.remoteCID,
       // Changed in place: a copy of the channel would copy its queue.
-      let payload = open[next]?.nextFrame()
+      let payload = open[next]?.nextFrame(filling: packetLength)
     else { return nil }
     lastSender = next
     if open[next]?.takeCanSend() == true { effects.append(.canSend(next)) }

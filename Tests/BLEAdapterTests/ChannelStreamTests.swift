@@ -102,6 +102,22 @@ import Testing
     #expect(sink.take() == [.send(octets(0..<8)), .send(octets(8..<16)), .send(octets(16..<20))])
   }
 
+  /// SDUs whose frames are all full: with the SDU Length, the octets of a multiple of the peer's MPS.
+  @Test(arguments: [
+    (8, 4, 6), (8, 10, 8), (8, 11, 8), (10, 4, 10), (2_048, 247, 1_974), (2_221, 247, 2_221), (8, 0, 8),
+  ])
+  func cutsWritesIntoSDUsThatFillFrames(mtu: Int, mps: Int, expected: Int) {
+    let sink = Sink()
+    let stream = ChannelStream(maximumLength: mtu, frameLength: mps, limits: Self.limits(5_000)) { command in
+      sink.commands.withLock { $0.append(command) }
+    }
+    #expect(stream.fillingLength == expected)
+    #expect(stream.write(octets(0..<2 * expected)) == 2 * expected)
+    #expect(sink.take() == [.send(octets(0..<expected)), .send(octets(expected..<2 * expected))])
+    // A program that sends an SDU itself has the whole MTU.
+    #expect(stream.send([UInt8](repeating: 0, count: min(mtu, 500))))
+  }
+
   @Test(arguments: [(64, 64), (65, 64), (200, 64)])
   func acceptsWhatTheWindowHolds(_ count: Int, _ accepted: Int) {
     let (stream, sink) = open(mtu: 16)

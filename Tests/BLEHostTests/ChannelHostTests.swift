@@ -99,10 +99,10 @@ struct ChannelPair {
     #expect(ours.first?.isIncoming == false)
     #expect(ours.first?.peer == pair.link(1))
     #expect(ours.first?.spsm == ChannelPair.service)
-    #expect(ours.first.map { [$0.localMTU, $0.remoteMTU] } == [500, 2048])
+    #expect(ours.first.map { [$0.localMTU, $0.remoteMTU] } == [500, 2221])
     #expect(theirs.first?.isIncoming == true)
     #expect(theirs.first?.request == nil)
-    #expect(theirs.first.map { [$0.localMTU, $0.remoteMTU] } == [2048, 500])
+    #expect(theirs.first.map { [$0.localMTU, $0.remoteMTU] } == [2221, 500])
     #expect(pair.couple.world.complaints.isEmpty)
   }
 
@@ -124,16 +124,16 @@ struct ChannelPair {
   /// Vol 3, Part A, 4.27: a larger MTU of the peer is reported once, and SDUs of that length are accepted.
   @Test(arguments: [0, 1]) func reportsALargerMTUOfThePeer(end: Int) throws {
     var pair = try ChannelPair()
-    pair.open(.init(spsm: ChannelPair.service, parameters: .init(mtu: 2048), mode: .enhancedCreditBased))
+    pair.open(.init(spsm: ChannelPair.service, parameters: .init(mtu: 2221), mode: .enhancedCreditBased))
     let opened = try #require(pair.openedChannels(end).first)
-    #expect(opened.remoteMTU == 2048)
+    #expect(opened.remoteMTU == 2221)
     func sizes() -> [Int] {
       pair.couple.events(end).compactMap {
         if case .channelResized(opened.id, let mtu) = $0 { mtu } else { nil }
       }
     }
     // The same MTU and another MPS: nothing that the owner uses has changed.
-    try pair.forge("1909060000080004" + "4000", on: 5, from: 1 - end)
+    try pair.forge("19090600ad080004" + "4000", on: 5, from: 1 - end)
     #expect(sizes().isEmpty)
     for _ in 1...2 { try pair.forge("190a0600b80b0004" + "4000", on: 5, from: 1 - end) }
     #expect(sizes() == [3000])
@@ -286,7 +286,7 @@ struct ChannelPair {
     var pair = try ChannelPair()
     pair.open()
     let ours = try #require(pair.openedChannels(1).first)
-    pair.ask(1, .sendSDU(ours.id, [UInt8](repeating: 0, count: 2049)))
+    pair.ask(1, .sendSDU(ours.id, [UInt8](repeating: 0, count: 2222)))
     guard case .refused(.invalidParameters)? = pair.couple.events(1).last else { Issue.record("accepted"); return }
     #expect(pair.closed(1).isEmpty)
   }

@@ -179,6 +179,42 @@ private let first = ChannelID(rawValue: 0x0040)
     #expect(link.received(1) == [sdu])
   }
 
+  /// A reader that does not read limits what arrives to one SDU and the frames of the credits, however long the SDUs
+  /// are. It gets all of them when it reads.
+  @Test(arguments: [(1, 4), (20, 4), (100, 4), (100, 12), (500, 12)])
+  func unreadSDUsKeepTheCreditsOfTheirFrames(length: Int, credits: Int) throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept(.init(mtu: 500, mps: 23, initialCredits: UInt16(credits)))
+    let sdus = (0..<40).map { [UInt8](repeating: UInt8($0), count: length) }
+    for sdu in sdus { try link.ends[0].signalling.channels.send(sdu, on: first) }
+    while link.transmit(from: 0) > 0 {}
+    #expect(link.received(1).count * length <= 500 + credits * 23)
+    while link.received(1).count < sdus.count {
+      let before = link.received(1).count
+      for _ in 0..<before { link.perform(1) { signalling, out, _ in signalling.didRead(first, into: &out) } }
+      while link.transmit(from: 0) > 0 {}
+      try #require(link.received(1).count > before)
+    }
+    #expect(link.received(1) == sdus && link.closed(1).isEmpty)
+  }
+
+  /// Frames fill packets of the link layer: 4 octets of header and the payload. The last frame of an SDU takes what is
+  /// left, if it fits.
+  @Test(arguments: [(0, [64, 64, 24]), (27, [50, 50, 52]), (251, [64, 64, 24])])
+  func framesFillPackets(packetLength: Int, lengths: [Int]) throws {
+    var link = TwoEnds()
+    try link.open()
+    try link.accept(.init(mtu: 200, mps: 64, initialCredits: 10))
+    link.ends[0].signalling.channels.packetLength = packetLength
+    try link.ends[0].signalling.channels.send([UInt8](repeating: 7, count: 150), on: first)
+    var (found, effects) = ([Int](), [CreditBasedChannels.Effect]())
+    while let frame = link.ends[0].signalling.channels.nextFrame(effects: &effects) {
+      found.append(frame.payload.count)
+    }
+    #expect(found == lengths)
+  }
+
   /// L2CAP/LE/CFC/BV-04-C, BV-05-C and others: the results of a request that is refused.
   static let refusals: [(String, String)] = [
     // SPSM not supported.

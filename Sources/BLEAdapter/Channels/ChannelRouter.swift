@@ -63,7 +63,7 @@ final class ChannelRouter: Sendable {
 
   private func open(_ opened: OpenedChannel) {
     let gap = Gap()
-    let stream = ChannelStream(maximumLength: opened.remoteMTU, later: later) {
+    let stream = ChannelStream(maximumLength: opened.remoteMTU, frameLength: opened.remoteMPS, later: later) {
       [weak self, post, id = opened.id] command in
       guard !gap.exists.load(ordering: .acquiring) else { return }
       let isTaken =

@@ -4,7 +4,7 @@ import Synchronization
 /// The octets of one credit-based L2CAP channel, in both directions, for any thread.
 ///
 /// ```
-///   write(_:) ──► unsent ──► SDUs of at most the peer's MTU ──► host ──► peer      the host reports what has left its queue
+///   write(_:) ──► unsent ──► SDUs that fill the peer's frames ──► host ──► peer      the host reports what has left its queue
 ///   read(_:)  ◄── unread ◄────────── SDUs ◄────────────────── host ◄── peer        didRead gives the credit of an SDU back
 ///
 ///   open ──close()──► closing ──all sent, or ``Limits/linger``──► ended
@@ -57,6 +57,14 @@ package final class ChannelStream: Sendable {
   /// The peer's MTU: the largest SDU that is sent, in octets. It may grow.
   package var maximumLength: Int { remoteMTU.load(ordering: .relaxed) }
   private let remoteMTU: Atomic<Int>
+  /// The peer's MPS: the longest frame, in octets.
+  private let frameLength: Int
+  /// The greatest length of an SDU whose frames are all full, in octets; ``maximumLength`` if one frame has them all.
+  package var fillingLength: Int {
+    let (longest, sduLengthSize) = (maximumLength, 2)
+    guard frameLength > sduLengthSize, frameLength < longest + sduLengthSize else { return longest }
+    return (longest + sduLengthSize) / frameLength * frameLength - sduLengthSize
+  }
   private let limits: Limits
   private let post: @Sendable (Command) -> Void
   private let later: Timer
@@ -89,14 +97,16 @@ package final class ChannelStream: Sendable {
 
   /// - Parameters:
   ///   - maximumLength: the peer's MTU, in octets.
+  ///   - frameLength: the peer's MPS, in octets.
   ///   - later: calls its second argument when the time has passed.
   ///   - post: performs a command; it must not call the stream back.
   package init(
-    maximumLength: Int, limits: Limits = Limits(),
+    maximumLength: Int, frameLength: Int = .max, limits: Limits = Limits(),
     later: @escaping Timer = ChannelStream.wait,
     post: @escaping @Sendable (Command) -> Void
   ) {
     remoteMTU = Atomic(max(1, maximumLength))
+    self.frameLength = frameLength
     (self.limits, self.later, self.post) = (limits, later, post)
   }
 
@@ -236,7 +246,7 @@ extension ChannelStream {
   /// Accepts octets as far as there is room. If not all were accepted, or the next would not be, ``Event/writable``
   /// follows when ``isWritable``.
   ///
-  /// They are sent in SDUs of at most ``maximumLength`` octets, whose boundaries mean nothing: octets that are written
+  /// They are sent in SDUs of at most ``fillingLength`` octets, whose boundaries mean nothing: octets that are written
   /// while the host has ``Limits/outstandingSDUs`` are sent together.
   ///
   /// - Returns: the number of octets accepted, from the first on; 0 if the channel is not open.
@@ -280,8 +290,9 @@ extension ChannelStream {
   /// Sends accepted octets, while the host may have more SDUs.
   private func cut(_ state: inout State) {
     var begin = 0
+    let length = fillingLength
     while begin < state.unsent.count, state.outstanding.count < limits.outstandingSDUs {
-      let end = min(begin + maximumLength, state.unsent.count)
+      let end = min(begin + length, state.unsent.count)
       send(Array(state.unsent[begin..<end]), &state)
       begin = end
     }

@@ -51,10 +51,12 @@ package struct OpenedChannel: Hashable, Sendable {
   package var localMTU: Int
   /// The largest SDU that the peer accepts, in octets.
   package var remoteMTU: Int
+  /// The largest payload of a frame that the peer accepts, in octets.
+  package var remoteMPS: Int
 
   package init(
     id: L2CAPChannelID, peer: LinkID, spsm: SPSM, isIncoming: Bool, request: OpenChannelID? = nil, localMTU: Int,
-    remoteMTU: Int
+    remoteMTU: Int, remoteMPS: Int = .max
   ) {
     self.id = id
     self.peer = peer
@@ -63,6 +65,7 @@ package struct OpenedChannel: Hashable, Sendable {
     self.request = request
     self.localMTU = localMTU
     self.remoteMTU = remoteMTU
+    self.remoteMPS = remoteMPS
   }
 }
 

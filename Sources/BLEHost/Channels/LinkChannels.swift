@@ -94,7 +94,7 @@ struct LinkChannels: Sendable {
     (entries[number], numbers[entry.id]) = (entry, number)
     let opened = OpenedChannel(
       id: entry.id, peer: peer, spsm: channel.spsm, isIncoming: entry.isIncoming, request: request,
-      localMTU: Int(channel.local.mtu), remoteMTU: Int(channel.remote.mtu))
+      localMTU: Int(channel.local.mtu), remoteMTU: Int(channel.remote.mtu), remoteMPS: Int(channel.remote.mps))
     turn.effects.append(.event(.channelOpened(opened), to: entry.owner.recipient))
   }
 }

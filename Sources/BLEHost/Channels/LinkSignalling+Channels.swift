@@ -57,8 +57,12 @@ extension LinkSignalling {
     var parameters = parameters
     // With the SDU Length; 65,533 octets at most (Vol 3, Part A, 4.22).
     parameters.mps = max(parameters.mps, UInt16(min(Int(parameters.mtu) + 2, 65_533)))
+    parameters.initialCredits = min(parameters.initialCredits, Self.creditsForWholeSDUs)
     return parameters
   }
+
+  /// The credits for frames that have whole SDUs: they limit the memory of SDUs that are not read.
+  private static let creditsForWholeSDUs: UInt16 = 16
 
   /// The peer may open channels to these services, and to enhanced ATT where it is enabled.
   mutating func setServices(_ numbers: Set<SPSM>) {

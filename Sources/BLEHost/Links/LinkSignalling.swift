@@ -34,7 +34,9 @@ struct LinkSignalling: Sendable {
   /// The owner of the last request for other parameters.
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
-  var packets = LinkPackets()
+  var packets = LinkPackets() {
+    didSet { if !framesEndAtSystemHost { channel.channels.packetLength = packets.dataLength.transmitOctets } }
+  }
   /// Made by the first priority that the link is given.
   var tuning: LinkTuning? {
     get { tunings.first }

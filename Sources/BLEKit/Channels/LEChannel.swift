@@ -61,7 +61,8 @@ public final class LEChannel: Sendable {
   /// Whether the channel is open.
   public var isOpen: Bool { stream.end == nil }
 
-  /// Sends octets: in one SDU, or in as many of ``maximumLength`` as needed.
+  /// Sends octets: in one SDU, or in several if they are more than ``maximumLength``. Several fill the frames of the
+  /// other device.
   ///
   /// It returns when all are on their way; at most 64 KiB are at a time. It waits while the other device gives no
   /// credits. The octets of one call stay together, and calls of several tasks keep their order.
@@ -148,7 +149,7 @@ public final class LEChannel: Sendable {
         calls.append { writer.resume(returning: result) }
         continue
       }
-      let length = stream.maximumLength
+      let length = octets.count <= stream.maximumLength ? octets.count : stream.fillingLength
       guard stream.send(Array(octets.prefix(length))) else {
         if stream.end != nil { continue }
         return
