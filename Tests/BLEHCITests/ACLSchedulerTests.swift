@@ -63,6 +63,32 @@ import Testing
     #expect(packets.flatMap(\.data) == header + payload)
   }
 
+  /// A frame of two packets of the link layer, with a controller that takes a little more than one.
+  @Test(
+    arguments: [
+      (0, [255, 247]), (27, [243, 243, 16]), (251, [251, 251]), (255, [255, 247]), (256, [255, 247]),
+    ] as [(UInt16, [Int])])
+  mutating func `fragments are whole packets of the link layer`(dataLength: UInt16, lengths: [Int]) throws {
+    scheduler.setBuffers(length: 255, count: 4)
+    scheduler.setDataLength(dataLength, of: a)
+    let payload = (0..<498).map { UInt8(truncatingIfNeeded: $0) }
+    _ = try send(a, payload)
+    var packets = try sent()
+    #expect(packets.map(\.data.count) == lengths)
+    // The same from the queue.
+    scheduler = ACLScheduler(limits: .init(frames: 3, octets: 600))
+    scheduler.setBuffers(length: 255, count: 1)
+    scheduler.addLink(a)
+    scheduler.setDataLength(dataLength, of: a)
+    #expect(try send(a, payload) == .queued)
+    for _ in lengths { _ = complete(a, 1) }
+    packets = try sent()
+    #expect(packets.map(\.data.count) == lengths && packets.flatMap(\.data).suffix(498) == payload)
+    // A frame that the controller takes whole is one packet.
+    scheduler.setBuffers(length: 600, count: 4)
+    #expect(try send(a, payload) == .atOnce && (try sent()).count == 1)
+  }
+
   @Test mutating func `packets above the number of buffers are sent as buffers become free`() throws {
     let payload = [UInt8](repeating: 7, count: 200)
     #expect(try send(a, payload, tag: 9) == .queued)

@@ -11,6 +11,8 @@ struct ACLLink: Sendable {
   var inFlight = FIFO<UInt32>()
   /// The link had frames or packets when a period began, and the controller has completed none since.
   var isWatched = false
+  /// The longest payload of the link's data packets in octets; 0 if it is not known.
+  var dataLength: UInt16 = 0
 
   /// The queued frames one after the other.
   private var octets = OctetQueue()
@@ -56,11 +58,19 @@ struct ACLLink: Sendable {
     return taken
   }
 
+  /// The length of the fragments of a frame that takes several: whole packets of the link layer, which begin anew with
+  /// each fragment.
+  @inline(__always)
+  func fragmentLength(of frame: Int, within limit: Int) -> Int {
+    guard frame > limit, dataLength > 0, Int(dataLength) <= limit else { return limit }
+    return limit / Int(dataLength) * Int(dataLength)
+  }
+
   /// Appends the next packet of the first frame, with at most `limit` octets of data.
   @inline(__always)
   mutating func writeFragment(_ limit: Int, into out: inout PacketBuffer) {
     guard let frame = frames.first else { return }
-    let length = min(limit, frame.length - sentOfFirst)
+    let length = min(fragmentLength(of: frame.length, within: limit), frame.length - sentOfFirst)
     let flag: PacketBoundaryFlag = sentOfFirst == 0 ? .firstNonFlushable : .continuing
     out.append(aclHeader: handle, flag, octets.memory.span.extracting(octets.start..<octets.start + length))
     octets.removeFirst(length)

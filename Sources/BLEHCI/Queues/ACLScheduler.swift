@@ -9,7 +9,8 @@ public import BLEWire
 /// ```
 ///
 /// A frame is the L2CAP header and its payload. It is sent in ACL packets of at most the controller's length: the first
-/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing).
+/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing). Where the data length of
+/// the link is known, the packets of a longer frame are whole packets of the link layer.
 ///
 /// The controller keeps the packets of a peer that does not acknowledge them. These rules prevent such a link from
 /// taking the buffers of the others (Docs/Decisions/0099):
@@ -86,6 +87,13 @@ public struct ACLScheduler: Sendable {
     links.append(ACLLink(handle: handle))
   }
 
+  /// Sets the data length of a link, whose packets the fragments of long frames fill.
+  ///
+  /// - Parameter octets: Max_TX_Octets of LE Data Length Change.
+  package mutating func setDataLength(_ octets: UInt16, of handle: ConnectionHandle) {
+    if let index = index(of: handle) { links[index].dataLength = octets }
+  }
+
   /// Removes a link that has ended, with its queue. Its buffers are free, because no further event reports them
   /// (Vol 4, Part E, 4.1.1); its tags are not reported. Queued packets of other links are sent.
   public mutating func removeLink(_ handle: ConnectionHandle, into out: inout PacketBuffer) {
@@ -123,9 +131,10 @@ public struct ACLScheduler: Sendable {
     guard packetLength > 0, bufferCount > 0 else { throw .noBuffers }
     guard payload.count <= 0xFFFF else { throw .frameTooLong(octets: payload.count) }
     let length = payload.count + 4
-    let packets = length <= packetLength ? 1 : (length + packetLength - 1) / packetLength
+    let limit = links[index].fragmentLength(of: length, within: packetLength)
+    let packets = length <= limit ? 1 : (length + limit - 1) / limit
     if links[index].frames.isEmpty, packets <= allowance(of: index), packetLength >= Self.shortestPacketLength {
-      writeThrough(index, cid: cid, payload: payload, tag: tag, into: &out)
+      writeThrough(index, limit, cid: cid, payload: payload, tag: tag, into: &out)
       return .atOnce
     }
     try requireRoom(index, octets: length)
@@ -261,13 +270,13 @@ public struct ACLScheduler: Sendable {
     return next
   }
 
-  /// Appends the packets of a frame that is sent at once.
+  /// Appends the packets of a frame that is sent at once, with at most `limit` octets of data each.
   @inline(__always)
   private mutating func writeThrough(
-    _ index: Int, cid: UInt16, payload: Span<UInt8>, tag: UInt32, into out: inout PacketBuffer
+    _ index: Int, _ limit: Int, cid: UInt16, payload: Span<UInt8>, tag: UInt32, into out: inout PacketBuffer
   ) {
     let handle = links[index].handle
-    let first = min(payload.count, packetLength - 4)
+    let first = min(payload.count, limit - 4)
     if links[index].inFlight.isEmpty { activeLinks += 1 }
     out.append(
       aclHeader: handle, .firstNonFlushable, frame: payload.count, cid, payload.extracting(0..<first))
@@ -275,7 +284,7 @@ public struct ACLScheduler: Sendable {
     var packets = 1
     while sent < payload.count {
       links[index].inFlight.append(0)
-      let next = min(payload.count, sent + packetLength)
+      let next = min(payload.count, sent + limit)
       out.append(aclHeader: handle, .continuing, payload.extracting(sent..<next))
       sent = next
       packets += 1

@@ -84,6 +84,9 @@ extension HostLinks {
   /// Takes an event of the controller about one link.
   mutating func receive(_ event: any LinkEvent, _ host: inout HostContext) {
     if let index = table.index(of: event.connectionHandle) {
+      if let event = event as? HCI.LEDataLengthChange {
+        table.setDataLength(event.maxTXOctets, of: event.connectionHandle)
+      }
       return withLink(index, &host) { link, context in link.receive(event, &context.turn) }
     }
     guard event is HCI.LELongTermKeyRequest else { return }

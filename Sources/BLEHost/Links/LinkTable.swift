@@ -198,6 +198,11 @@ extension LinkTable {
   /// Sets the buffers of the controller, for packets of at most `length` octets of data.
   mutating func setBuffers(length: Int, count: Int) { acl.setBuffers(length: length, count: count) }
 
+  /// The data length of a link has changed.
+  mutating func setDataLength(_ octets: UInt16, of handle: ConnectionHandle) {
+    acl.setDataLength(octets, of: handle)
+  }
+
   /// The buffers of the controller that no packet has.
   var freeBuffers: Int { acl.freeBuffers }
 
