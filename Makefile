@@ -19,7 +19,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-start bench-proxy bench-instructions bench-latency call-path bench-kernel fuzz check-fuzzers soak coverage clean
+.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-link bench-start bench-proxy bench-instructions bench-latency call-path bench-kernel fuzz check-fuzzers soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -38,6 +38,7 @@ help:
 	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
 	@echo "make bench           the cost of a request, against the reference server in C and Bumble, and the memory of a peripheral"
+	@echo "make bench-link      how much of what a link can carry arrives, in virtual time; draws Docs/Performance/limit.svg"
 	@echo "make bench-start     how long the tool needs to start, beside bluetoothctl"
 	@echo "make bench-proxy     the instructions of ble proxy for an advertisement, beside ble scan --json"
 	@echo "make bench-instructions: the instructions of each operation through the whole host, and their limits"
@@ -149,6 +150,10 @@ bench:
 	BUMBLE_PYTHON="$(CURDIR)/$(PYTHON)/bin/python" Benchmarks/h4.sh
 	Benchmarks/memory.sh
 	Benchmarks/allocations.sh
+
+bench-link:
+	@$(SWIFT) build --product link-limit
+	@Benchmarks/link_limit.py --run
 
 bench-start:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3 bluez

@@ -195,6 +195,13 @@ let package = Package(
       name: "soak",
       dependencies: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEVirtual", "BLEWire"],
       path: "Tests/Soak", exclude: ["requirements.txt"], swiftSettings: strict),
+    // Run by Benchmarks/link_limit.py.
+    .executableTarget(
+      name: "link-limit",
+      dependencies: [
+        "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLESMP", "BLEVirtual", "BLEWire",
+      ],
+      path: "Tests/LinkLimit", swiftSettings: strict),
 
     program("room-sensor", in: "RoomSensor", mode: .v5),
     program("room-reader", in: "RoomReader", mode: .v5),
