@@ -37,6 +37,8 @@ final class AdapterSession: Sendable {
     var advertisements = Waiters<AdvertisingID, Void>()
     var updates = Waiters<UpdateToken, Void>()
     var updateWindows = UpdateWindows()
+    /// Values whose tasks go on when the host has them, and not when they have left.
+    var updatesToHandOver: Set<UpdateToken> = []
     /// The requests of each link that had one for a handler that runs in a task.
     var requestQueues = IdentifierTable<LinkID, RequestQueue>()
 
@@ -305,6 +307,7 @@ extension AdapterSession.State {
     advertisements.fail(error, into: &actions)
     updates.fail(error, into: &actions)
     updateWindows = UpdateWindows()
+    updatesToHandOver = []
     connects.fail(error, into: &actions)
     operations.fail(error, into: &actions)
     rssiWaiters.fail(error, into: &actions)

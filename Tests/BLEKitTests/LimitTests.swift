@@ -231,6 +231,42 @@ import Testing
     }
   }
 
+  /// A sequence has 16 values on their way; each that has left makes room for the next one.
+  @Test func aSequenceHas16ValuesOnTheirWay() async throws {
+    let adapter = try await host.open()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      try await subscriber.send(contentsOf: (0..<40).map { UInt8($0) })
+    }
+    let (publication, attribute) = try await host.publish(characteristic, on: adapter)
+    host.connect()
+    host.say(.subscription(client, attribute, .notify))
+    var onTheirWay: [UpdateToken] = []
+    for number in 0..<40 {
+      if number >= 16 { host.say(.updateFinished(client, onTheirWay.removeFirst())) }
+      guard case .update(let token, _, let value, _) = try await host.next() else { throw CancellationError() }
+      #expect(value == [UInt8(number)])
+      onTheirWay.append(token)
+      let count = host.commands.count { if case .update = $0 { true } else { false } }
+      #expect(count <= max(number + 1, 16))
+    }
+    _ = publication
+  }
+
+  /// The longest value whose PDU fills packets: 4 octets of L2CAP and 3 of ATT are before it.
+  @Test(arguments: [(517, 251, 495), (247, 251, 244), (23, 27, 20), (517, 27, 506), (100, 251, 97)])
+  func aValueFillsPackets(mtu: Int, octets: Int, expected: Int) async throws {
+    let adapter = try await host.open()
+    let notes = Notes<Int>()
+    let characteristic = LocalCharacteristic("2A37").notify { notes.note($0.device.packetFillingLength) }
+    let (publication, attribute) = try await host.publish(characteristic, on: adapter)
+    host.connect()
+    var length = ConnectionDataLength()
+    length.transmitOctets = octets
+    host.say(.mtu(client, mtu), .dataLength(client, length), .subscription(client, attribute, .notify))
+    #expect(try await notes.next() == expected)
+    _ = publication
+  }
+
   @Test func aReaderWith1024ValuesBeforeItGetsAnError() async throws {
     let adapter = try await host.open()
     async let link = adapter.connect(to: .init(octets: .init(9), kind: .public))

@@ -23,6 +23,52 @@ import Testing
     #expect(values == Array(0..<500))
   }
 
+  /// A sequence of values, of which 16 are on their way at a time.
+  @Test(arguments: [0, 1, 2, 17, 500]) func aSubscriberGetsASequenceInOrder(count: Int) async throws {
+    let air = try await OnTheAir()
+    let notes = Notes<Int>()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      try await subscriber.send(contentsOf: (0..<count).map { UInt16($0) })
+      notes.note(count)
+      try await subscriber.send(UInt16.max)
+    }
+    let service = air.service
+    let values = try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A37", in: service)
+      var values: [UInt16] = []
+      for try await value in device.values(of: found, as: UInt16.self) {
+        if value == .max { break }
+        values.append(value)
+      }
+      return values
+    }
+    #expect(values == (0..<count).map { UInt16($0) })
+    #expect(try await notes.next() == count)
+  }
+
+  /// A sequence without an end stops with the subscription.
+  @Test func anEndlessSequenceEndsWithTheSubscription() async throws {
+    let air = try await OnTheAir()
+    let notes = Notes<String>()
+    let characteristic = LocalCharacteristic("2A37").notify { subscriber in
+      do throws(BLEError) {
+        try await subscriber.send(contentsOf: sequence(first: UInt8(7)) { $0 })
+      } catch {
+        notes.note("\(error.kind)")
+      }
+    }
+    let service = air.service
+    try await air.meet(characteristic) { device in
+      let found = try await device.characteristic("2A37", in: service)
+      var count = 0
+      for try await _ in device.values(of: found, as: UInt8.self) {
+        count += 1
+        if count == 100 { break }
+      }
+    }
+    #expect(["cancelled", "disconnected"].contains(try await notes.next()))
+  }
+
   /// GATT/SR/GAI/BV-01-C: an indication is sent when the one before it was confirmed.
   @Test func anIndicationIsConfirmedBeforeTheNext() async throws {
     let air = try await OnTheAir()

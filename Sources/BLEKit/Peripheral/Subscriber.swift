@@ -17,12 +17,41 @@ public struct Subscriber: Sendable {
 
   /// Sends a value to this client.
   ///
-  /// It returns when a notification was handed to the controller or an indication was confirmed, so a loop that sends
-  /// runs as fast as the link. A longer value than ``maximumLength`` is cut; the client can read the rest.
+  /// It returns when the controller has sent the notification, or the client has confirmed the indication. A loop that
+  /// sends is thus never ahead of the link, and sends a value in one or two connection intervals; ``send(contentsOf:)``
+  /// is as fast as the link. A longer value than ``maximumLength`` is cut; the client can read the rest.
   ///
   /// - Throws: ``BLEError/Kind/disconnected``, ``BLEError/Kind/cancelled`` when the subscription ends.
   public func send(_ value: some GATTValue) async throws(BLEError) {
     try await device.session.sendUpdate(of: attribute, value.octets, to: device.peer)
+  }
+
+  /// Sends values to this client in order, as fast as the link takes them.
+  ///
+  /// While 16 of them are on their way, the next one is taken from the sequence when one has left. The controller
+  /// therefore has a value whenever a connection event has time for one. ``RemoteDevice/packetFillingLength`` is the
+  /// length that leaves no packet partly empty.
+  ///
+  /// ```swift
+  /// LocalCharacteristic(samples).notify { subscriber in
+  ///   let length = subscriber.device.packetFillingLength
+  ///   try await subscriber.send(contentsOf: recording.blocks(of: length))
+  /// }
+  /// ```
+  ///
+  /// It returns when the last value has left, as ``send(_:)`` does. Indications are sent one after the other.
+  ///
+  /// - Throws: ``BLEError/Kind/disconnected``, ``BLEError/Kind/cancelled`` when the subscription ends. The first values
+  ///   may have been sent.
+  public func send<Values: Sequence>(contentsOf values: Values) async throws(BLEError) where Values.Element: GATTValue {
+    var iterator = values.makeIterator()
+    guard var value = iterator.next() else { return }
+    while let next = iterator.next() {
+      if Task.isCancelled { throw .cancelled }
+      try await device.session.sendUpdate(of: attribute, value.octets, to: device.peer, isLast: false)
+      value = next
+    }
+    try await send(value)
   }
 }
 
@@ -49,9 +78,12 @@ struct SubscriptionTask: Sendable {
 }
 
 extension AdapterSession {
-  /// Notifies or indicates a value to one subscriber; returns when it has left.
-  func sendUpdate(of attribute: AttributeID, _ value: [UInt8], to peer: LinkID) async throws(BLEError) {
-    try await sendUpdate(of: attribute, value) { state throws(BLEError) in
+  /// Notifies or indicates a value to one subscriber; returns when it has left, or when the host has it if it is not
+  /// the last one of several.
+  func sendUpdate(
+    of attribute: AttributeID, _ value: [UInt8], to peer: LinkID, isLast: Bool = true
+  ) async throws(BLEError) {
+    try await sendUpdate(of: attribute, value, isLast: isLast) { state throws(BLEError) in
       _ = try state.requireLink(peer)
       return [peer]
     }
@@ -64,7 +96,7 @@ extension AdapterSession {
   }
 
   private func sendUpdate(
-    of attribute: AttributeID, _ value: [UInt8],
+    of attribute: AttributeID, _ value: [UInt8], isLast: Bool = true,
     to recipients: @Sendable (borrowing State) throws(BLEError) -> [LinkID]
   ) async throws(BLEError) {
     guard value.count <= ATT.maximumValueLength else {
@@ -79,11 +111,15 @@ extension AdapterSession {
       if peers.isEmpty { return () }
       let commands = try state.updateWindows.append(
         UpdateWindows.Value(attribute: attribute, octets: value), token, to: peers)
-      actions.commands += commands
+      state.handOver(commands, into: &actions)
+      if isLast { return nil }
+      if commands.contains(where: { $0.updateToken == token }) { return () }
+      state.updatesToHandOver.insert(token)
       return nil
     } abandon: { state, actions in
       // A value that the host has is on its way and cannot be withdrawn.
-      actions.commands += state.updateWindows.cancel(token)
+      state.updatesToHandOver.remove(token)
+      state.handOver(state.updateWindows.cancel(token), into: &actions)
     }
   }
 }
@@ -96,15 +132,27 @@ extension AdapterSession.State {
 
   /// A value has left on a link. A value for several has then been sent.
   mutating func updateFinished(_ token: UpdateToken, on peer: LinkID, into actions: inout Actions) {
-    actions.commands += updateWindows.finished(on: peer)
+    handOver(updateWindows.finished(on: peer), into: &actions)
     updates.answer(token, .success(()), into: &actions)
   }
 
   /// A link has ended: the values that waited for it alone are not sent.
   mutating func updatesEnded(of peer: LinkID, _ error: BLEError, into actions: inout Actions) {
     let (lost, commands) = updateWindows.remove(peer)
+    handOver(commands, into: &actions)
+    for token in lost {
+      updatesToHandOver.remove(token)
+      updates.answer(token, .failure(error), into: &actions)
+    }
+  }
+
+  /// Gives values to the host. Tasks that wait for no more than that go on.
+  mutating func handOver(_ commands: [HostCommand], into actions: inout Actions) {
     actions.commands += commands
-    for token in lost { updates.answer(token, .failure(error), into: &actions) }
+    if updatesToHandOver.isEmpty { return }
+    for token in commands.lazy.compactMap(\.updateToken) where updatesToHandOver.remove(token) != nil {
+      updates.answer(token, .success(()), into: &actions)
+    }
   }
 
   mutating func subscriptionChanged(
@@ -120,4 +168,9 @@ extension AdapterSession.State {
       actions.later { published.requests.subscribed(subscriber) }
     }
   }
+}
+
+extension HostCommand {
+  /// The value that the command sends; nil for other commands.
+  fileprivate var updateToken: UpdateToken? { if case .update(let token, _, _, _) = self { token } else { nil } }
 }
