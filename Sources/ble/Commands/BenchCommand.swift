@@ -8,12 +8,16 @@ enum BenchCommand {
     name: "bench", summary: "measures throughput and latency to a device that runs ble bench --serve",
     details: [
       "It measures reads one after the other, writes without response, notifications, and an L2CAP channel in both directions, with "
-        + "the data length and the PHY that the controllers have."
+        + "the data length and the PHY that the controllers have, or with those of --throughput.",
+      "Below each measurement is the share of what the link can carry with its interval, PHY, data length and encryption: full packets in "
+        + "each connection event. Less has arrived where intervals are empty. If this device had no packet for its controller, the "
+        + "program or the credits of the channel were the limit; otherwise the other device or the radio.",
     ],
     operands: [.init(name: "DEVICE", help: "the address or the name of the other device", isRequired: false)],
     options: CommandDeclaration.Option.adapter + [
       CommandDeclaration.Option.timeout, .json, .flag("serve", "runs the other end, until Control-C"),
       .value("seconds", "SECONDS", "the duration of each measurement (3)"), .flag("2m", "asks for LE 2M"),
+      .flag("throughput", "asks for the longest packets, LE 2M and the interval that they fill"),
     ],
     examples: [
       .init(commandLine: "ble bench --serve", effect: "on one machine"),
@@ -32,12 +36,15 @@ enum BenchCommand {
     var operations: Int
     var octets: Int
     var seconds: Double
+    /// Nil for reads, of which each waits for the one before, and without a link layer in the trace.
+    var link: LinkReport?
 
     var line: String {
       let rate = Double(operations) / seconds
       let time = "\((1_000 / rate).text(decimals: 3)) ms"
       let throughput = "\((Double(octets) / seconds / 1_000).text(decimals: 1)) kB/s"
-      return "\(measurement.padded(to: 24)) \(throughput.leftPadded(to: 14)) \(time.leftPadded(to: 12)) each"
+      let line = "\(measurement.padded(to: 24)) \(throughput.leftPadded(to: 14)) \(time.leftPadded(to: 12)) each"
+      return link.map { "\(line)\n\($0.line)" } ?? line
     }
   }
 
@@ -48,43 +55,81 @@ enum BenchCommand {
     }
     let duration = try arguments.seconds("seconds") ?? .seconds(3)
     let wants2M = arguments.has("2m")
+    let hasPriority = arguments.has("throughput")
     let isJSON = arguments.has("json")
-    try await AdapterUse.withDevice(target, arguments) { device in
-      let service = try await device.service(Self.service)
-      guard let sink = service[Self.sink], let source = service[Self.source], let number = service[channel] else {
-        throw ToolError.device("the device does not run this version of ble bench --serve")
+    let trace = try BenchTrace(arguments)
+    defer { trace.remove() }
+    var options = try arguments.adapterOptions()
+    options.snoop = trace.path
+    let timeout = try arguments.seconds("timeout") ?? .seconds(30)
+    try await AdapterUse.withAdapter(options) { adapter in
+      try await AdapterUse.withDevice(target, of: adapter, arguments, timeout: timeout) { device in
+        try await measureAll(device, trace, for: duration, wants2M: wants2M, hasPriority: hasPriority, isJSON: isJSON)
       }
-      if wants2M { try await device.setPreferredPHY(transmit: [.le2M], receive: [.le2M]) }
-      if !isJSON {
-        let phy = (try? await device.readPHY()).map { "\($0.transmit)" } ?? "unknown"
-        Output.line("\(device.address), ATT_MTU \(device.mtu), PHY \(phy), \(duration) each")
-      }
-      func show(_ result: Result) {
-        if isJSON { Output.json(result) } else { Output.line(result.line) }
-      }
-      let payload = [UInt8](repeating: 0x55, count: min(512, device.mtu - 3))
-      show(try await measure("reads", for: duration, octets: 2) { _ = try await device.read(number) })
-      show(
-        try await measure("writes without response", for: duration, octets: payload.count) {
-          try await device.writeWithoutResponse(payload, to: sink)
-        })
-      show(try await notifications(from: source, of: device, for: duration))
-      let psm = try await device.read(number, as: UInt16.self)
-      let channel = try await device.openChannel(psm: psm)
-      let block = [UInt8](repeating: 0xAA, count: min(channel.maximumLength, 4_096))
-      show(
-        try await measure("L2CAP channel, echoed", for: duration, octets: 2 * block.count) {
-          try await channel.write(block)
-          var rest = block.count
-          while rest > 0, let octets = try await nextBlock(of: channel) { rest -= octets.count }
-        })
-      await channel.close()
     }
   }
 
-  private static func nextBlock(of channel: LEChannel) async throws -> [UInt8]? {
-    var iterator = channel.makeAsyncIterator()
-    return try await iterator.next()
+  private static func measureAll(
+    _ device: RemoteDevice, _ trace: BenchTrace, for duration: Duration, wants2M: Bool, hasPriority: Bool, isJSON: Bool
+  ) async throws {
+    let service = try await device.service(Self.service)
+    guard let sink = service[Self.sink], let source = service[Self.source], let number = service[channel] else {
+      throw ToolError.device("the device does not run this version of ble bench --serve")
+    }
+    if wants2M { try await device.setPreferredPHY(transmit: [.le2M], receive: [.le2M]) }
+    if hasPriority {
+      try device.requestConnectionPriority(.throughput)
+      try await settle(device)
+    }
+    if !isJSON {
+      let phy = (try? await device.readPHY()).map { "\($0.transmit)" } ?? "unknown"
+      let interval = (device.timing?.interval).map { "\($0)" } ?? "unknown"
+      Output.line("\(device.address), ATT_MTU \(device.mtu), PHY \(phy), interval \(interval), \(duration) each")
+    }
+    func show(_ result: Result, _ direction: LinkUse.Direction? = nil) {
+      var result = result
+      if let direction { result.link = trace.report(result.seconds, direction) }
+      if isJSON { Output.json(result) } else { Output.line(result.line) }
+    }
+    let payload = [UInt8](repeating: 0x55, count: device.packetFillingLength)
+    show(try await measure("reads", for: duration, octets: 2) { _ = try await device.read(number) })
+    show(
+      try await measure("writes without response", for: duration, octets: payload.count) {
+        try await device.writeWithoutResponse(payload, to: sink)
+      }, .transmit)
+    show(try await notifications(from: source, of: device, for: duration), .receive)
+    let psm = try await device.read(number, as: UInt16.self)
+    let channel = try await device.openChannel(psm: psm)
+    show(try await echo(on: channel, for: duration), .both)
+    await channel.close()
+  }
+
+  /// Waits until the timing and the data length have not changed for a second.
+  private static func settle(_ device: RemoteDevice) async throws {
+    var (quiet, last) = (0, (device.timing, device.dataLength))
+    for _ in 0..<100 where quiet < 10 {
+      try await Task.sleep(for: .milliseconds(100))
+      let present = (device.timing, device.dataLength)
+      quiet = present == last ? quiet + 1 : 0
+      last = present
+    }
+  }
+
+  /// Sends blocks without waiting for their echo, and counts both.
+  private static func echo(on channel: LEChannel, for duration: Duration) async throws -> Result {
+    let block = [UInt8](repeating: 0xAA, count: channel.maximumLength)
+    let start = ContinuousClock.now
+    return try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { while true { try await channel.write(block) } }
+      var (count, octets) = (0, 0)
+      for try await echoed in channel {
+        count += 1
+        octets += 2 * echoed.count
+        if ContinuousClock.now - start >= duration { break }
+      }
+      group.cancelAll()
+      return result("L2CAP channel, echoed", count, octets, ContinuousClock.now - start)
+    }
   }
 
   private static func measure(
@@ -140,7 +185,8 @@ enum BenchCommand {
         [
           LocalCharacteristic(sink).write(kinds: [.withResponse, .withoutResponse]) { _, _ in },
           LocalCharacteristic(source).notify { subscriber in
-            while true { try await subscriber.send([UInt8](repeating: 0x5A, count: subscriber.maximumLength)) }
+            let value = [UInt8](repeating: 0x5A, count: subscriber.device.packetFillingLength)
+            try await subscriber.send(contentsOf: sequence(first: value) { $0 })
           },
           LocalCharacteristic(channel).value(publication.psm),
         ])
