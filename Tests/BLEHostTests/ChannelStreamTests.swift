@@ -90,7 +90,7 @@ import Testing
     var commands: [HostCommand] = []
     for number in 1...50 {
       commands.append(.client(pair.link(1), .init(id: .init(rawValue: 100 + UInt32(number)), .write(handle, [1]))))
-      commands += Array(repeating: .sendSDU(ours.id, [UInt8](repeating: 7, count: 20)), count: 4)
+      commands += Array(repeating: HostCommand.sendSDU(ours.id, [UInt8](repeating: 7, count: 20)), count: 4)
     }
     pair.couple.world.ask(1, commands)
     pair.couple.world.run(for: .seconds(1))
