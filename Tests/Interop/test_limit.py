@@ -22,6 +22,7 @@ def name_of(phy, load, is_encrypted, links):
     return "-".join([phy, load, *(["encrypted"] if is_encrypted else []), *([str(links)] if links > 1 else [])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("phy", ["1m", "2m"])
 @pytest.mark.parametrize("load, links", RUNS)
