@@ -26,8 +26,8 @@ func followTemperature(
       default: throw error
       }
     }
-    // A link that has held for a minute was no failed attempt.
-    if start.duration(to: .now) > .seconds(60) { pause = first }
+    // A link that has held for ten seconds was no failed attempt.
+    if start.duration(to: .now) > .seconds(10) { pause = first }
     try await Task.sleep(for: pause)
     pause = min(pause * 2, .seconds(60))
   }
