@@ -190,7 +190,8 @@ class Terminal:
         self.output = ""
         self.process = subprocess.Popen([*product("ble"), *map(str, words)], stdin=child, stdout=child, stderr=child)
         os.close(child)
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
     def read(self):
         with contextlib.suppress(OSError):  # EIO: the program has ended
@@ -211,6 +212,8 @@ class Terminal:
 
     def check_end(self, status):
         assert self.process.wait(LIMIT) == status, self.output
+        # The output of a program that has ended may wait to be read.
+        self.reader.join(LIMIT)
 
     def __enter__(self):
         return self
