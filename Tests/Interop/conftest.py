@@ -171,14 +171,16 @@ def still_running(request):
 
 @pytest.fixture(scope="session")
 def preloaded(tmp_path_factory):
-    """Compiles a library of faults/, for LD_PRELOAD; gives its path."""
+    """Compiles a library of faults/, for LD_PRELOAD, with the compiler of this computer, or CC where the programs are for another processor;
+    gives its path.
+    """
 
     def compiled(name):
-        compiler = shutil.which("cc") or shutil.which("clang")
+        compiler = shlex.split(os.environ.get("CC", "")) or [found for found in map(shutil.which, ("cc", "clang")) if found][:1]
         if not compiler:
             pytest.skip("there is no C compiler")
         built = tmp_path_factory.mktemp("faults") / f"{name}.so"
-        command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", built, HERE / f"faults/{name}.c", "-ldl", "-lpthread"]
+        command = [*compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", built, HERE / f"faults/{name}.c", "-ldl", "-lpthread"]
         subprocess.run(command, check=True, timeout=LIMIT)
         return built
 
