@@ -16,7 +16,8 @@ extension Adapter {
   /// - At the end, advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
   /// - An error of `body` is written to standard error as one line, unless a signal has ended the program.
   /// - The exit status is 0 when `body` returns and after a signal, as systemd expects of a service; 69 when there is
-  ///   no adapter (``BLEError/Kind/adapterUnavailable``), that of an ``AdapterError``, and 1 for any other error.
+  ///   no adapter (``BLEError/Kind/adapterUnavailable``), 76 when a bond is lost or a pairing fails
+  ///   (``BLEError/Kind/security``), that of an ``AdapterError``, and 1 for any other error.
   /// - Each printed line is written at once, even if standard output is a pipe or a file. Otherwise the lines of a
   ///   service would reach its journal in blocks of 4,096 octets.
   ///
@@ -58,6 +59,7 @@ extension Adapter {
     switch error {
     case let error as AdapterError: error.exitStatus
     case let error as BLEError where error.kind == .adapterUnavailable: 69
+    case let error as BLEError where error.kind == .security: 76
     default: 1
     }
   }
