@@ -33,7 +33,7 @@ help:
 	@echo "make docs            the documentation of every library product, and a site of all, in .cache/documentation; a warning fails"
 	@echo "make gateway         builds the gateway to MQTT, which needs libmosquitto, in .build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
-	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages, with debhelper"
+	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages, with debhelper (ARCH=arm64: for arm64)"
 	@echo "make test-deb        checks these packages with lintian, installs them in a fresh Debian 12, runs and removes them (needs root)"
 	@echo "make pictures        draws the architecture, the ladder diagram of the demo and the screens of the tool anew, in Docs/Pictures"
 	@echo "make api             writes Docs/API anew, after an intended change of the public API"
