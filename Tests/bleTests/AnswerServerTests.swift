@@ -96,12 +96,13 @@ import Testing
     let folder = FileManager.default.temporaryDirectory.appending(path: "answers-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let path = folder.appending(path: "answers").path
+    let (path, record) = (folder.appending(path: "answers").path, Record())
     let server = try AnswerServer(
-      Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, isAttended: { _ in })
+      Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, isAttended: { record.add($0) })
     var person = try Client(path)
     #expect(try person.next() == .greeting(proxy: "attic"))
     server.end()
     #expect(try person.next() == nil)
+    #expect(record.all == [true, false])
   }
 }

@@ -30,6 +30,7 @@ final class AnswerServer: Sendable {
           try loop.run()
         }
       } catch { log("pairings can no longer be answered: \(error)") }
+      mailbox.close()
       hasEnded.open()
     }
   }
@@ -50,7 +51,10 @@ final class AnswerServer: Sendable {
       _ = try? await request.device.waitUntilDisconnected()
       if !Task.isCancelled { mailbox.add(.left(id)) }
     }
-    mailbox.add(.asked(question, request.reply, watch))
+    guard mailbox.add(.asked(question, request.reply, watch)) else {
+      watch.cancel()
+      return request.reply.reject()
+    }
   }
 
   /// The pairing of a device has ended.
@@ -78,20 +82,32 @@ final class AnswerServer: Sendable {
     }
 
     let waker: Waker
-    private let letters = Mutex<[Letter]>([])
+    /// Nil after the end of the thread: nobody takes a letter any more.
+    private let letters = Mutex<[Letter]?>([])
 
     init() throws(SystemError) { waker = try Waker() }
 
-    func add(_ letter: Letter) {
-      letters.withLock { $0.append(letter) }
+    /// - Returns: false after the end of the thread.
+    @discardableResult
+    func add(_ letter: Letter) -> Bool {
+      guard letters.withLock({ $0?.append(letter) }) != nil else { return false }
       waker.wake()
+      return true
     }
 
     func take() -> [Letter] {
       waker.drain()
       return letters.withLock { letters in
         defer { letters = [] }
-        return letters
+        return letters ?? []
+      }
+    }
+
+    /// Rejects the pairings whose questions the thread has not taken, and those that ask from now on.
+    func close() {
+      for case .asked(_, let reply, let watch) in letters.withLock({ $0.take() }) ?? [] {
+        watch.cancel()
+        reply.reject()
       }
     }
   }
@@ -143,13 +159,14 @@ private struct AnswerLoop: ~Copyable {
   }
 
   mutating func run() throws(SystemError) {
+    defer { end() }
     while true {
       let count = try poller.wait(until: .nearer(questions.deadline, acceptTime), on: clock)
       let now = clock.now()
       var output = WaitingQuestions.Output()
       for index in 0..<count {
         switch poller[index].token {
-        case Self.mailboxToken: guard takeMail(now, into: &output) else { return end() }
+        case Self.mailboxToken: guard takeMail(now, into: &output) else { return }
         case Self.listenerToken: try accept(now, into: &output)
         case let token: receive(from: token, into: &output)
         }
@@ -165,8 +182,13 @@ private struct AnswerLoop: ~Copyable {
     }
   }
 
-  private func end() {
-    for waiting in replies.values { waiting.watch.cancel() }
+  /// Rejects the pairings that wait: nobody answers them any more.
+  private mutating func end() {
+    for waiting in replies.values {
+      waiting.watch.cancel()
+      waiting.reply.reject()
+    }
+    if wasAttended { isAttended(false) }
   }
 
   /// - Returns: false at the end.
