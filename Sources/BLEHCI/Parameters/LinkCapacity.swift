@@ -73,18 +73,8 @@ package struct LinkCapacity: Hashable, Sendable {
     packets(in: interval) * payload * 1_000_000 / (max(1, Int(interval)) * Self.unit)
   }
 
-  /// The octets of data in one connection event where both ends send: full packets in both directions of each exchange,
-  /// and one more with an empty answer if there is time for it.
-  package static func octetsOfBoth(_ first: Self, _ second: Self, in interval: UInt16) -> Int {
-    func full(_ side: Self) -> Int { airtime(of: side.payload, on: side.phy, isEncrypted: side.isEncrypted) }
-    let exchange = full(first) + full(second) + 2 * interFrameSpace
-    let (exchanges, rest) = (Int(interval) * unit / exchange, Int(interval) * unit % exchange)
-    let last = [first, second].filter { $0.exchange <= rest }.map(\.payload).max() ?? 0
-    return exchanges * (first.payload + second.payload) + last
-  }
-
   /// 1.25 ms in microseconds.
-  private static let unit = 1250
+  static let unit = 1250
 }
 
 extension [LinkCapacity] {

@@ -1,3 +1,5 @@
+package import BLEHCI
+
 /// The purpose of a connection. Data length, PHY, connection interval and the depth of the queue are chosen together
 /// for it.
 ///
@@ -15,9 +17,9 @@
 /// timing.
 ///
 /// A connection event has room for whole packets only: on LE 2M with packets of 251 octets 7.5 ms hold 5 of 5.39, and
-/// 11.25 ms hold 8 of 8.08. The central of a link with the priority throughput therefore asks for the interval that fits
-/// the PHY, the data length and the encryption, and asks anew when one of them changes, until a program or the peer has
-/// requested another timing.
+/// 11.25 ms hold 8 of 8.08. The central of a link with the priority throughput therefore asks for the interval that
+/// fits the PHY, the data length and the encryption, and asks anew when one of them changes, until a program or the
+/// peer has requested another timing.
 public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// As many octets a second as possible: for files and firmware. It takes the most energy.
   case throughput

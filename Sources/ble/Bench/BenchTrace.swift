@@ -62,10 +62,11 @@ struct LinkReport: Encodable, Sendable {
   init(_ use: LinkUse) {
     let parameters = use.parameters
     direction = use.direction
+    let (transmit, receive) = (parameters.packets.transmit, parameters.packets.receive)
     interval = Double(parameters.interval) * 1.25
-    (transmitPHY, receivePHY) = (Self.name(parameters.transmit.phy), Self.name(parameters.receive.phy))
-    (transmitOctets, receiveOctets) = (parameters.transmit.payload, parameters.receive.payload)
-    encrypted = parameters.transmit.isEncrypted
+    (transmitPHY, receivePHY) = (Self.name(transmit.phy), Self.name(receive.phy))
+    (transmitOctets, receiveOctets) = (transmit.payload, receive.payload)
+    encrypted = transmit.isEncrypted
     (limit, carried) = (Double(use.limit) / use.seconds, Double(use.octets) / use.seconds)
     share = use.share
     (intervals, empty, withoutPacket) = (use.count, use.empty, use.withoutPacket)

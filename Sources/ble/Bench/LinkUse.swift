@@ -3,9 +3,9 @@ import BLEWire
 
 /// How much of what a link can carry was sent and received in a period, from the packet trace.
 ///
-/// The limit is that of full packets in whole exchanges (`LinkCapacity`), with the interval, the PHY, the data length and the
-/// encryption that the controller has reported. Both count the data of the link layer: octets of ACL packets, with the
-/// headers of L2CAP and ATT.
+/// The limit is that of full packets in whole exchanges (`LinkCapacity`), with the interval, the PHY, the data length
+/// and the encryption that the controller has reported. Both count the data of the link layer: octets of ACL packets,
+/// with the headers of L2CAP and ATT.
 struct LinkUse: Sendable {
   /// The direction of the data that is measured.
   enum Direction: String, Encodable, Sendable {
@@ -16,20 +16,14 @@ struct LinkUse: Sendable {
   struct Parameters: Equatable, Sendable {
     /// In units of 1.25 ms.
     var interval: UInt16
-    var transmit = LinkCapacity(phy: .le1M, dataLength: 27, time: 328)
-    var receive = LinkCapacity(phy: .le1M, dataLength: 27, time: 328)
-
-    mutating func set(transmit phy: HCI.PHY, receive other: HCI.PHY) {
-      (transmit.phy, transmit.acknowledgementPHY) = (phy, other)
-      (receive.phy, receive.acknowledgementPHY) = (other, phy)
-    }
+    var packets = LinkPackets()
 
     /// The octets that a connection event has room for.
     func capacity(_ direction: Direction) -> Int {
       switch direction {
-      case .transmit: transmit.packets(in: interval) * transmit.payload
-      case .receive: receive.packets(in: interval) * receive.payload
-      case .both: LinkCapacity.octetsOfBoth(transmit, receive, in: interval)
+      case .transmit: packets.transmit.packets(in: interval) * packets.transmit.payload
+      case .receive: packets.receive.packets(in: interval) * packets.receive.payload
+      case .both: packets.octetsOfBoth(in: interval)
       }
     }
   }
@@ -95,16 +89,10 @@ struct LinkUse: Sendable {
       links[event.connectionHandle] = LinkTrace(interval: event.connectionInterval)
     case let event as HCI.LEConnectionUpdateComplete where event.status == .success:
       links[event.connectionHandle]?.parameters.interval = event.connectionInterval
-    case let event as HCI.LEPHYUpdateComplete where event.status == .success:
-      links[event.connectionHandle]?.parameters.set(transmit: event.txPHY, receive: event.rxPHY)
-    case let event as HCI.LEDataLengthChange:
-      links[event.connectionHandle]?.parameters.transmit.dataLength = Int(event.maxTXOctets)
-      links[event.connectionHandle]?.parameters.transmit.time = Int(event.maxTXTime)
-      links[event.connectionHandle]?.parameters.receive.dataLength = Int(event.maxRXOctets)
-      links[event.connectionHandle]?.parameters.receive.time = Int(event.maxRXTime)
-    case let event as HCI.EncryptionChange where event.status == .success:
-      links[event.connectionHandle]?.parameters.transmit.isEncrypted = event.encryptionEnabled != .off
-      links[event.connectionHandle]?.parameters.receive.isEncrypted = event.encryptionEnabled != .off
+    case let event as HCI.LEPHYUpdateComplete: links[event.connectionHandle]?.parameters.packets.update(event)
+    case let event as HCI.LEDataLengthChange: links[event.connectionHandle]?.parameters.packets.update(event)
+    case let event as HCI.EncryptionChange: links[event.connectionHandle]?.parameters.packets.update(event)
+    case let event as HCI.EncryptionChangeV2: links[event.connectionHandle]?.parameters.packets.update(event)
     case let event as HCI.NumberOfCompletedPackets:
       for entry in event.links { links[entry.connectionHandle]?.complete(Int(entry.numCompletedPackets), at: time) }
     default: break
@@ -122,8 +110,8 @@ extension LinkUse {
   var share: Double { Double(octets) / Double(max(1, limit)) }
   /// The intervals in which no packet arrived.
   var empty: Int { intervals.count { octets(of: $0) == 0 } }
-  /// The intervals in which less arrived than there was room for, and this device had given the controller no packet for
-  /// a time.
+  /// The intervals in which less arrived than there was room for, and this device had given the controller no packet
+  /// for a time.
   var withoutPacket: Int {
     if direction == .receive { return 0 }
     return intervals.count { octets(of: $0) < parameters.capacity(direction) && $0.hadNoPacket }
