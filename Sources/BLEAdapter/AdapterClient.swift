@@ -249,7 +249,8 @@ extension AdapterClient {
     if link.hub?.questions.isFirst(question.kind) ?? true {
       log(
         .notice,
-        "a pairing asks \(question.purpose), and there is no pairing delegate: the question is declined. Set pairingDelegate"
+        "a pairing asks \(question.purpose), and there is no pairing delegate: the question is declined. Set "
+          + "pairingDelegate"
       )
     }
     if case .display = question.kind { return }

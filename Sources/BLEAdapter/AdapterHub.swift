@@ -38,7 +38,8 @@ package final class AdapterHub: Sendable {
         if options.privacy.usesPrivateAddress, !hub.isPrivate {
           log(
             .notice,
-            "\(host.transport): a manager asks for a private address, but another one opened the adapter without it: the identity address is used. Set PrivacyOptions.usesPrivateAddress in all managers"
+            "\(host.transport): a manager asks for a private address, but another one opened the adapter without it: "
+              + "the identity address is used. Set PrivacyOptions.usesPrivateAddress in all managers"
           )
         }
         return hub

@@ -7,9 +7,9 @@ import BLEWire
 ///   K-frames ──receive──► SDU ──► the owner; an unread SDU keeps the credits of its frames until didRead()
 /// ```
 ///
-/// Memory is limited: the peer can have ``Parameters/initialCredits`` frames of ``Parameters/mps`` octets unread here, and
-/// one SDU of ``Parameters/mtu`` octets. The credits of a frame that does not end its SDU are given back at once only
-/// while no SDU is unread. The queue has at most ``queueLimit`` octets.
+/// Memory is limited: the peer can have ``Parameters/initialCredits`` frames of ``Parameters/mps`` octets unread here,
+/// and one SDU of ``Parameters/mtu`` octets. The credits of a frame that does not end its SDU are given back at once
+/// only while no SDU is unread. The queue has at most ``queueLimit`` octets.
 public struct CreditBasedChannel: Sendable {
   /// The flow control mode, which the request that opens the channel decides.
   public enum Mode: Hashable, Sendable {
@@ -31,9 +31,9 @@ public struct CreditBasedChannel: Sendable {
     /// The number of frames that the peer may send at first.
     public var initialCredits: UInt16
 
-    /// Parameters with these sizes. A frame of the default MPS fills one data packet of the LE data length extension, and
-    /// an SDU of the default MTU fills nine frames. The default credits are those of three connection events of 50 ms on
-    /// LE 2M, and go back rarely enough that the packets with them cost little.
+    /// Parameters with these sizes. A frame of the default MPS fills one data packet of the LE data length extension,
+    /// and an SDU of the default MTU fills nine frames. The default credits are those of three connection events of 50
+    /// ms on LE 2M, and go back rarely enough that the packets with them cost little.
     public init(mtu: UInt16 = 2221, mps: UInt16 = 247, initialCredits: UInt16 = 128) {
       self.mtu = mtu
       self.mps = mps

@@ -23,9 +23,8 @@ public enum Battery {
   ///   - updates: runs for each subscriber of the level, and sends a ``BatteryLevel`` when the level has changed; nil
   ///     for no notifications.
   ///   - status: returns the status, in the same way as `level`; nil omits the characteristic.
-  ///   - level: returns the level, on the thread of the stack
-  ///     (``LocalCharacteristic/readSynchronously(security:_:)``). A program that has to ask its hardware keeps the last
-  ///     answer.
+  ///   - level: returns the level, on the thread of the stack (``LocalCharacteristic/readSynchronously(security:_:)``).
+  ///     A program that has to ask its hardware keeps the last answer.
   public static func localService(
     descriptors: [LocalDescriptor] = [], security: RequiredSecurity = .none,
     updates: (@Sendable (Subscriber) async throws -> Void)? = nil,

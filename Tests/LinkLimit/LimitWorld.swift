@@ -5,8 +5,8 @@ import BLESMP
 import BLEVirtual
 import BLEWire
 
-/// Hosts on a paced radio and one clock: host 0 is the central, the others are peripherals. The packets between each host
-/// and its controller are traced with their virtual time.
+/// Hosts on a paced radio and one clock: host 0 is the central, the others are peripherals. The packets between each
+/// host and its controller are traced with their virtual time.
 struct LimitWorld {
   private(set) var now = Instant.start
   /// The events of the hosts, with the number of the host; the caller empties it.

@@ -1,11 +1,13 @@
 import BLEHCI
 import Foundation
 
-// Links that carry as much as they can, in virtual time. Benchmarks/link_limit.py computes from the traces what they could carry.
+// Links that carry as much as they can, in virtual time. Benchmarks/link_limit.py computes from the traces what they
+// could carry.
 //
 //     link-limit FOLDER [NAME...]
 //
-// It writes FOLDER/NAME.HOST.btsnoop for each host of each run; host 0 is the central. Without names it performs all runs.
+// It writes FOLDER/NAME.HOST.btsnoop for each host of each run; host 0 is the central. Without names it performs all
+// runs.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let folder = arguments.first else {

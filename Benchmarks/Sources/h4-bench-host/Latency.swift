@@ -1,9 +1,9 @@
 import BluetoothLE
 import Synchronization
 
-// The service FFF0 for the scenario latency of the load generator: a write of FFF3 is followed by a notification of FFF4
-// with two times, the one at which the handler was called and the one at which the value is sent. FFF5 is sent as fast
-// as the stack takes its values.
+// The service FFF0 for the scenario latency of the load generator: a write of FFF3 is followed by a notification of
+// FFF4 with two times, the one at which the handler was called and the one at which the value is sent. FFF5 is sent as
+// fast as the stack takes its values.
 
 /// CLOCK_MONOTONIC, which the load generator also reads, in nanoseconds.
 private func monotonicTime() -> UInt64 {

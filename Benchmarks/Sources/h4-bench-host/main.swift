@@ -3,10 +3,10 @@ import BluetoothLE
 /// The host under test of the H4 benchmark: `h4-bench-host MODE TRANSPORT [FILLER [constructed]]`.
 ///
 /// The modes peripheral, latency, scan, scan-device and scan-once use the types of CoreBluetooth with a queue of their
-/// own; peripheral-swift, latency-swift and scan-swift the Swift API, and peripheral-synchronous and latency-synchronous
-/// its handlers on the thread of the stack. FILLER is a
-/// number of attributes to publish beside the service FFF0, whose characteristics the load generator uses. With
-/// "constructed" their objects are made and not published.
+/// own; peripheral-swift, latency-swift and scan-swift the Swift API, and peripheral-synchronous and
+/// latency-synchronous its handlers on the thread of the stack. FILLER is a number of attributes to publish beside the
+/// service FFF0, whose characteristics the load generator uses. With "constructed" their objects are made and not
+/// published.
 ///
 /// `h4-bench-host application SCENARIO MODE COUNT` calls what the program itself does for an operation, COUNT times and
 /// without the stack.

@@ -9,8 +9,8 @@ public import BLEWire
 /// ```
 ///
 /// A frame is the L2CAP header and its payload. It is sent in ACL packets of at most the controller's length: the first
-/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing). Where the data length of
-/// the link is known, the packets of a longer frame are whole packets of the link layer.
+/// with the packet boundary flag 0b00 (first, non-flushable), the others with 0b01 (continuing). Where the data length
+/// of the link is known, the packets of a longer frame are whole packets of the link layer.
 ///
 /// The controller keeps the packets of a peer that does not acknowledge them. These rules prevent such a link from
 /// taking the buffers of the others (Docs/Decisions/0099):

@@ -110,7 +110,8 @@ struct AddressManager: Sendable {
     guard new != settings else { return }
     guard isManaged else {
       let error = HostError.disabled(
-        "the kernel chooses the adapter's address, so a private address of this host is not possible: take the adapter with hci-socket:N"
+        "the kernel chooses the adapter's address, so a private address of this host is not possible: take the adapter "
+          + "with hci-socket:N"
       )
       return effects.append(.event(.refused(error), to: owner.recipient))
     }

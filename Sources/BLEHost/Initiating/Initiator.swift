@@ -128,8 +128,8 @@ struct Initiator: Sendable {
 extension Initiator {
   /// Takes the next step towards the devices that are wanted.
   ///
-  /// - Parameter addresses: the address that each of ``devices`` uses, in their order; nil for one that is not connected
-  ///   to yet.
+  /// - Parameter addresses: the address that each of ``devices`` uses, in their order; nil for one that is not
+  ///   connected to yet.
   mutating func reconcile(
     _ radio: RadioContext, addresses: [DeviceAddress?], into effects: inout [Effect<InitiatorEffect>]
   ) {

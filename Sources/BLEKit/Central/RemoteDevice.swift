@@ -37,15 +37,15 @@ public struct RemoteDevice: Sendable {
   /// The connection interval, the latency and the supervision timeout; nil when the link has ended.
   public var timing: ConnectionTiming? { link { $0.timing }.map { ConnectionTiming($0) } }
 
-  /// The longest packets of the link layer. An adapter that the kernel runs does not report them: they are those of a new
-  /// link.
+  /// The longest packets of the link layer. An adapter that the kernel runs does not report them: they are those of a
+  /// new link.
   public var dataLength: ConnectionDataLength { link { $0.dataLength } ?? ConnectionDataLength() }
 
   /// The greatest length of a notification or of a write without response that fills packets of the link layer, in
   /// octets; at most ``mtu`` - 3, and at most 512.
   ///
-  /// A value of another length is sent with a packet that is partly empty, and takes the time of a packet: on LE 2M with
-  /// packets of 251 octets values of 495 octets arrive at 1,422 kbit/s, those of 512 at 1,263.
+  /// A value of another length is sent with a packet that is partly empty, and takes the time of a packet: on LE 2M
+  /// with packets of 251 octets values of 495 octets arrive at 1,422 kbit/s, those of 512 at 1,263.
   ///
   /// ```swift
   /// let length = device.packetFillingLength

@@ -19,11 +19,12 @@ public import BLEWire
 ///   }
 /// ```
 ///
-/// A handler runs in a task, unless it is a synchronous one (``readSynchronously(security:_:)``), which takes less time.
-/// Each device has one task: its requests are handled one after the other, in the order in which it sent them; those of
-/// different devices at the same time. Subscriptions have tasks of their own. If a handler throws an `ATTErrorCode`,
-/// that is the answer; any other error is logged, and the answer is Unlikely Error (0x0E). The client waits 30 seconds
-/// for an answer (Vol 3, Part F, 3.3.3); before that the stack answers Unlikely Error and cancels the handler's task.
+/// A handler runs in a task, unless it is a synchronous one (``readSynchronously(security:_:)``), which takes less
+/// time. Each device has one task: its requests are handled one after the other, in the order in which it sent them;
+/// those of different devices at the same time. Subscriptions have tasks of their own. If a handler throws an
+/// `ATTErrorCode`, that is the answer; any other error is logged, and the answer is Unlikely Error (0x0E). The client
+/// waits 30 seconds for an answer (Vol 3, Part F, 3.3.3); before that the stack answers Unlikely Error and cancels the
+/// handler's task.
 public struct LocalCharacteristic: Sendable {
   /// The type of the value.
   public let uuid: BluetoothUUID

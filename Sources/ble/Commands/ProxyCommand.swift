@@ -22,7 +22,8 @@ enum ProxyCommand {
         + "digits is the passkey of all devices, ADDRESS=NUMBER that of one, compare accepts every numeric comparison, "
         + "ask asks on the terminal, off rejects each pairing.",
       "With --answers, a person answers the questions that --pairing does not answer, while ble answer runs, and with "
-        + "--pairing ask always. A SOCKET without a folder is made in RUNTIME_DIRECTORY (systemd). Only the user of the "
+        + "--pairing ask always. A SOCKET without a folder is made in RUNTIME_DIRECTORY (systemd). Only the user of "
+        + "the "
         + "proxy and root can connect to it.",
       "It prints READY with its address, and ends with Control-C.",
     ],
@@ -316,7 +317,8 @@ struct ProxyPairing: Sendable {
     }
     if asks, arguments.value("answers") == nil, !PairingQuestions.isInteractive {
       throw .usage(
-        "--pairing ask needs a terminal: give --answers SOCKET for ble answer, or the passkey, --pairing ADDRESS=NUMBER",
+        "--pairing ask needs a terminal: give --answers SOCKET for ble answer, or the passkey, --pairing "
+          + "ADDRESS=NUMBER",
         of: ProxyCommand.declaration)
     }
   }

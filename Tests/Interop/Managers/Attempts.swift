@@ -20,7 +20,8 @@
     }
   }
 
-  /// Says `settled` when the procedures that are under way now have ended: a link that has ended ends those that use it.
+  /// Says `settled` when the procedures that are under way now have ended: a link that has ended ends those that use
+  /// it.
   func settle() {
     let tasks = Array(running.values)
     Task { @MainActor in
