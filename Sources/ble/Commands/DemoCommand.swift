@@ -36,7 +36,10 @@ enum DemoCommand {
       let serving = Task { try await monitor.serve([service], advertisingAs: "Heart Rate") }
       defer { serving.cancel() }
       say("monitor", "advertises \"Heart Rate\" with the service Heart Rate (180D)")
+      var links = monitor.connections.makeAsyncIterator()
       try await AdapterUse.withAdapter(readerOptions) { reader in try await read(beats, with: reader) }
+      // The reader ends the link: an end that the monitor asks for at the same time would be refused.
+      try await links.next()?.waitUntilDisconnected()
     }
     Output.line("\nThe packets are in \(trace). Next: ble log \(trace)")
   }
