@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import errno
 import inspect
 import os
 import pty
@@ -57,12 +58,31 @@ def reserved_port():
     """A port for programs that need its number before they start, or keep it over a restart.
 
     The socket is bound but does not listen: nobody else gets the port, and connections to it are refused. A program that
-    sets SO_REUSEADDR can listen on it, one after the other.
+    sets SO_REUSEADDR can listen on it, one after the other. The port is reserved for IPv6, too: a server that got it there
+    would have clients that come to this one, because `localhost` is both.
     """
-    with socket.socket() as reservation:
+    with contextlib.ExitStack() as stack:
+        while True:
+            port = stack.enter_context(bound(socket.AF_INET, "127.0.0.1", 0)).getsockname()[1]
+            try:
+                stack.enter_context(bound(socket.AF_INET6, "::1", port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    continue
+                # This machine has no IPv6.
+            break
+        yield port
+
+
+def bound(family, address, port):
+    reservation = socket.socket(family)
+    try:
         reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        reservation.bind(("127.0.0.1", 0))
-        yield reservation.getsockname()[1]
+        reservation.bind((address, port))
+    except OSError:
+        reservation.close()
+        raise
+    return reservation
 
 
 @cache
