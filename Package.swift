@@ -327,7 +327,7 @@ if hasGateway {
     .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .executableTarget(
       name: "ble-gateway", dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEKit", "BLEWire", "ToolCore"],
-      packageAccess: false, swiftSettings: strict),
+      swiftSettings: strict),
   ]
 }
 

@@ -1,4 +1,3 @@
-import Dispatch
 // `stdout` is a variable that C declares; a program sets it before its tasks begin, if at all.
 @preconcurrency import Glibc
 
@@ -12,7 +11,8 @@ extension Adapter {
   /// }
   /// ```
   ///
-  /// - The first signal cancels the task of `body`, a second one ends the process at once.
+  /// - The first signal cancels the task of `body`, a second one ends the process at once. The same signal again within
+  ///   200 ms is the first one: GNU `timeout` sends two.
   /// - At the end, advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
   /// - An error of `body` is written to standard error as one line, unless a signal has ended the program.
   /// - The exit status is 0 when `body` returns and after a signal, as systemd expects of a service; 69 when there is
@@ -24,22 +24,7 @@ extension Adapter {
   /// A program that handles signals itself only calls ``shutDownAll(atMost:)``.
   public static func runProgram(_ body: @escaping @Sendable () async throws -> Void) async -> Never {
     unsafe setvbuf(stdout, nil, _IOLBF, 0)
-    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
-    let work = Task {
-      // Both signals are watched before there is anything that they have to end.
-      for await _ in watched.prefix(2) {}
-      try await body()
-    }
-    let signals = [SIGINT, SIGTERM].map { number in
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setRegistrationHandler { watch.yield(number) }
-      source.setEventHandler {
-        if work.isCancelled { _exit(128 + number) }
-        work.cancel()
-      }
-      source.activate()
-      return source
-    }
+    let work = ProgramSignals().task(body)
     var status: Int32 = 0
     do {
       try await work.value
@@ -50,8 +35,6 @@ extension Adapter {
       }
     }
     shutDownAll()
-    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
-    withExtendedLifetime(signals) {}
     exit(status)
   }
 

@@ -1,5 +1,4 @@
 import BLEKit
-import Dispatch
 import GatewayCore
 import Glibc
 import ToolCore
@@ -10,29 +9,10 @@ struct GatewayTool {
   static func main() async {
     // A broker that closes the connection is an error of the call, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
-    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
-    let work = Task {
-      // Until both signals are watched: nothing is to be ended before.
-      for await _ in watched.prefix(2) {}
-      try await run()
-    }
-    let signals = [SIGINT, SIGTERM].map { number in
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      // `@Sendable`: closures here would be isolated to the main actor, as `main` is, and the queue is another one.
-      source.setRegistrationHandler { @Sendable in watch.yield(number) }
-      source.setEventHandler { @Sendable in
-        // A second signal ends the process at once.
-        if work.isCancelled { _exit(128 + number) }
-        work.cancel()
-      }
-      source.activate()
-      return source
-    }
+    let work = ProgramSignals().task(run)
     let (text, status) = await outcome(of: work)
     if let text { Log.line(text) }
     Adapter.shutDownAll()
-    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
-    withExtendedLifetime(signals) {}
     exit(status)
   }
 
@@ -57,7 +37,7 @@ struct GatewayTool {
 
   private static let program = GatewayDeclaration.program(run: serve)
 
-  private static func run() async throws {
+  @Sendable private static func run() async throws {
     guard case .command(let command) = program.form else { return }
     let arguments = try ParsedArguments(command, CommandLine.arguments.dropFirst())
     if arguments.wantsHelp { return print(HelpText.text(of: program)) }

@@ -1,7 +1,5 @@
 import BLEKit
-import Dispatch
 import Glibc
-import Synchronization
 import ToolCore
 
 /// The tool `ble`: its commands and the way it ends.
@@ -40,27 +38,18 @@ struct BLETool {
     HelpCommand.declaration, CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 
-  /// The signal that has interrupted the command.
-  private static let interruption = Mutex<Int32?>(nil)
+  /// The first signal cancels the command, which closes its adapter.
+  private static let signals = ProgramSignals { Screen.leave() }
 
   static func main() async {
     Output.prepare()
-    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
-    let numbers = [SIGINT, SIGTERM]
-    let work = Task {
-      // Until the signals are watched: nothing has to be ended before.
-      for await _ in watched.prefix(numbers.count) {}
-      try await run(Array(CommandLine.arguments.dropFirst()))
-    }
-    let signals = cancelling(work, on: numbers, watch)
+    let work = signals.task { try await run(Array(CommandLine.arguments.dropFirst())) }
     Output.watch { work.cancel() }
     var (text, status) = await outcome(of: work)
     // Many sequences end without an error when their task is cancelled, so the outcome does not show the cancellation.
-    if let number = interruption.withLock({ $0 }) { (text, status) = (nil, 128 + number) }
+    if let number = signals.received { (text, status) = (nil, 128 + number) }
     // Bonds are stored, links are ended.
     Adapter.shutDownAll()
-    // Until here: an optimized build releases a source after its last use, and a released source reports no signal.
-    withExtendedLifetime(signals) {}
     switch Output.end {
     case .closed?: exit(Output.closedStatus)
     case .failed(let number)?:
@@ -108,37 +97,12 @@ struct BLETool {
     throw .usage("unknown command '\(name)'\(hint)")
   }
 
-  /// The first signal cancels the command, which closes its adapter; a second one ends the process at once.
-  ///
-  /// - Parameter watch: receives each signal when it is watched. A signal that arrives earlier ends the process.
-  private static func cancelling(
-    _ work: Task<Void, any Error>, on numbers: [Int32], _ watch: AsyncStream<Int32>.Continuation
-  ) -> [any DispatchSourceSignal] {
-    numbers.map { number in
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setRegistrationHandler { watch.yield(number) }
-      source.setEventHandler {
-        let isFirst = interruption.withLock { interruption in
-          defer { interruption = interruption ?? number }
-          return interruption == nil
-        }
-        guard isFirst else {
-          Screen.leave()
-          _exit(128 + number)
-        }
-        work.cancel()
-      }
-      source.activate()
-      return source
-    }
-  }
-
   /// Runs a command that blocks its thread and has nothing to undo: a signal ends the process while it runs.
   static func endingAtOnce<Result>(_ body: () throws -> Result) async rethrows -> Result {
     try await withTaskCancellationHandler {
       try body()
     } onCancel: {
-      _exit(Output.isClosed ? Output.closedStatus : 128 + (interruption.withLock { $0 } ?? SIGINT))
+      _exit(Output.isClosed ? Output.closedStatus : 128 + (signals.received ?? SIGINT))
     }
   }
 

@@ -1,6 +1,7 @@
-import BLEKit
 import Glibc
 import Testing
+
+@testable import BLEKit
 
 /// `Adapter.runProgram` ends the process, so that each test has one of its own.
 @Suite struct ProgramTests {
@@ -51,6 +52,17 @@ import Testing
       await ProgramTests.runUntilSignal(SIGTERM)
     }
     #expect(!Self.text(result).contains { $0.contains("cancelled") })
+  }
+
+  @Test func aSecondSignalEndsTheProcessUnlessItRepeatsTheFirst() {
+    let signals = ProgramSignals()
+    let start = ContinuousClock.now
+    #expect(signals.effect(of: SIGTERM, at: start) == .cancels)
+    #expect(signals.received == SIGTERM)
+    #expect(signals.effect(of: SIGTERM, at: start + .milliseconds(199)) == .isRepeated)
+    #expect(signals.effect(of: SIGINT, at: start + .milliseconds(199)) == .ends)
+    #expect(signals.effect(of: SIGTERM, at: start + .milliseconds(200)) == .ends)
+    #expect(signals.received == SIGTERM)
   }
 
   @Test func aLineIsWrittenAtOnce() async {

@@ -1,0 +1,61 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// SIGINT (Control-C) and SIGTERM of a program: the first one cancels its task, a second one ends the process at once.
+///
+/// The same signal again within 200 ms is the first one: GNU `timeout` sends its signal to the program and then to the
+/// program's process group. The signals are watched until the process ends.
+package final class ProgramSignals: Sendable {
+  /// What a signal does.
+  enum Effect { case cancels, isRepeated, ends }
+
+  static let numbers = [SIGINT, SIGTERM]
+  static let repetition: Duration = .milliseconds(200)
+
+  private let first = Mutex<(number: Int32, time: ContinuousClock.Instant)?>(nil)
+  private let beforeEnd: @Sendable () -> Void
+
+  /// - Parameter beforeEnd: runs before a second signal ends the process.
+  package init(beforeEnd: @escaping @Sendable () -> Void = {}) { self.beforeEnd = beforeEnd }
+
+  /// The signal that has cancelled the task.
+  package var received: Int32? { first.withLock { $0?.number } }
+
+  /// Runs `body` as soon as both signals are watched: a signal that arrives earlier ends the process, which has nothing
+  /// to undo then.
+  package func task(_ body: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
+    let (watched, watch) = AsyncStream.makeStream(of: Int32.self)
+    let work = Task {
+      for await _ in watched.prefix(Self.numbers.count) {}
+      try await body()
+    }
+    for number in Self.numbers {
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler { watch.yield(number) }
+      source.setEventHandler { [self] in
+        // A source that nobody refers to reports no signal.
+        withExtendedLifetime(source) {}
+        switch effect(of: number, at: .now) {
+        case .cancels: work.cancel()
+        case .isRepeated: break
+        case .ends:
+          beforeEnd()
+          _exit(128 + number)
+        }
+      }
+      source.activate()
+    }
+    return work
+  }
+
+  func effect(of number: Int32, at time: ContinuousClock.Instant) -> Effect {
+    first.withLock { first in
+      guard let earlier = first else {
+        first = (number, time)
+        return .cancels
+      }
+      return earlier.number == number && time - earlier.time < Self.repetition ? .isRepeated : .ends
+    }
+  }
+}
