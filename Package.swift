@@ -234,7 +234,7 @@ let package = Package(
     tests(
       "bleTests",
       on: [
-        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEKit", "BLEL2CAP", "BLELinux", "BLESMP",
+        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit", "BLEL2CAP", "BLELinux", "BLESMP",
         "BLEWire",
         "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
       ]),

@@ -1,7 +1,10 @@
-import BLEKit
+import BLEHost
+import BLESMP
 import BLEWire
 import Testing
+import ToolCore
 
+@testable import BLEKit
 @testable import ble
 
 struct AdapterUseTests {
@@ -31,5 +34,15 @@ struct AdapterUseTests {
     defer { device.cancel() }
     let found = try await search.value
     #expect(found == real)
+  }
+
+  @Test(arguments: [false, true]) func aNewBondIsAsStrongAsTheLostOne(isAuthenticated: Bool) throws {
+    let device = try #require(DeviceAddress("C0:11:22:33:44:55", kind: .random))
+    let strength = KeyStrength(size: 16, isAuthenticated: isAuthenticated, isSecureConnections: true)
+    let arguments = try ParsedArguments(ValueCommands.read, ["Lock", "2A6E"])
+    let command = AdapterUse.command(
+      for: BLEError(BondLoss.keysDiffer), of: device, with: Bond(identity: device, strength: strength), arguments)
+    let pair = "ble pair C0:11:22:33:44:55" + (isAuthenticated ? " --authenticated" : "")
+    #expect(command == "ble bonds --remove C0:11:22:33:44:55 && \(pair)")
   }
 }

@@ -32,7 +32,10 @@ extension ParsedArguments {
   }
 
   /// A command line for the adapter of this one: `ble pair Lamp --transport linux:hci1`.
-  public func commandLine(_ words: String...) -> String {
+  public func commandLine(_ words: String...) -> String { commandLine(words) }
+
+  /// A command line for the adapter of this one, of these words.
+  public func commandLine(_ words: [String]) -> String {
     let adapter = ["transport", "address"].flatMap { name in value(name).map { ["--\(name)", $0] } ?? [] }
     return (["ble"] + words + adapter).map(Self.quoted).joined(separator: " ")
   }

@@ -68,26 +68,29 @@ enum AdapterUse {
       try await adapter.withConnection(to: address, timeout: timeout) { device in try await body(device) }
     } catch let error as BLEError {
       if error.kind == .cancelled { throw error }
-      throw explained(error, of: adapter.bonds.map(\.identity).first { $0 == address } ?? address, arguments)
+      throw explained(error, of: address, with: adapter.bonds.first { $0.identity == address }, arguments)
     }
   }
 
   /// An error of a device, with its address and the command that makes a bond if one is missing.
   static func explained(
-    _ error: BLEError, of device: DeviceAddress, _ arguments: ParsedArguments
+    _ error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments
   ) -> ToolError {
-    let address = device.octets.description
+    let device = bond?.identity ?? device
     var text = error.description
-    if !text.contains(address) { text = "\(device): \(text)" }
-    if let command = command(for: error, of: address, arguments) { text += ". Run: \(command)" }
+    if !text.contains(device.octets.description) { text = "\(device): \(text)" }
+    if let command = command(for: error, of: device, with: bond, arguments) { text += ". Run: \(command)" }
     return ToolError(description: text, status: BLETool.status(of: error))
   }
 
   /// The command after which the operation can succeed; nil if pairing does not help.
+  ///
+  /// - Parameter bond: the bond with the device, which a new one has to equal in strength.
   static func command(
-    for error: BLEError, of address: String, _ arguments: ParsedArguments
+    for error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments
   ) -> String? {
-    let pair = arguments.commandLine("pair", address)
+    let address = device.octets.description
+    let pair = arguments.commandLine(["pair", address] + (bond?.isProtected == true ? ["--authenticated"] : []))
     if let loss = error.bondLoss {
       switch loss.cause {
       case .forgottenByPeer, .keysDiffer:

@@ -71,7 +71,7 @@ enum InspectCommand {
         services.append(try await describe(service, of: device, readsValues: readsValues, &refusal))
       }
       if let command = refusal.flatMap({
-        AdapterUse.command(for: $0, of: device.address.octets.description, arguments)
+        AdapterUse.command(for: $0, of: device.address, with: nil, arguments)
       }) {
         Output.error("ble: some values need a pairing. Run: \(command)")
       }

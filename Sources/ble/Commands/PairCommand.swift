@@ -107,7 +107,11 @@ enum PairCommand {
       }
     }
     let bonded = Set(bonds.map(\.identity))
-    for device in try remembered(arguments) where !bonded.contains(device) {
+    let remembered = try remembered(arguments).filter { !bonded.contains($0) }
+    if bonds.isEmpty, remembered.isEmpty {
+      Output.error("ble: no bonds and no remembered devices. Run: \(arguments.commandLine("pair", "DEVICE"))")
+    }
+    for device in remembered {
       if arguments.has("json") {
         Output.json(RememberedLine(address: device.octets.description))
       } else {
