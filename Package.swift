@@ -234,9 +234,8 @@ let package = Package(
     tests(
       "bleTests",
       on: [
-        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit", "BLEL2CAP", "BLELinux", "BLESMP",
-        "BLEWire",
-        "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
+        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit", "BLEL2CAP", "BLELinux",
+        "BLESMP", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
       ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
     tests("BLEWireTests", on: ["BLEWire", "TestVectors"]),

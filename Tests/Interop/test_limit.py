@@ -12,14 +12,32 @@ import link_limit  # noqa: E402
 # On one link; and of several, the sum.
 PLAIN, ENCRYPTED, SEVERAL = 0.99, 0.98, 0.97
 INTERVALS = {("1m", False): 7500, ("1m", True): 7500, ("2m", False): 11_250, ("2m", True): 10_000}
+CHANNELS = ("channel-from-central", "channel-from-peripheral")
+VALUES = ("notifications", "writes")
 RUNS = [
-    *((load, 1) for load in ("notifications", "writes", "both", "channel-from-central", "channel-from-peripheral")),
-    *((load, links) for load in ("notifications", "writes") for links in (4, 16)),
+    *((load, 1) for load in (*VALUES, "both", *CHANNELS)),
+    *((load, links) for load in VALUES for links in (4, 16)),
+    *((load, 4) for load in CHANNELS),
 ]
 
 
-def name_of(phy, load, is_encrypted, links):
-    return "-".join([phy, load, *(["encrypted"] if is_encrypted else []), *([str(links)] if links > 1 else [])])
+def flows_of(tmp_path, phy, load, *details):
+    """The flows of a run of link-limit."""
+    name = "-".join([phy, load, *(str(detail) for detail in details if detail)])
+    traces = link_limit.perform([*product("link-limit")], tmp_path, [name])[name]
+    return link_limit.flows(traces)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [*VALUES, *CHANNELS])
+def test_a_slow_peer_takes_nothing_from_fast_ones(load, tmp_path):
+    """One of 16 peers has LE 1M and packets of 27 octets: all links carry what their own parameters allow."""
+    found = flows_of(tmp_path, "2m", load, 16, "slow")
+    assert len(found) == 16
+    slow = [flow for flow in found if flow.parameters.payload() == 27]
+    assert len(slow) == 1 and slow[0].parameters.rx_phy == 1, [str(flow) for flow in found]
+    for flow in found:
+        assert PLAIN <= flow.share <= 1.001 and 0 not in flow.counts, str(flow)
 
 
 @pytest.mark.slow
@@ -27,9 +45,7 @@ def name_of(phy, load, is_encrypted, links):
 @pytest.mark.parametrize("phy", ["1m", "2m"])
 @pytest.mark.parametrize("load, links", RUNS)
 def test_a_link_carries_what_its_parameters_allow(load, links, phy, is_encrypted, tmp_path):
-    name = name_of(phy, load, is_encrypted, links)
-    traces = link_limit.perform([*product("link-limit")], tmp_path, [name])[name]
-    found = link_limit.flows(traces)
+    found = flows_of(tmp_path, phy, load, is_encrypted and "encrypted", links > 1 and links)
     assert len(found) == (2 if load == "both" else links), [str(flow) for flow in found]
     for flow in found:
         assert flow.parameters.payload() == 251 and flow.parameters.encrypted == is_encrypted

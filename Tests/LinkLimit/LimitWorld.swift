@@ -20,9 +20,10 @@ struct LimitWorld {
   private var outputs: [HostOutput] = []
   private var received = VirtualRadioOutput()
 
-  init(_ count: Int, controller: VirtualControllerConfiguration) {
+  /// - Parameter configurations: of the controller of each host.
+  init(_ configurations: [VirtualControllerConfiguration]) {
     radio = VirtualRadio(seed: 1, pacing: .airtime)
-    for index in 0..<count {
+    for (index, controller) in configurations.enumerated() {
       let id = radio.attach(controller, now: now)
       places[id] = index
       controllers.append(id)

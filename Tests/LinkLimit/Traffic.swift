@@ -26,9 +26,14 @@ struct LimitRun {
   var hasLE2M: Bool
   var isEncrypted: Bool
   var links = 1
+  /// The first peripheral has LE 1M alone, and packets of 27 octets.
+  var hasSlowPeer = false
 
   var name: String {
-    let parts = [hasLE2M ? "2m" : "1m", load.rawValue, isEncrypted ? "encrypted" : nil, links > 1 ? "\(links)" : nil]
+    let parts = [
+      hasLE2M ? "2m" : "1m", load.rawValue, isEncrypted ? "encrypted" : nil, links > 1 ? "\(links)" : nil,
+      hasSlowPeer ? "slow" : nil,
+    ]
     return parts.compactMap { $0 }.joined(separator: "-")
   }
 
@@ -38,11 +43,14 @@ struct LimitRun {
       for isEncrypted in [false, true] {
         for load in Load.allCases { runs.append(LimitRun(load: load, hasLE2M: hasLE2M, isEncrypted: isEncrypted)) }
         for links in [4, 16] {
-          for load in [Load.notifications, .writes] {
+          for load in Load.allCases where load != .both {
             runs.append(LimitRun(load: load, hasLE2M: hasLE2M, isEncrypted: isEncrypted, links: links))
           }
         }
       }
+    }
+    for load in Load.allCases where load != .both {
+      runs.append(LimitRun(load: load, hasLE2M: true, isEncrypted: false, links: 16, hasSlowPeer: true))
     }
     return runs
   }
@@ -57,8 +65,9 @@ struct Missing: Error, CustomStringConvertible {
 struct Traffic {
   private static let stream = AttributeID(rawValue: 1)
   private static let sink = AttributeID(rawValue: 2)
-  /// The value of a packet of 251 octets: 4 octets of L2CAP, 3 of ATT.
-  private static let value = [UInt8](repeating: 0x5A, count: 244)
+  /// The value that fills packets, after 4 octets of L2CAP and 3 of ATT: one of 251 octets, or nine of 27.
+  private static let value = [UInt8](repeating: 0x5A, count: 251 - 7)
+  private static let valueOfSlowPeer = [UInt8](repeating: 0x5A, count: 9 * 27 - 7)
   /// Values that a manager lets its application have on their way, and that are sent at least at once.
   private static let window = (values: 32, least: 8)
 
@@ -90,7 +99,9 @@ struct Traffic {
     if !run.hasLE2M { controller.features.remove(.le2MPHY) }
     // A buffer for each packet of an event on each link, and for those that wait for their acknowledgement.
     if run.links > 1 { controller.totalNumACLDataPackets = 255 }
-    world = LimitWorld(run.links + 1, controller: controller)
+    var controllers = Array(repeating: controller, count: run.links + 1)
+    if run.hasSlowPeer { controllers[1].features.subtract([.le2MPHY, .dataPacketLengthExtension]) }
+    world = LimitWorld(controllers)
     links = Array(repeating: Link(), count: run.links)
   }
 
@@ -175,13 +186,17 @@ struct Traffic {
     handleEvents()
   }
 
+  private func value(_ place: Int) -> [UInt8] {
+    run.hasSlowPeer && place == 0 ? Self.valueOfSlowPeer : Self.value
+  }
+
   private mutating func notify(_ place: Int) {
     guard let peer = links[place].peripheral, links[place].notifying <= Self.window.values - Self.window.least else {
       return
     }
     let count = Self.window.values - links[place].notifying
     links[place].notifying += count
-    let update = HostCommand.update(UpdateToken(rawValue: 1), Self.stream, Self.value, to: [peer])
+    let update = HostCommand.update(UpdateToken(rawValue: 1), Self.stream, value(place), to: [peer])
     world.perform(Array(repeating: update, count: count), on: place + 1)
   }
 
@@ -192,7 +207,7 @@ struct Traffic {
     let count = Self.window.values - links[place].writing
     links[place].writing += count
     let operation = GATTClient.Operation(
-      id: GATTClient.OperationID(rawValue: 2), .writeWithoutResponse(links[place].sink, Self.value))
+      id: GATTClient.OperationID(rawValue: 2), .writeWithoutResponse(links[place].sink, value(place)))
     world.perform(Array(repeating: .client(peer, operation), count: count), on: 0)
   }
 
@@ -236,7 +251,9 @@ struct Traffic {
       if run.load == .channelFromPeripheral { links[host - 1].remoteMTU = channel.remoteMTU }
     case .updateFinished: links[host - 1].notifying -= 1
     case .client(let peer, .finished(GATTClient.OperationID(rawValue: 2), _)): change(peer) { $0.writing -= 1 }
-    case .sduSent(_, let octets): links[max(0, host - 1)].streaming -= octets
+    case .sduSent(let channel, let octets):
+      let place = host > 0 ? host - 1 : links.firstIndex { $0.channelOfCentral == channel }
+      if let place { links[place].streaming -= octets }
     case .sduReceived(let channel, _): world.perform([.didReadSDU(channel)], on: host)
     default: break
     }
