@@ -20,34 +20,22 @@ public struct AdvertisedData: Equatable, Sendable {
   /// The UUIDs of all lists of services, in order.
   public var serviceUUIDs: [BluetoothUUID] {
     get { storage.read { $0.serviceUUIDs } }
-    _modify {
-      storage.parse()
-      yield &storage.parsed.serviceUUIDs
-    }
+    _modify { yield &storage.lists.serviceUUIDs }
   }
   /// The UUIDs of all lists of solicited services, in order.
   public var solicitedServiceUUIDs: [BluetoothUUID] {
     get { storage.read { $0.solicitedServiceUUIDs } }
-    _modify {
-      storage.parse()
-      yield &storage.parsed.solicitedServiceUUIDs
-    }
+    _modify { yield &storage.lists.solicitedServiceUUIDs }
   }
   /// The data of each service, in the order of the last occurrences.
   public var serviceData: [ServiceData] {
     get { storage.read { $0.serviceData } }
-    _modify {
-      storage.parse()
-      yield &storage.parsed.serviceData
-    }
+    _modify { yield &storage.lists.serviceData }
   }
   /// The manufacturer data in order, an overflow area included.
   public var manufacturerData: [ManufacturerData] {
     get { storage.read { $0.manufacturerData } }
-    _modify {
-      storage.parse()
-      yield &storage.parsed.manufacturerData
-    }
+    _modify { yield &storage.lists.manufacturerData }
   }
   /// The overflow area in the manufacturer data.
   public var overflowArea: OverflowArea?
@@ -62,19 +50,13 @@ public struct AdvertisedData: Equatable, Sendable {
   /// The lists of service UUIDs as the structures have them, with their sizes and whether they are complete.
   public var serviceUUIDLists: [AdvertisedUUIDList] {
     get { storage.read { $0.serviceUUIDLists } }
-    _modify {
-      storage.parse()
-      yield &storage.parsed.serviceUUIDLists
-    }
+    _modify { yield &storage.lists.serviceUUIDLists }
   }
   /// Structures of the types that have no stored property here, decoded, in order, equal ones once: Class of Device,
   /// Advertising Interval, LE Supported Features, …. Data that does not have the format of its type is left out.
   public var otherElements: [ADElement] {
     get { storage.read { $0.otherElements } }
-    _modify {
-      storage.parse()
-      yield &storage.parsed.otherElements
-    }
+    _modify { yield &storage.lists.otherElements }
   }
   /// Whether every structure was complete. False if a length ran past the end; the structures before that one are here.
   public var isWellFormed = true
@@ -95,7 +77,7 @@ public struct AdvertisedData: Equatable, Sendable {
   public mutating func add(_ octets: Bytes) {
     if !storage.isParsed {
       storage.append(octets)
-    } else if storage.parsed.isEmpty {
+    } else if storage.lists.isEmpty {
       storage = AdvertisedListStorage(octets)
     }
     parse(octets)
@@ -118,14 +100,14 @@ public struct AdvertisedData: Equatable, Sendable {
   private mutating func parse(_ octets: Bytes) {
     var structures = ADStructures(octets).makeIterator()
     if storage.isParsed {
-      var parser = AdvertisedListParser(storage.parsed)
+      var parser = AdvertisedListParser(storage.lists)
       // The parser has the only reference to the lists.
-      storage.parsed = AdvertisedLists()
+      storage.lists = AdvertisedLists()
       while let structure = structures.next() {
         add(structure)
         parser.add(structure)
       }
-      storage.parsed = parser.finish()
+      storage.lists = parser.finish()
     } else {
       while let structure = structures.next() { add(structure) }
     }

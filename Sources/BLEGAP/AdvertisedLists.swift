@@ -70,15 +70,19 @@ extension ADElement {
 /// The lists of ``AdvertisedData``, or the octets that they are in.
 ///
 /// A list can take more than twenty times the memory of its octets. Lists that could take more than ``maximumOctets``
-/// are parsed each time one is read.
+/// are parsed each time one is read. Copies share the lists: a copy of a value counts one reference for all of them.
 struct AdvertisedListStorage: Equatable, Sendable {
   /// The memory limit of lists that are kept, in octets. The lists of an ordinary advertisement take a few hundred.
   static let maximumOctets = 2048
 
-  /// Empty if ``areas`` is not.
-  var parsed = AdvertisedLists()
-  /// The octets of long lists.
-  private(set) var areas: [Bytes] = []
+  private enum Content: Sendable {
+    case empty
+    indirect case parsed(AdvertisedLists)
+    /// The octets of long lists.
+    case areas([Bytes])
+  }
+
+  private var content = Content.empty
 
   init() {}
 
@@ -86,32 +90,63 @@ struct AdvertisedListStorage: Equatable, Sendable {
   init(_ advertisingData: Bytes, _ scanResponse: Bytes = []) {
     let bound = AdvertisedLists.memoryBound(of: advertisingData) + AdvertisedLists.memoryBound(of: scanResponse)
     guard bound > Self.maximumOctets else { return }
-    areas = scanResponse.isEmpty ? [advertisingData] : [advertisingData, scanResponse]
+    content = .areas(scanResponse.isEmpty ? [advertisingData] : [advertisingData, scanResponse])
   }
 
   /// Whether the lists are parsed.
-  var isParsed: Bool { areas.isEmpty }
+  var isParsed: Bool {
+    if case .areas = content { false } else { true }
+  }
+
+  /// All lists. A change of unparsed lists parses them first.
+  var lists: AdvertisedLists {
+    get { read { $0 } }
+    set { content = newValue.isEmpty ? .empty : .parsed(newValue) }
+    _modify {
+      var lists = lists
+      // The lists have one reference while they change.
+      content = .empty
+      defer { self.lists = lists }
+      yield &lists
+    }
+  }
 
   /// One of the lists.
   @inline(__always) func read<List>(_ list: (AdvertisedLists) -> List) -> List {
-    areas.isEmpty ? list(parsed) : list(AdvertisedLists(parsing: areas))
+    switch content {
+    case .empty: list(AdvertisedLists())
+    case .parsed(let lists): list(lists)
+    case .areas(let areas): list(AdvertisedLists(parsing: areas))
+    }
   }
 
-  /// Parses the lists, to change them.
+  /// Parses the lists.
   mutating func parse() {
-    guard !areas.isEmpty else { return }
-    (parsed, areas) = (AdvertisedLists(parsing: areas), [])
+    if case .areas(let areas) = content { lists = AdvertisedLists(parsing: areas) }
   }
 
-  /// Adds an area to those whose lists are not parsed.
-  mutating func append(_ area: Bytes) { areas.append(area) }
+  /// Adds an area whose lists are not parsed.
+  mutating func append(_ area: Bytes) {
+    guard case .areas(var areas) = content else { return }
+    content = .empty
+    areas.append(area)
+    content = .areas(areas)
+  }
 
   /// The octets of memory of the lists.
-  var allocatedOctets: Int { areas.isEmpty ? parsed.allocatedOctets : areas.allocatedOctets }
+  var allocatedOctets: Int {
+    switch content {
+    case .empty: 0
+    case .parsed(let lists): BLEWire.allocatedOctets(16 + MemoryLayout<AdvertisedLists>.size) + lists.allocatedOctets
+    case .areas(let areas): areas.allocatedOctets
+    }
+  }
 
   static func == (a: Self, b: Self) -> Bool {
-    if a.areas.isEmpty, b.areas.isEmpty { return a.parsed == b.parsed }
-    return a.areas == b.areas || a.read { $0 } == b.read { $0 }
+    switch (a.content, b.content) {
+    case (.areas(let areas), .areas(let others)) where areas == others: true
+    default: a.lists == b.lists
+    }
   }
 }
 
