@@ -11,7 +11,7 @@ import pytest
 import repetitions
 from conftest import PATTERN, Peripheral
 from daemon import BluetoothDaemon
-from dialogue import Dialogue
+from dialogue import DISCONNECTED, Dialogue
 
 HERE = Path(__file__).resolve().parent
 UUID = "7a3c{}-52d6-4c1e-9b0f-6d1e2f3a4b5c".format
@@ -62,7 +62,7 @@ def test_bluetoothctl(daemon, controllers, identity, logs, tools):
                 control.ask("write \"0x41 0x42 0x43\"", "Attempting to write")
                 control.ask("read", "41 42 43")
                 control.say("back")
-                control.ask(f"disconnect {identity[0]}", "Successful disconnected")
+                control.ask(f"disconnect {identity[0]}", *DISCONNECTED)
             control.say("quit")
         peripheral.check_alive()
 

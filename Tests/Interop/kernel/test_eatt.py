@@ -10,7 +10,7 @@ import pytest
 from bluetooth import AF_BLUETOOTH, PUBLIC, Link, Management, address_octets, call
 from conftest import Peripheral, long_uuid, wait_for_count
 from daemon import BluetoothDaemon
-from dialogue import Dialogue
+from dialogue import DISCONNECTED, Dialogue
 from pairing import NEW_KEY, NOTHING, User, bond_file
 from programs import HERE, LIMIT, product, wait_until
 from test_bluez_clients import UUID
@@ -120,7 +120,7 @@ def test_bluetoothd_uses_a_bearer(controllers, identity, logs, tools):
         for count in (1, 2):
             wait_for_count(control.daemon, ATTACHED, count)
             read_all(control)
-            control.ask(f"disconnect {identity[0]}", "Successful disconnected")
+            control.ask(f"disconnect {identity[0]}", *DISCONNECTED)
             wait_for_count(program, "disconnected", count)
             if count == 1:
                 control.ask(f"connect {identity[0]}", "Connection successful")
@@ -143,7 +143,7 @@ def test_bluetoothd_is_served_on_the_first_bearer_otherwise(controllers, identit
         if bearers:
             wait_until(program.trace.results, "no Credit Based Connection Response")
         read_all(control)
-        control.ask(f"disconnect {identity[0]}", "Successful disconnected")
+        control.ask(f"disconnect {identity[0]}", *DISCONNECTED)
         control.ask(f"remove {identity[0]}", "removed")
         assert program.trace.results() == ([4] if bearers else [])
         if bearers:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from daemon import BluetoothDaemon
-from dialogue import Dialogue
+from dialogue import DISCONNECTED, Dialogue
 from pairing import vault
 from test_bluez_clients import UUID, run_bleak
 
@@ -76,12 +76,12 @@ def test_bluetoothctl(daemon, identity, logs, tools, model):
             control.wait_after("Pairing successful", before)
             program.wait_for("paired")
             read(control, ours is not None)
-            control.ask(f"disconnect {identity[0]}", "Successful disconnected")
+            control.ask(f"disconnect {identity[0]}", *DISCONNECTED)
         with vault(logs, name, knows=True, **pairing) as program:
             control.ask(f"connect {identity[0]}", "Connection successful")
             read(control, ours is not None)
             assert "paired" not in program.output
-            control.ask(f"disconnect {identity[0]}", "Successful disconnected")
+            control.ask(f"disconnect {identity[0]}", *DISCONNECTED)
         control.say(f"remove {identity[0]}")
         control.say("quit")
 
