@@ -44,6 +44,7 @@ final class AdapterSession: Sendable {
 
     // Links (Links.swift).
     var links = IdentifierTable<LinkID, LinkState>()
+    var endedLinks = EndedLinks()
     /// The state of each link that synchronous handlers need.
     var clients = IdentifierTable<LinkID, ServedClient>()
     var connectionStreams = Streams<RemoteDevice>()
@@ -318,7 +319,7 @@ extension AdapterSession.State {
     listenEnds.fail(error, into: &actions)
     channelOpenings.fail(error, into: &actions)
     endListening(into: &actions)
-    for peer in links.keys { linkEnded(peer, error, into: &actions) }
+    for peer in links.keys { linkEnded(peer, error, error, into: &actions) }
     endScans(error, into: &actions)
     for service in services.values { service.end(into: &actions) }
     services = [:]

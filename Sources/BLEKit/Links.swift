@@ -30,6 +30,26 @@ struct LinkState: Sendable {
   var watchesServices = false
   var values: [AttributeHandle: ValueStreams<[UInt8]>] = [:]
   var allValues = ValueStreams<AttributeValue>()
+
+  /// The link has a key: what has failed before explains no later error.
+  mutating func forgetFailures() { (bondLoss, pairingFailure) = (nil, nil) }
+}
+
+/// How the last links ended: an operation that begins after the end of its link throws the reason.
+struct EndedLinks: Sendable {
+  private static let limit = 32
+  private var links: [(peer: LinkID, end: BLEError, error: BLEError)] = []
+
+  mutating func add(_ peer: LinkID, _ end: BLEError, _ error: BLEError) {
+    if links.count == Self.limit { links.removeFirst() }
+    links.append((peer, end, error))
+  }
+
+  /// The end of the link, for those who wait for it; of kind ``BLEError/Kind/disconnected``.
+  func end(of peer: LinkID) -> BLEError { links.last { $0.peer == peer }?.end ?? .notConnected }
+
+  /// Why the link is not up, for those who use it.
+  func error(of peer: LinkID) -> BLEError { links.last { $0.peer == peer }?.error ?? .notConnected }
 }
 
 /// One task that waits for an event of a link.
@@ -65,16 +85,19 @@ extension AdapterSession.State {
   }
 
   mutating func disconnected(_ peer: LinkID, _ reason: HCIErrorCode, into actions: inout Actions) {
-    let error = BLEError(
+    let end = BLEError(
       .disconnected, "the link ended: \(reason)", disconnectReason: DisconnectReason(rawValue: reason.rawValue))
-    linkEnded(peer, error, into: &actions)
+    // A link that could not be encrypted ends for a reason that has a remedy.
+    let error = links[peer]?.bondLoss.map { BLEError($0) } ?? end
+    endedLinks.add(peer, end, error)
+    linkEnded(peer, end, error, into: &actions)
   }
 
-  /// Everything that waits for the link ends with `error`.
-  mutating func linkEnded(_ peer: LinkID, _ error: BLEError, into actions: inout Actions) {
+  /// Everything that waits for the end of the link has `end`, and everything that uses it ends with `error`.
+  mutating func linkEnded(_ peer: LinkID, _ end: BLEError, _ error: BLEError, into actions: inout Actions) {
     guard let link = links.removeValue(forKey: peer) else { return }
     clients[peer] = nil
-    updatesEnded(of: peer, error, into: &actions)
+    updatesEnded(of: peer, end, into: &actions)
     if let requests = requestQueues.removeValue(forKey: peer) { actions.later { requests.finish() } }
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
     for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
@@ -86,12 +109,12 @@ extension AdapterSession.State {
     timingWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
     pairings.fail(error, where: { $0.peer == peer }, into: &actions)
     channelOpenings.fail(error, where: { $0.peer == peer }, into: &actions)
-    linkEnds.succeed(error, where: { $0.peer == peer }, into: &actions)
+    linkEnds.succeed(end, where: { $0.peer == peer }, into: &actions)
   }
 
   mutating func securityChanged(_ peer: LinkID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
-    if security.isBondProven { links[peer]?.pairingFailure = nil }
+    if security.isBondProven { links[peer]?.forgetFailures() }
     // The link is encrypted with a new key before the keys are distributed (Vol 3, Part H, 2.4.3): `paired` reports the
     // end of that.
     guard security.isBondProven else { return }
@@ -100,7 +123,7 @@ extension AdapterSession.State {
 
   /// A pairing is complete. One that made a bond is reported once more, as a change of the security of the link.
   mutating func paired(_ peer: LinkID, _ device: PairedDevice, into actions: inout Actions) {
-    links[peer]?.pairingFailure = nil
+    links[peer]?.forgetFailures()
     guard !device.isBonded, let level = links[peer]?.security.level else { return }
     pairings.succeed((), where: { $0.peer == peer && $0.level <= level }, into: &actions)
   }
@@ -124,9 +147,10 @@ extension AdapterSession.State {
     timingWaiters.succeed(ConnectionTiming(timing), where: { $0.peer == peer }, into: &actions)
   }
 
-  /// - Throws: ``BLEError/Kind/disconnected`` if the link is not up.
+  /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of its
+  ///   bond.
   func requireLink(_ peer: LinkID) throws(BLEError) -> LinkState {
-    guard let link = links[peer] else { throw .notConnected }
+    guard let link = links[peer] else { throw endedLinks.error(of: peer) }
     return link
   }
 }

@@ -3,12 +3,12 @@ import BLEATT
 import BLEAdapter
 import BLEHCI
 import BLEHost
-import BLEKit
 import BLESMP
 import BLEWire
 import Testing
 
 @testable import BLEGATT
+@testable import BLEKit
 
 /// The operations of the central role: each ends once, with its result, its timeout or its cancellation. The test plays
 /// the host.
@@ -146,6 +146,46 @@ import Testing
     let error = await #expect(throws: BLEError.self) { _ = try await discovering.value }
     #expect(error?.kind == .security)
     #expect(error?.description.contains("has forgotten this bond") == true)
+  }
+
+  /// The controllers end a link whose ends have different keys. Whether an operation has begun by then is chance.
+  @Test func theLossOfABondIsTheErrorAlsoWhenItHasEndedTheLink() async throws {
+    let device = try await link(try await host.open())
+    let discovering = Task { try await device.services() }
+    guard case .client = try await host.next() else { throw CancellationError() }
+    host.say(.bondLost(peer, address, .keysDiffer), .disconnected(peer, .terminatedMICFailure))
+    let reasons = [
+      await #expect(throws: BLEError.self) { _ = try await discovering.value },
+      await #expect(throws: BLEError.self) { _ = try await device.services() },
+      #expect(throws: BLEError.self) { _ = try device.attributeValues() },
+    ]
+    for error in reasons {
+      #expect(error?.kind == .security)
+      #expect(error?.description.contains("has another key for this bond") == true)
+    }
+    let end = try await device.waitUntilDisconnected()
+    #expect(end.kind == .disconnected && end.disconnectReason?.rawValue == 0x3D)
+  }
+
+  @Test func anOperationAfterTheEndOfItsLinkSaysWhyItEnded() async throws {
+    let device = try await link(try await host.open())
+    host.say(.bondLost(peer, address, .keysDiffer))
+    let proven = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true)
+    host.say(.security(peer, proven), .disconnected(peer, .connectionTimeout))
+    try await device.waitUntilDisconnected()
+    let error = await #expect(throws: BLEError.self) { _ = try await device.services() }
+    #expect(error?.kind == .disconnected)
+    #expect(error?.description == "the link ended: Connection Timeout (0x08)")
+  }
+
+  @Test func theReasonsOfTheLast32EndsAreKept() {
+    var links = EndedLinks()
+    for number in 1...33 {
+      let end = BLEError(.disconnected, "link \(number)")
+      links.add(LinkID(rawValue: UInt32(number)), end, end)
+    }
+    #expect(links.error(of: LinkID(rawValue: 2)).description == "link 2")
+    #expect(links.error(of: LinkID(rawValue: 1)).description == BLEError.notConnected.description)
   }
 
   @Test func aTimeoutNamesTheDevice() async throws {

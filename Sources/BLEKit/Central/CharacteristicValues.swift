@@ -113,7 +113,7 @@ extension RemoteDevice {
     }
     let refusal: BLEError? = session.run { [peer] state, _ in
       if state.isClosed { return .closed }
-      guard state.links[peer] != nil else { return .notConnected }
+      guard state.links[peer] != nil else { return state.endedLinks.error(of: peer) }
       state.links[peer]?.values[handle, default: ValueStreams()].add(continuation, id)
       return nil
     }

@@ -72,7 +72,7 @@ public struct RemoteDevice: Sendable {
   public func waitUntilDisconnected() async throws(BLEError) -> BLEError {
     do throws(BLEError) {
       return try await session.wait(in: \.linkEnds, for: LinkWait(peer: peer)) { [peer] state, _ throws(BLEError) in
-        _ = try state.requireLink(peer)
+        guard state.links[peer] != nil else { throw state.endedLinks.end(of: peer) }
         return nil
       }
     } catch let error where error.kind == .disconnected {
@@ -201,7 +201,7 @@ extension AdapterSession {
   func command(_ peer: LinkID, _ command: HostCommand) throws(BLEError) {
     let refusal: BLEError? = run { state, actions in
       guard !state.isClosed else { return .closed }
-      guard state.links[peer] != nil else { return .notConnected }
+      guard state.links[peer] != nil else { return state.endedLinks.error(of: peer) }
       actions.commands.append(command)
       return nil
     }
