@@ -55,13 +55,23 @@ class Agent(ServiceInterface):
 
 async def session(adapter, name, capability, agent):
     device = await found_by_name(name, adapter)
-    async with BleakClient(device, timeout=LIMIT, bluez={"adapter": adapter}) as client:
+    # BlueZ 5.82 ends the link after Insufficient Authentication if it cannot reach the level, and answers the read never.
+    end = asyncio.get_running_loop().create_future()
+    async with BleakClient(
+        device, timeout=LIMIT, bluez={"adapter": adapter}, disconnected_callback=lambda _: end.done() or end.set_result(None)
+    ) as client:
         if capability:
             await asyncio.wait_for(client.pair(), LIMIT)
         read = {}
         for short in ("0102", "0103"):
+            reading = asyncio.ensure_future(asyncio.wait_for(client.read_gatt_char(UUID(short)), LIMIT))
+            await asyncio.wait([reading, end], return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                reading.cancel()
+                read[short] = "the link ended"
+                continue
             try:
-                read[short] = bytes(await asyncio.wait_for(client.read_gatt_char(UUID(short)), LIMIT)).decode()
+                read[short] = bytes(reading.result()).decode()
             except Exception as failure:
                 read[short] = str(failure)
     return {"read": read, "asked": agent.asked}
