@@ -32,13 +32,17 @@ public struct PairingRequest: Sendable {
 }
 
 extension Adapter {
-  /// The questions of pairings, for as long as the sequence is read. Without a reader they are rejected.
+  /// The questions of pairings, from now on and for as long as the sequence is read. Without a reader they are rejected:
+  /// take the sequence before a device can pair, and not in a task, which may begin later.
   ///
   /// ```swift
-  /// for await request in adapter.pairingRequests {
-  ///   switch request.question {
-  ///   case .display(let passkey): print("type \(passkey) on the other device")
-  ///   default: request.reply.reject()
+  /// let requests = adapter.pairingRequests
+  /// let questions = Task {
+  ///   for await request in requests {
+  ///     switch request.question {
+  ///     case .display(let passkey): print("type \(passkey) on the other device")
+  ///     default: request.reply.reject()
+  ///     }
   ///   }
   /// }
   /// ```

@@ -103,8 +103,9 @@ public final class Proxy: Sendable {
   /// have ended.
   public func run() async {
     let questions = adapters.map { adapter in
-      spawn { [configuration] in
-        for await request in adapter.pairingRequests { await configuration.pairing.answer(request) }
+      let requests = adapter.pairingRequests
+      return spawn { [configuration] in
+        for await request in requests { await configuration.pairing.answer(request) }
       }
     }
     let (never, end) = AsyncStream.makeStream(of: Never.self)

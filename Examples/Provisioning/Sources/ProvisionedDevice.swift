@@ -9,8 +9,9 @@ final class ProvisionedDevice: Sendable {
   init(user: User) { self.user = user }
 
   func serve(on adapter: Adapter) async throws {
+    let requests = adapter.pairingRequests
     let questions = Task {
-      for await request in adapter.pairingRequests { answer(request) }
+      for await request in requests { answer(request) }
     }
     defer { questions.cancel() }
     let (joins, continuation) = AsyncStream.makeStream(

@@ -6,8 +6,9 @@ struct Provisioner: Sendable {
   let home = NetworkCredentials(name: "Home", password: "correct horse")
 
   func run(with adapter: Adapter) async throws {
+    let requests = adapter.pairingRequests
     let questions = Task {
-      for await request in adapter.pairingRequests { answer(request) }
+      for await request in requests { answer(request) }
     }
     defer { questions.cancel() }
     let scan = adapter.scan(ScanOptions(services: [ProvisioningService.service]))

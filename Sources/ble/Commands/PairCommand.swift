@@ -57,7 +57,8 @@ enum PairCommand {
     let level: PeerSecurity.Level = arguments.has("authenticated") ? .authenticated : .encrypted
     let target = arguments.operand(0) ?? ""
     try await AdapterUse.withAdapter(options) { adapter in
-      let questions = Task { await PairingQuestions.answer(adapter) }
+      let requests = adapter.pairingRequests
+      let questions = Task { await PairingQuestions.answer(requests) }
       defer { questions.cancel() }
       try await AdapterUse.withDevice(target, of: adapter, arguments, timeout: timeout) { device in
         try await device.pair(level: level)

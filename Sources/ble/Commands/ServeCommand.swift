@@ -73,6 +73,7 @@ enum ServeCommand {
     let advertised = description.advertise ?? description.services.filter(\.isPrimary).map(\.uuid)
     let advertisement = Advertisement(localName: description.name, serviceUUIDs: advertised)
     if let notice = Self.notice(advertisement) { Output.error("ble: \(notice)") }
+    let requests = adapter.pairingRequests
     return try await withThrowingTaskGroup(of: ServiceDescription?.self) { group in
       defer { group.cancelAll() }
       group.addTask {
@@ -91,7 +92,7 @@ enum ServeCommand {
         return nil
       }
       group.addTask { try await change(of: file, description, values) }
-      let questions = Task { await PairingQuestions.answer(adapter, showsPasskeys: description.passkey == nil) }
+      let questions = Task { await PairingQuestions.answer(requests, showsPasskeys: description.passkey == nil) }
       defer { questions.cancel() }
       let address = adapter.address.map { " as \($0)" } ?? ""
       Output.line("READY \"\(String(printable: description.name))\"\(address)")

@@ -9,13 +9,15 @@ enum PairingQuestions {
   /// After this time the other device has ended the pairing (Vol 3, Part H, 3.4).
   private static let pairingTime = Duration.seconds(30)
 
-  /// Asks the questions of an adapter until the task is cancelled, one after the other. A new question of a device ends
-  /// an open one of the same device, which is void then.
+  /// Asks questions until the task is cancelled, one after the other. A new question of a device ends an open one of
+  /// the same device, which is void then.
   ///
-  /// - Parameter showsPasskeys: whether passkeys are displayed; false if the user has them from another source.
-  static func answer(_ adapter: Adapter, showsPasskeys: Bool = true) async {
+  /// - Parameters:
+  ///   - requests: those of an adapter, taken before a device can pair: questions without a reader are rejected.
+  ///   - showsPasskeys: whether passkeys are displayed; false if the user has them from another source.
+  static func answer(_ requests: AsyncStream<PairingRequest>, showsPasskeys: Bool = true) async {
     var last: (device: RemoteDevice, task: Task<Void, Never>)?
-    for await request in adapter.pairingRequests {
+    for await request in requests {
       let before = last
       if before?.device == request.device { before?.task.cancel() }
       let task = Task {
