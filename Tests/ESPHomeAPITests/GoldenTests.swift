@@ -29,16 +29,16 @@ struct GoldenTests {
 
   @Test(arguments: Goldens.messages.indices) func encodesTheOctetsOfProtocolBuffers(index: Int) {
     let golden = Goldens.messages[index]
-    #expect(filled(Self.types[index], isExtreme: false).encoded.hexadecimal == golden.usual)
-    #expect(filled(Self.types[index], isExtreme: true).encoded.hexadecimal == golden.extreme)
+    #expect(Self.types[index].filled(isExtreme: false).encoded.hexadecimal == golden.usual)
+    #expect(Self.types[index].filled(isExtreme: true).encoded.hexadecimal == golden.extreme)
   }
 
   @Test(arguments: Goldens.messages.indices) func decodesTheOctetsOfProtocolBuffers(index: Int) throws {
     let golden = Goldens.messages[index]
-    try expect(Self.types[index], in: golden.usual, isExtreme: false)
-    try expect(Self.types[index], in: golden.extreme, isExtreme: true)
+    try Self.types[index].expect(in: golden.usual, isExtreme: false)
+    try Self.types[index].expect(in: golden.extreme, isExtreme: true)
     // The fields that are not declared are skipped.
-    try expect(Self.types[index], in: golden.unknown, isExtreme: false)
+    try Self.types[index].expect(in: golden.unknown, isExtreme: false)
   }
 
   /// A message that ends early is rejected, unless it ends between two fields: then the others have their defaults.
@@ -56,18 +56,23 @@ struct GoldenTests {
       }
     }
   }
+}
 
-  private func expect<Message: APIMessage>(_: Message.Type, in text: String, isExtreme: Bool) throws {
+// Static functions: Swift 6.2 does not pass a value of `any APIMessage.Type` to a generic function.
+extension APIMessage {
+  fileprivate static func expect(in text: String, isExtreme: Bool) throws {
     let octets = try #require([UInt8](hexadecimal: text))
-    #expect(try Message(decoding: octets[...]) == filled(Message.self, isExtreme: isExtreme))
+    #expect(try Self(decoding: octets[...]) == filled(isExtreme: isExtreme))
   }
 }
 
-private func filled<Message: ProtobufMessage>(_: Message.Type, isExtreme: Bool) -> Message {
-  var message = Message()
-  var filler = GoldenFiller(isExtreme: isExtreme)
-  message.fields(&filler)
-  return message
+extension ProtobufMessage {
+  fileprivate static func filled(isExtreme: Bool) -> Self {
+    var message = Self()
+    var filler = GoldenFiller(isExtreme: isExtreme)
+    message.fields(&filler)
+    return message
+  }
 }
 
 /// The values of goldens.py.
@@ -99,6 +104,6 @@ private struct GoldenFiller: ProtobufVisitor {
     values = Array(repeating: value, count: isExtreme ? 20 : 2)
   }
   func messages<Message: ProtobufMessage>(_ number: Int, _ values: inout [Message]) {
-    values = Array(repeating: filled(Message.self, isExtreme: isExtreme), count: isExtreme ? 1 : 2)
+    values = Array(repeating: Message.filled(isExtreme: isExtreme), count: isExtreme ? 1 : 2)
   }
 }
