@@ -13,11 +13,13 @@ import Testing
     let stream: ByteStream
     private var waiting: [UInt8] = []
 
-    init(_ path: String) throws {
+    private init(_ stream: consuming ByteStream) { self.stream = stream }
+
+    static func open(_ path: String) throws -> Self {
       var port = StreamPort(.unixClient(path: path))
       try port.open()
       guard let stream = try port.accept() else { throw CancellationError() }
-      self.stream = stream
+      return Self(stream)
     }
 
     mutating func next() throws -> AnswerNotice? {
@@ -68,10 +70,10 @@ import Testing
   @Test func theProxyKnowsWhetherSomebodyIsThere() throws {
     try withServer { path, record in
       do {
-        var person = try Client(path)
+        var person = try Client.open(path)
         #expect(try person.next() == .greeting(proxy: "attic"))
         #expect(record.all == [true])
-        var other = try Client(path)
+        var other = try Client.open(path)
         #expect(try other.next() == .greeting(proxy: "attic"))
         let line = Array("hello\n".utf8)
         #expect(try other.stream.write(line.span) == line.count)
@@ -86,7 +88,7 @@ import Testing
         #expect(try person.next() == .ended(id: 9, .over))
       }
       // The end of the first one is read before the next one is accepted, or afterwards.
-      var next = try Client(path)
+      var next = try Client.open(path)
       #expect(try next.next() == .greeting(proxy: "attic"))
       #expect([[true], [true, false, true]].contains(record.all))
     }
@@ -99,7 +101,7 @@ import Testing
     let (path, record) = (folder.appending(path: "answers").path, Record())
     let server = try AnswerServer(
       Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, isAttended: { record.add($0) })
-    var person = try Client(path)
+    var person = try Client.open(path)
     #expect(try person.next() == .greeting(proxy: "attic"))
     server.end()
     #expect(try person.next() == nil)
