@@ -147,8 +147,8 @@ extension AdapterSession.State {
     timingWaiters.succeed(ConnectionTiming(timing), where: { $0.peer == peer }, into: &actions)
   }
 
-  /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of its
-  ///   bond.
+  /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of
+  ///   its bond.
   func requireLink(_ peer: LinkID) throws(BLEError) -> LinkState {
     guard let link = links[peer] else { throw endedLinks.error(of: peer) }
     return link

@@ -32,8 +32,8 @@ public struct PairingRequest: Sendable {
 }
 
 extension Adapter {
-  /// The questions of pairings, from now on and for as long as the sequence is read. Without a reader they are rejected:
-  /// take the sequence before a device can pair, and not in a task, which may begin later.
+  /// The questions of pairings, from now on and for as long as the sequence is read. Without a reader they are
+  /// rejected: take the sequence before a device can pair, and not in a task, which may begin later.
   ///
   /// ```swift
   /// let requests = adapter.pairingRequests

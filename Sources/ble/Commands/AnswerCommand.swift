@@ -10,11 +10,9 @@ enum AnswerCommand {
     name: "answer", summary: "answers pairings of a running proxy: passkeys and compared numbers",
     details: [
       "The proxy runs with --answers SOCKET, as ble-proxy.service does. Start ble answer first, then begin the pairing "
-        + "in Home "
-        + "Assistant: while it runs, devices are paired with passkeys and compared numbers where they can be. A "
-        + "question has to be "
-        + "answered within 30 seconds; an empty line rejects it. It prints the outcome of each pairing, and ends with "
-        + "Control-C."
+        + "in Home Assistant: while it runs, devices are paired with passkeys and compared numbers where they can be. "
+        + "A question has to be answered within 30 seconds; an empty line rejects it. It prints the outcome of each "
+        + "pairing, and ends with Control-C."
     ],
     operands: [
       .init(name: "SOCKET", help: "the socket of the proxy (\(defaultPath))", isRequired: false, isFile: true)

@@ -55,7 +55,7 @@ class Agent(ServiceInterface):
 
 async def session(adapter, name, capability, agent):
     device = await found_by_name(name, adapter)
-    # BlueZ 5.82 ends the link after Insufficient Authentication if it cannot reach the level, and answers the read never.
+    # BlueZ 5.82 ends the link after Insufficient Authentication if it cannot reach the level, and never answers the read.
     end = asyncio.get_running_loop().create_future()
     async with BleakClient(
         device, timeout=LIMIT, bluez={"adapter": adapter}, disconnected_callback=lambda _: end.done() or end.set_result(None)
