@@ -76,7 +76,6 @@ enum AdapterUse {
   static func explained(
     _ error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments
   ) -> ToolError {
-    let device = bond?.identity ?? device
     var text = error.description
     if !text.contains(device.octets.description) { text = "\(device): \(text)" }
     if let command = command(for: error, of: device, with: bond, arguments) { text += ". Run: \(command)" }

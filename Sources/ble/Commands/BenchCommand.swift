@@ -10,10 +10,9 @@ enum BenchCommand {
       "It measures reads one after the other, writes without response, notifications, and an L2CAP channel in both directions, with "
         + "the data length and the PHY that the controllers have, or with those of --throughput.",
       "Below each measurement is the share of what the link can carry with its interval, PHY, data length and "
-        + "encryption: full packets in "
-        + "each connection event. Less has arrived where intervals are empty. If this device had no packet for its "
-        + "controller, the "
-        + "program or the credits of the channel were the limit; otherwise the other device or the radio.",
+        + "encryption: full packets in each connection event. Less has arrived where intervals are empty. If this "
+        + "device had no packet for its controller, the program or the credits of the channel were the limit; "
+        + "otherwise the other device or the radio.",
     ],
     operands: [.init(name: "DEVICE", help: "the address or the name of the other device", isRequired: false)],
     options: CommandDeclaration.Option.adapter + [
