@@ -23,8 +23,7 @@ enum ProxyCommand {
         + "ask asks on the terminal, off rejects each pairing.",
       "With --answers, a person answers the questions that --pairing does not answer, while ble answer runs, and with "
         + "--pairing ask always. A SOCKET without a folder is made in RUNTIME_DIRECTORY (systemd). Only the user of "
-        + "the "
-        + "proxy and root can connect to it.",
+        + "the proxy and root can connect to it.",
       "It prints READY with its address, and ends with Control-C.",
     ],
     options: [
