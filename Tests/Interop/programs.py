@@ -167,6 +167,16 @@ class Program:
 
         wait_until(is_listening, lambda: f"{self.command[0]} did not listen on {port}:\n{self.output[-2000:]}")
 
+    def wait_for_socket(self, path):
+        """Waits until it listens on a Unix socket, whether or not another one has left a file there."""
+
+        def is_listening():
+            self.check_alive()
+            columns = map(str.split, Path("/proc/net/unix").read_text().splitlines())
+            return any(line[-1] == str(path) and line[3] == "00010000" for line in columns)
+
+        wait_until(is_listening, lambda: f"{self.command[0]} did not listen on {path}:\n{self.output[-2000:]}")
+
     def wait_for_end(self, seconds=LIMIT):
         try:
             return self.process.wait(seconds)

@@ -12,7 +12,6 @@ from procedures import CHARACTERISTIC, SERVICE, STEPS, Central, Peripheral
 from procedures import connecting, converse, discovering, running, subscribed, wait_for_one_of, within, writing
 from programs import HERE, LIMIT, Program, product, reserved_port, wait_until
 from radios import RADIOS, Radio, bumble, peripheral
-from test_transports import wait_for_path
 
 
 @dataclass
@@ -123,7 +122,7 @@ def test_a_process_takes_the_place_of_a_killed_one(tmp_path):
     for name in ("first", "second", "third"):
         (tmp_path / name).mkdir()
     with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "first") as first:
-        wait_for_path(first, path)
+        first.wait_for_socket(path)
         with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "second") as second:
             assert second.wait_for_end() != 0
             assert "another program" in second.output, second.output
@@ -131,6 +130,7 @@ def test_a_process_takes_the_place_of_a_killed_one(tmp_path):
         first.process.wait()
     assert path.exists(), "nobody has removed it"
     with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path / "third") as third:
+        third.wait_for_socket(path)
         with bumble("bumble", tmp_path, f"unix-client:{path}"):
             third.wait_for("READY")
 

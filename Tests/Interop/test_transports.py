@@ -86,7 +86,7 @@ async def test_serial_after_a_change_of_the_baud_rate(tmp_path):
 async def test_unix_server(tmp_path):
     path = tmp_path / "host.sock"
     with peripheral(f"unix-server:{path}", HERE / "weather.json", tmp_path) as program:
-        wait_for_path(program, path)
+        program.wait_for_socket(path)
         with bumble("bumble", tmp_path, f"unix-client:{path}") as radio:
             await converse(radio)
     assert not path.exists(), "the socket is taken away at the end"
