@@ -26,7 +26,7 @@ help:
 	@echo "make test            unit tests, and our programs on our radio and against Bumble: before each commit"
 	@echo "make test-all        these, then other radios, client programs, Linux kernels, Avatar, a minute of fuzzing, signals, soak, allocations"
 	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, the soak, both sanitizers, Debian's own Swift, arm64"
-	@echo "make test-arm64      the unit tests of the layers and the end-to-end tests, compiled for arm64, in an emulator"
+	@echo "make test-arm64      the unit tests of the layers and the host, and the end-to-end tests, compiled for arm64, in an emulator"
 	@echo "make test-PART       one part of these: scripts/test --list"
 	@echo "make check           format, imports, documents against sources, the public API and its documentation: before each commit"
 	@echo "make check-examples  builds each example as a package of its own, from a copy of its folder"
