@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -76,6 +78,24 @@ def test_a_device_that_lost_its_bond_is_an_error_with_the_commands_that_pair_ane
             run(*remove.split())
             run(*pair.split())
             assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
+
+
+def test_the_commands_that_pair_anew_are_right_in_a_shell_without_the_variables_of_this_one(thermometer, tmp_path):
+    with radio(tmp_path) as transport:
+        bonds_file = tmp_path / "our bonds.json"
+        environment = {**os.environ, "BLE_TRANSPORT": transport[1], "BLE_BONDS": str(bonds_file)}
+        with served(thermometer, transport, tmp_path) as device:
+            run("pair", device.address, env=environment)
+        for file in (tmp_path / "state/BluetoothLE").glob("ble-serve-*"):
+            file.unlink()
+        with served(thermometer, transport, tmp_path) as device:
+            error = run("read", device.address, "2A6E", status=76, env=environment)
+            commands = error.partition(". Run: ")[2]
+            variable, options = f"BLE_BONDS='{bonds_file}'", f"{device.address} --transport {transport[1]}"
+            assert commands == f"{variable} ble bonds --remove {options} && {variable} ble pair {options}\n"
+            subprocess.run(f"ble() {{ {shlex.join(product('ble'))} \"$@\"; }}; {commands}", shell=True, timeout=LIMIT, check=True)
+            assert run("read", device.address, "2A6E", env=environment) == "21.50 °C\n"
+            assert bonds(transport) == []
 
 
 def test_a_chosen_address_is_that_of_the_device(thermometer, tmp_path):

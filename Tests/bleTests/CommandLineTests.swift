@@ -69,6 +69,20 @@ struct CommandLineTests {
         == #"ble pair 'Bob'\''s lamp' --transport 'unix-client:/tmp/my radio' --address C0:11:22:33:44:55"#)
   }
 
+  /// Another shell may not have the variables, and without them the command is for another adapter or another file.
+  @Test func aCommandLineHasTheAdapterAndTheBondsOfTheEnvironment() throws {
+    let command = CommandDeclaration(
+      name: "take", summary: "takes", options: CommandDeclaration.Option.adapter, run: { _ in })
+    let environment = ["BLE_BONDS": "/tmp/my bonds.json", "BLE_TRANSPORT": "linux:hci1"]
+    let words = ["bonds", "--remove", "C0:11:22:33:44:55"]
+    #expect(
+      try ParsedArguments(command, []).commandLine(words) { environment[$0] }
+        == "BLE_BONDS='/tmp/my bonds.json' ble bonds --remove C0:11:22:33:44:55 --transport linux:hci1")
+    #expect(
+      try ParsedArguments(command, ["--transport", "linux:hci0"]).commandLine(words) { environment[$0] }
+        == "BLE_BONDS='/tmp/my bonds.json' ble bonds --remove C0:11:22:33:44:55 --transport linux:hci0")
+  }
+
   @Test(arguments: [
     ("scna", "scan"), ("sacn", "scan"), ("gatway", "gateway"), ("bond", "bonds"), ("fly", nil), ("x", nil), ("", nil),
     (String(repeating: "scan", count: 20), nil),

@@ -31,13 +31,16 @@ extension ParsedArguments {
     return options
   }
 
-  /// A command line for the adapter of this one: `ble pair Lamp --transport linux:hci1`.
+  /// A command line for the adapter and the bonds of this one: `ble pair Lamp --transport linux:hci1`.
   public func commandLine(_ words: String...) -> String { commandLine(words) }
 
-  /// A command line for the adapter of this one, of these words.
-  public func commandLine(_ words: [String]) -> String {
-    let adapter = ["transport", "address"].flatMap { name in value(name).map { ["--\(name)", $0] } ?? [] }
-    return (["ble"] + words + adapter).map(Self.quoted).joined(separator: " ")
+  /// A command line for the adapter and the bonds of this one, of these words. It is right in any shell: what this
+  /// command takes from its environment is in it.
+  package func commandLine(_ words: [String], environment: (String) -> String? = Environment.value) -> String {
+    let bonds = environment("BLE_BONDS").map { ["BLE_BONDS=\(Self.quoted($0))"] } ?? []
+    let adapter = [("transport", value("transport") ?? environment("BLE_TRANSPORT")), ("address", value("address"))]
+    let options = adapter.flatMap { name, value in value.map { ["--\(name)", $0] } ?? [] }
+    return (bonds + (["ble"] + words + options).map(Self.quoted)).joined(separator: " ")
   }
 
   /// A word in the form that a shell accepts.
