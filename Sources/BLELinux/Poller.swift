@@ -66,25 +66,33 @@ package struct Poller: ~Copyable, Sendable {
     try SystemCalls.kernel(.poll) { unsafe epoll_ctl(poll, operation, watched, &event) }
   }
 
-  /// Waits until a descriptor is ready, or until the deadline; nil for no deadline.
+  /// Waits until a descriptor is ready, or until the deadline; nil for no deadline. A signal ends the wait, also the one
+  /// that lets a stopped process go on.
   ///
   /// - Returns: the number of ready descriptors, which the subscript returns; 0 at the deadline or after a signal.
   @discardableResult
   package mutating func wait(until deadline: Instant?, on clock: MonotonicClock) throws(SystemError) -> Int {
-    let patience = deadline.map { max(.zero, $0 - clock.now()) }
+    count = 0
+    if let ready = try poll(for: deadline.map { max(.zero, $0 - clock.now()) }) {
+      count = ready
+    } else {
+      // A process that was stopped may be past its deadlines. What arrived before them must not look late.
+      count = try poll(for: .zero) ?? 0
+    }
+    return count
+  }
+
+  /// - Returns: the number of ready descriptors; nil after a signal.
+  private mutating func poll(for patience: Duration?) throws(SystemError) -> Int? {
     var answer = waitsInNanoseconds ? waitPrecisely(patience) : waitInMilliseconds(patience)
     if answer < 0, waitsInNanoseconds, errno == ENOSYS || errno == EPERM {
       waitsInNanoseconds = false
       answer = waitInMilliseconds(patience)
     }
-    if answer < 0 {
-      let number = errno
-      count = 0
-      guard number == EINTR else { throw SystemError(.poll, number) }
-    } else {
-      count = Int(answer)
-    }
-    return count
+    guard answer < 0 else { return Int(answer) }
+    let number = errno
+    guard number == EINTR else { throw SystemError(.poll, number) }
+    return nil
   }
 
   /// A ready descriptor of the last wait.
