@@ -19,13 +19,9 @@ struct SequenceClient: Sendable {
         async let sent = send(over: channel)
         let received = try await receive(from: channel)
         let all = try await sent
-        // The link ends with this scope. The other end closes the channel when it has everything.
-        let timer = Task {
-          try await Task.sleep(for: TransferPlan.patience)
-          await channel.close()
-        }
+        // The link ends with this scope, and what is still on its way with it: only the other end knows when it has
+        // everything, and closes the channel then.
         if received.isDone { for try await _ in channel {} }
-        timer.cancel()
         say("sent \(all.summary)")
         say("received \(received.summary)")
         say(received.isDone ? "done" : "not done")

@@ -22,9 +22,6 @@ struct TransferPlan: Sendable {
       }
     }
   }
-
-  /// How long the side that connects waits until the other one has closed the channel.
-  static let patience = Duration.seconds(3)
 }
 
 /// The octets of one direction: their number, their CRC-32 and the time that they took.
@@ -86,7 +83,7 @@ struct TransferSource: Sendable {
 
   /// - Parameters:
   ///   - closesFirst: whether this side closes the channel when it has sent and received everything. The other side
-  ///     ends its link then, and nothing is lost with it.
+  ///     waits for that and then ends its link, so that nothing is lost with it.
   ///   - ended: called once, with whether everything was sent and received.
   init(
     _ plan: TransferPlan, over channel: L2CAPChannel, closesFirst: Bool, ended: @escaping @MainActor (Bool) -> Void
@@ -128,7 +125,7 @@ struct TransferSource: Sendable {
         self?.goOn()
       }
     }
-    if isDone { transferred() }
+    if isDone, closesFirst { finish() }
   }
 
   private func goOn() {
@@ -144,17 +141,10 @@ struct TransferSource: Sendable {
     guard count > 0 else { return }
     sent.add(unsent[..<count])
     unsent.removeFirst(count)
-    if isDone { transferred() }
+    if isDone, closesFirst { finish() }
   }
 
   private var isDone: Bool { sent.isDone && received.isDone }
-
-  private func transferred() {
-    if closesFirst { return finish() }
-    DispatchQueue.main.asyncAfter(deadline: .now() + TransferPlan.patience / .seconds(1)) { [weak self] in
-      self?.finish()
-    }
-  }
 
   private var isFinished = false
 

@@ -2,7 +2,8 @@
 //
 // Two of these programs send each other octets over an L2CAP channel, and write how many, their checksum and the rate.
 // One serves: it advertises NAME, with a characteristic that has the PSM. The other connects, reads the PSM and opens
-// the channel.
+// the channel. The one that serves closes the channel when it has sent and received everything, and the other one ends
+// then: an end that disconnects as soon as it has written everything loses what the link has not carried yet.
 
 import BluetoothLE
 

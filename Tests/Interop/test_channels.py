@@ -156,6 +156,7 @@ async def test_a_file_in_both_directions_with_bumble_as_the_peripheral(radio, tm
             channel, received = await asyncio.wait_for(opened, LIMIT)
             flatness = asyncio.create_task(flat(client))
             sent = await exchange(channel, received, size)
+            await channel.disconnect()
             await wait_for_line(client, "done")
             await flatness
         assert_exchanged(client, sent, received)
