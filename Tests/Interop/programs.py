@@ -252,6 +252,8 @@ class Terminal:
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(LIMIT)
+        # A reader that still runs would read from the terminal that gets this number next.
+        self.reader.join(LIMIT)
         os.close(self.parent)
 
 
