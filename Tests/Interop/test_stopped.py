@@ -1,52 +1,49 @@
 """A program that is stopped for a while (Control-Z, a debugger) takes what has arrived before it looks at its limits of time."""
 
-import contextlib
+import asyncio
 import os
 import signal
 import socket
-import time
+import struct
 from pathlib import Path
 
-from programs import LIMIT, Program, product, wait_until
+from programs import LIMIT, Program, product, quiet, until
 
 RESET, READ_LOCAL_VERSION = bytes.fromhex("01030c00"), bytes.fromhex("01011000")
 RESET_COMPLETE = bytes.fromhex("040e0401030c00")
-# Vol 4, Part E, 4.4 gives a controller one second; our host gives it two.
-COMMAND_TIMEOUT = 2
+PAUSE = 5  # seconds, more than our host gives a controller
 
 
-def command(host):
+async def command(reader):
     """The next command of the host, all of it."""
-    header = host.recv(4, socket.MSG_WAITALL)
-    return header + host.recv(header[3], socket.MSG_WAITALL) if header[3] else header
+    header = await reader.readexactly(4)
+    return header + await reader.readexactly(header[3])
 
 
-@contextlib.contextmanager
-def stopped(process):
-    os.kill(process.pid, signal.SIGSTOP)
-    try:
-        wait_until(lambda: "\nState:\tT" in Path(f"/proc/{process.pid}/status").read_text(), lambda: "the program is not stopped")
-        yield
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
+async def test_an_answer_that_came_while_the_program_was_stopped_is_in_time(preloaded, tmp_path):
+    clock = tmp_path / "clock"
+    clock.write_bytes(bytes(8))
+    environment = ["env", f"LD_PRELOAD={preloaded('still_clock')}", f"CLOCK_SECONDS={clock}"]
+    listener = socket.create_server(("127.0.0.1", 0))
+    transport = f"tcp-client:127.0.0.1:{listener.getsockname()[1]}"
+    with listener, Program([*environment, *product("ble"), "scan", "--transport", transport], tmp_path / "scan.log") as program:
+        listener.settimeout(LIMIT)
+        reader, writer = await asyncio.open_connection(sock=(await asyncio.to_thread(listener.accept))[0])
 
+        async def pause(until_second, answer=b""):
+            await quiet(program)  # it waits for the controller
+            status = Path(f"/proc/{program.process.pid}/status")
+            os.kill(program.process.pid, signal.SIGSTOP)
+            await until(lambda: "\nState:\tT" in status.read_text(), lambda: "the program is not stopped")
+            writer.write(answer)
+            await writer.drain()
+            with open(clock, "r+b") as file:
+                file.write(struct.pack("=q", until_second))
+            os.kill(program.process.pid, signal.SIGCONT)
 
-def test_an_answer_that_came_while_the_program_was_stopped_is_in_time(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as controller:
-        controller.settimeout(LIMIT)
-        transport = f"tcp-client:127.0.0.1:{controller.getsockname()[1]}"
-        with Program([*product("ble"), "scan", "--transport", transport], tmp_path / "scan.log") as program:
-            host, _ = controller.accept()
-            with host:
-                host.settimeout(LIMIT)
-                assert command(host) == RESET
-                with stopped(program.process):
-                    # On a computer with much other work it may have been late before it was stopped.
-                    host.setblocking(False)
-                    with contextlib.suppress(BlockingIOError):
-                        host.recv(1024)
-                    host.settimeout(LIMIT)
-                    host.sendall(RESET_COMPLETE)
-                    # Its clock goes on.
-                    time.sleep(COMMAND_TIMEOUT + 0.2)
-                assert command(host) == READ_LOCAL_VERSION, program.output
+        assert await command(reader) == RESET
+        await pause(PAUSE)
+        assert await command(reader) == RESET, "the pause is shorter than the time that the controller has"
+        await pause(2 * PAUSE, RESET_COMPLETE)
+        assert await command(reader) == READ_LOCAL_VERSION, program.output
+        writer.close()
