@@ -66,8 +66,8 @@ package struct Poller: ~Copyable, Sendable {
     try SystemCalls.kernel(.poll) { unsafe epoll_ctl(poll, operation, watched, &event) }
   }
 
-  /// Waits until a descriptor is ready, or until the deadline; nil for no deadline. A signal ends the wait, also the one
-  /// that lets a stopped process go on.
+  /// Waits until a descriptor is ready, or until the deadline; nil for no deadline. A signal ends the wait, as does the
+  /// continuation of a stopped process.
   ///
   /// - Returns: the number of ready descriptors, which the subscript returns; 0 at the deadline or after a signal.
   @discardableResult
