@@ -7,7 +7,11 @@ import BLEWire
 /// The options of the adapter, which the programs share.
 extension ParsedArguments {
   /// The transport of the adapter: `--transport`, otherwise `BLE_TRANSPORT`, otherwise that of the machine.
-  public var transport: String { value("transport") ?? Environment.value("BLE_TRANSPORT") ?? "linux" }
+  public var transport: String { namedTransport(Environment.value) ?? "linux" }
+
+  private func namedTransport(_ environment: (String) -> String?) -> String? {
+    value("transport") ?? environment("BLE_TRANSPORT")
+  }
 
   /// The transport in the form that the names of files have.
   ///
@@ -38,7 +42,7 @@ extension ParsedArguments {
   /// command takes from its environment is in it.
   package func commandLine(_ words: [String], environment: (String) -> String? = Environment.value) -> String {
     let bonds = environment("BLE_BONDS").map { ["BLE_BONDS=\(Self.quoted($0))"] } ?? []
-    let adapter = [("transport", value("transport") ?? environment("BLE_TRANSPORT")), ("address", value("address"))]
+    let adapter = [("transport", namedTransport(environment)), ("address", value("address"))]
     let options = adapter.flatMap { name, value in value.map { ["--\(name)", $0] } ?? [] }
     return (bonds + (["ble"] + words + options).map(Self.quoted)).joined(separator: " ")
   }
