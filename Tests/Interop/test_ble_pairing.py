@@ -64,35 +64,37 @@ def test_a_bond_is_of_use_in_each_later_run(version, thermometer, tmp_path):
             assert bonds(transport) == [bond]
 
 
+@contextlib.contextmanager
+def without_its_bond(description, transport, folder, *words, **options):
+    """A device that has paired with the host of `words` and `options`, and has lost the bond."""
+    with served(description, transport, folder) as device:
+        run("pair", device.address, *words, **options)
+    for file in (folder / "state/BluetoothLE").glob("ble-serve-*"):
+        file.unlink()
+    with served(description, transport, folder) as device:
+        yield device
+
+
 def test_a_device_that_lost_its_bond_is_an_error_with_the_commands_that_pair_anew(thermometer, tmp_path):
-    with radio(tmp_path) as transport:
-        with served(thermometer, transport, tmp_path) as device:
-            run("pair", device.address, *transport)
-        for file in (tmp_path / "state/BluetoothLE").glob("ble-serve-*"):
-            file.unlink()
-        with served(thermometer, transport, tmp_path) as device:
-            error = run("read", device.address, "2A6E", *transport, status=76)
-            where = " ".join(transport)
-            remove, pair = f"bonds --remove {device.address} {where}", f"pair {device.address} {where}"
-            assert f"has forgotten this bond: remove the bond here, then pair again. Run: ble {remove} && ble {pair}\n" in error
-            run(*remove.split())
-            run(*pair.split())
-            assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
+    with radio(tmp_path) as transport, without_its_bond(thermometer, transport, tmp_path, *transport) as device:
+        error = run("read", device.address, "2A6E", *transport, status=76)
+        where = " ".join(transport)
+        remove, pair = f"bonds --remove {device.address} {where}", f"pair {device.address} {where}"
+        assert f"has forgotten this bond: remove the bond here, then pair again. Run: ble {remove} && ble {pair}\n" in error
+        run(*remove.split())
+        run(*pair.split())
+        assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
 
 
 def test_the_commands_that_pair_anew_are_right_in_a_shell_without_the_variables_of_this_one(thermometer, tmp_path):
+    bonds_file = tmp_path / "our bonds.json"
     with radio(tmp_path) as transport:
-        bonds_file = tmp_path / "our bonds.json"
         environment = {**os.environ, "BLE_TRANSPORT": transport[1], "BLE_BONDS": str(bonds_file)}
-        with served(thermometer, transport, tmp_path) as device:
-            run("pair", device.address, env=environment)
-        for file in (tmp_path / "state/BluetoothLE").glob("ble-serve-*"):
-            file.unlink()
-        with served(thermometer, transport, tmp_path) as device:
+        with without_its_bond(thermometer, transport, tmp_path, env=environment) as device:
             error = run("read", device.address, "2A6E", status=76, env=environment)
             commands = error.partition(". Run: ")[2]
-            variable, options = f"BLE_BONDS='{bonds_file}'", f"{device.address} --transport {transport[1]}"
-            assert commands == f"{variable} ble bonds --remove {options} && {variable} ble pair {options}\n"
+            variable, where = f"BLE_BONDS='{bonds_file}'", f"{device.address} --transport {transport[1]}"
+            assert commands == f"{variable} ble bonds --remove {where} && {variable} ble pair {where}\n"
             subprocess.run(f"ble() {{ {shlex.join(product('ble'))} \"$@\"; }}; {commands}", shell=True, timeout=LIMIT, check=True)
             assert run("read", device.address, "2A6E", env=environment) == "21.50 °C\n"
             assert bonds(transport) == []
