@@ -175,6 +175,13 @@ public struct ATTClient: Sendable {
     return end()
   }
 
+  /// Ends the request in flight without its response, because the server has answered it with another PDU. The next
+  /// request in the queue is sent.
+  public mutating func endRequest(now: Instant, into pdus: inout PacketBuffer) {
+    guard case .waiting = state else { return }
+    sendNext(now: now, into: &pdus)
+  }
+
   /// Ends the bearer, after the end of its link.
   ///
   /// - Returns: the requests without a response, the sent one first.
@@ -208,23 +215,21 @@ public struct ATTClient: Sendable {
     state = .waiting(next.id, opcode: ATTOpcode(rawValue: next.pdu[0]), since: now)
   }
 
-  /// Decodes an Error Response in place (3.4.1.1).
+  /// Decodes an Error Response in place (3.4.1.1). Octets after the error code mean nothing.
   private func errorResponse(in pdu: Span<UInt8>) -> Result<ErrorResponse, CodecError> {
-    guard pdu.count <= 5 else { return .failure(.trailing(count: pdu.count - 5)) }
     guard pdu.count > 1 else { return .failure(.truncated(field: "Request Opcode In Error")) }
     guard let handle = pdu.uint16(at: 2) else { return .failure(.truncated(field: "Attribute Handle In Error")) }
-    guard pdu.count == 5 else { return .failure(.truncated(field: "Error Code")) }
+    guard pdu.count > 4 else { return .failure(.truncated(field: "Error Code")) }
     return .success(
       ErrorResponse(
         to: ATTOpcode(rawValue: pdu[1]), handle: AttributeHandle(handle), code: ATTErrorCode(rawValue: pdu[4])))
   }
 
-  /// The smaller of the two sizes is in force, but at least 23 (3.4.2.2).
+  /// The smaller of the two sizes is in force, but at least 23 (3.4.2.2). Octets after the size mean nothing.
   private mutating func mtuAgreed(in pdu: Span<UInt8>, _ id: RequestID) -> ReceivedPDU {
     guard let serverRxMTU = pdu.uint16(at: 1) else {
       return .malformed(id, .exchangeMTUResponse, .truncated(field: "Server Rx MTU"))
     }
-    guard pdu.count == 3 else { return .malformed(id, .exchangeMTUResponse, .trailing(count: pdu.count - 3)) }
     mtu = Int(min(serverRxMTU, offeredMTU ?? serverRxMTU))
     return .mtuExchanged(id, mtu)
   }

@@ -173,7 +173,7 @@ final class AdapterSession: Sendable {
         state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)
       case .updateFinished(let peer, let token): state.updateFinished(token, on: peer, into: &actions)
       case .scanStopped(let error): state.scanStopped(error, into: &actions)
-      case .client(let peer, let event): state.client(peer, event, into: &actions)
+      case .client(let peer, let event): state.client(peer, event, of: self, into: &actions)
       case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
       case .address(let address): state.address = address
       case .listening(let id, let result): state.listening(id, result, into: &actions)

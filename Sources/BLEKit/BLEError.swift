@@ -45,6 +45,9 @@ public struct BLEError: Error, Hashable, Sendable {
     case limitExceeded
     /// The device sent a response that the specification does not allow.
     case invalidResponse
+    /// The services of the device have changed since the characteristic, the descriptor or the handle was discovered, or
+    /// during the operation (Vol 3, Part G, 2.5.2 and 7.1). Discover them again: ``RemoteDevice/services()``.
+    case servicesChanged
   }
 
   /// The reason, for the program.
@@ -88,6 +91,8 @@ public struct BLEError: Error, Hashable, Sendable {
       kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure, disconnectReason: disconnectReason)
   }
 
+  static let servicesChanged = Self(
+    .servicesChanged, "the services of the device have changed: discover them again (services)")
   static let cancelled = Self(.cancelled, "the task was cancelled")
   static let closed = Self(.adapterUnavailable, "the adapter was closed: open another one")
   static let notConnected = Self(.disconnected, "the device is not connected: connect to it again")
@@ -148,6 +153,7 @@ extension BLEError {
       case .tooManyOperations, .tooManyResults: .limitExceeded
       case .invalidParameters: .invalidArgument
       case .malformedResponse, .unexpectedPDU, .echoDiffers: .invalidResponse
+      case .servicesChanged: .servicesChanged
       }
     switch error {
     // With different keys the link ends at the first encrypted PDU.

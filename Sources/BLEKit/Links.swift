@@ -28,7 +28,12 @@ struct LinkState: Sendable {
   // Our client (Central).
   var discovered: [BluetoothUUID: [RemoteService]] = [:]
   var watchesServices = false
-  var values: [AttributeHandle: ValueStreams<[UInt8]>] = [:]
+  var changes = ServiceChanges()
+  var discoveryFaults: [RemoteDevice.DiscoveryFault] = []
+  /// The readers of the values of characteristics, by the handles of the values.
+  var values: [AttributeHandle: SubscribedCharacteristic] = [:]
+  /// Those of characteristics that are being found again after a change of the services.
+  var displaced: [SubscribedCharacteristic] = []
   var allValues = ValueStreams<AttributeValue>()
 
   /// The link has a key: what has failed before explains no later error.
@@ -100,7 +105,8 @@ extension AdapterSession.State {
     updatesEnded(of: peer, end, into: &actions)
     if let requests = requestQueues.removeValue(forKey: peer) { actions.later { requests.finish() } }
     for subscription in link.subscriptions.values { subscription.end(into: &actions) }
-    for streams in link.values.values { streams.finish(throwing: error, into: &actions) }
+    for it in link.values.values { it.readers.finish(throwing: error, into: &actions) }
+    for it in link.displaced { it.readers.finish(throwing: error, into: &actions) }
     link.allValues.finish(throwing: error, into: &actions)
     rssiReads[peer] = nil
     operations.fail(error, where: { $0.peer == peer }, into: &actions)

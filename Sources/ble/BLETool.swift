@@ -110,7 +110,7 @@ struct BLETool {
   static func status(of error: BLEError) -> Int32 {
     switch error.kind {
     case .adapterUnavailable: 69
-    case .att, .security, .disconnected, .invalidResponse: 76
+    case .att, .security, .disconnected, .invalidResponse, .servicesChanged: 76
     case .cancelled: 128 + SIGINT
     case .invalidArgument: 64
     case .invalidValue: 65

@@ -88,6 +88,10 @@ import Testing
       return #expect(Bool(false), "no services")
     }
     #expect(services.map(\.uuid).contains("FFE0"))
+    // A handle is used again when its characteristic was discovered again.
+    let handle = try #require(couple.handles[Couple.plain])
+    #expect(couple.perform(.read(handle)) == .failure(.servicesChanged))
+    for service in services { _ = couple.perform(.discoverCharacteristics(service.handles)) }
     #expect(couple.read(Couple.plain) == .success([7]))
   }
 

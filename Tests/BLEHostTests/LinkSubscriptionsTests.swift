@@ -85,7 +85,9 @@ import Testing
 
   @Test mutating func forgetsTheSubscriptionsOfAChangedDatabase() {
     subscribe(first)
-    subscriptions.removeAll()
+    subscriptions.removeAll(in: AttributeHandle(value.rawValue + 2) ... .last)
+    #expect(subscriptions.owners(of: value) == [first], "it has not changed")
+    subscriptions.removeAll(in: value...value)
     #expect(subscriptions.owners(of: value).isEmpty)
   }
 }

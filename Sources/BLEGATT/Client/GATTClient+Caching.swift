@@ -1,4 +1,4 @@
-import BLEATT
+package import BLEATT
 import BLEWire
 
 /// The use of an ``AttributeCache`` by a client (Vol 3, Part G, 2.5.2).
@@ -92,10 +92,24 @@ extension GATTClient {
     caching = .inUse(cache)
   }
 
-  /// Discards the cache after a change of the database.
-  mutating func databaseChanged(_ range: ClosedRange<AttributeHandle>, into output: inout Output) {
+  /// The server has changed its database: discards the cache, and ends the operations whose parameters come from what
+  /// has changed. The one that is performed ends, or begins again, when its response arrives.
+  package mutating func databaseChanged(_ range: ClosedRange<AttributeHandle>, into output: inout Output) {
     discardCache()
+    changed.insert(range)
     output.events.append(.servicesChanged(range))
+    // The Service Changed characteristic keeps its handle (Vol 3, Part G, 7.1).
+    if let handle = serviceChangedHandle { changed.remove(handle...handle) }
+    if let kind = active?.kind, kind.beginsAgain || kind.depends(on: changed) { active?.isOutdated = true }
+    var kept: [Operation] = []
+    for operation in waiting {
+      if operation.kind.depends(on: changed) {
+        output.events.append(.finished(operation.id, .failure(.servicesChanged)))
+      } else {
+        kept.append(operation)
+      }
+    }
+    waiting = kept
   }
 }
 

@@ -29,9 +29,10 @@ extension GATTClient {
     case notification(AttributeHandle, [UInt8])
     /// An indication (Vol 3, Part G, 4.11.1). It has been confirmed.
     case indication(AttributeHandle, [UInt8])
-    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). If the
-    /// server answered Database Out Of Sync (2.5.2.1), the range has all handles, and the event follows the end of that
-    /// operation.
+    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). Operations on
+    /// them end with ``GATTClientError/servicesChanged``, and their values are not reported, until their characteristics
+    /// were discovered again. If the server answered Database Out Of Sync (2.5.2.1), the range has all handles, and the
+    /// event follows the end of that operation.
     case servicesChanged(ClosedRange<AttributeHandle>)
     /// The ATT_MTU was exchanged, in octets.
     case mtu(Int)
@@ -61,6 +62,18 @@ extension GATTClient {
     case values([AttributeValue])
     /// The Client Characteristic Configuration descriptor with this handle was written.
     case configured(AttributeHandle)
+    /// There is no Client Characteristic Configuration descriptor in this range: nothing was written. Some servers send
+    /// the values of such a characteristic to every client.
+    case noConfiguration(in: ClosedRange<AttributeHandle>)
+    /// The server has described a part of its database wrongly: what was found, and what was left out or corrected. The
+    /// outcome of a discovery or of Read Using Characteristic UUID.
+    indirect case incomplete(Outcome, [DiscoveryFault])
+
+    /// The outcome without its faults.
+    public var found: Outcome { if case .incomplete(let found, _) = self { found } else { self } }
+
+    /// What was left out or corrected; empty if the server has made no mistake.
+    public var faults: [DiscoveryFault] { if case .incomplete(_, let faults) = self { faults } else { [] } }
   }
 }
 
@@ -112,6 +125,23 @@ public struct DiscoveredCharacteristic: Hashable, Sendable {
     self.properties = properties
     self.valueHandle = valueHandle
     self.uuid = uuid
+  }
+}
+
+extension DiscoveredCharacteristic {
+  /// The handles that its descriptors can have, between its value and the next declaration (Vol 3, Part G, 3.3); nil if
+  /// there are none.
+  ///
+  /// - Parameters:
+  ///   - next: the declaration of the next characteristic of the service, if there is one.
+  ///   - service: the handles of the service.
+  package func descriptors(
+    before next: AttributeHandle?, in service: ClosedRange<AttributeHandle>
+  ) -> ClosedRange<AttributeHandle>? {
+    let last = next.map { AttributeHandle($0.rawValue - 1) } ?? service.upperBound
+    // If the value lies elsewhere, the descriptors follow the declaration.
+    let first = valueHandle > declaration && valueHandle <= last ? valueHandle : declaration
+    return first < last ? AttributeHandle(first.rawValue + 1)...last : nil
   }
 }
 

@@ -74,7 +74,7 @@ extension GATTClient {
       case reliableWrite([QueuedWrite])
       /// Finds the Client Characteristic Configuration descriptor in the range after a characteristic value, and writes
       /// it (3.3.3.3; 4.10 and 4.11). An empty subscription ends the notifications and indications. Outcome:
-      /// ``GATTClient/Outcome/configured(_:)``; without the descriptor ``/BLEATT/ATTErrorCode/attributeNotFound``.
+      /// ``GATTClient/Outcome/configured(_:)``, or ``GATTClient/Outcome/noConfiguration(in:)``.
       case configure(Subscription, in: ClosedRange<AttributeHandle>)
       /// Finds the Service Changed characteristic and subscribes to its indications (7.1), which are
       /// ``GATTClient/Event/servicesChanged(_:)`` from then on. Outcome: ``GATTClient/Outcome/done``; without the

@@ -44,8 +44,32 @@ extension GATTClient {
         finish(current, .failure(.invalidParameters(error.description)), into: &output)
       }
     case .success(.finish(let outcome)): finish(current, .success(outcome), into: &output)
-    case .failure(let error): finish(current, .failure(error), into: &output)
+    case .failure(let error): failed(current, error, now: now, into: &output)
     }
+  }
+
+  /// A request of an operation has failed. One that only discovers is repeated once: the fault may have been that of one
+  /// response. Otherwise the operation ends, and what came before the fault counts.
+  mutating func failed(_ failed: Active, _ error: GATTClientError, now: Instant, into output: inout Output) {
+    if !failed.hasRepeated, error.mayBePassing, let step = failed.procedure.repetition {
+      var current = failed
+      current.hasRepeated = true
+      return follow(.success(step), of: current, now: now, into: &output)
+    }
+    let found = failed.procedure.result(endedBy: error)
+    finish(failed, found.map { .success($0) } ?? .failure(error), into: &output)
+  }
+
+  /// Attributes have changed while an operation was performed: it begins again, or ends if its parameters are out of
+  /// date.
+  mutating func beginAgain(_ outdated: Active, now: Instant, into output: inout Output) {
+    guard let kind = outdated.kind, kind.beginsAgain, outdated.restarts < limits.restarts else {
+      return finish(outdated, .failure(.servicesChanged), into: &output)
+    }
+    var current = Active(
+      id: outdated.id, kind: kind, procedure: procedure(for: kind), restarts: outdated.restarts + 1)
+    let first = Result { () throws(GATTClientError) in try current.procedure.begin(mtu: bearer.mtu) }
+    follow(first, of: current, now: now, into: &output)
   }
 
   /// Ends an operation, and stores what it has discovered.
@@ -55,7 +79,8 @@ extension GATTClient {
     if let verification = ended.procedure as? CacheVerification { verified(verification) }
     guard let id = ended.id else { return }
     if case .success(let outcome) = result {
-      if case .characteristics(let found) = outcome,
+      if !changed.isEmpty, let kind = ended.kind { discovered(outcome.found, by: kind) }
+      if case .characteristics(let found) = outcome.found,
         let serviceChanged = found.first(where: { $0.uuid == .serviceChanged })
       {
         serviceChangedHandle = serviceChanged.valueHandle
@@ -68,6 +93,20 @@ extension GATTClient {
     output.events.append(.finished(id, result))
     if case .failure(.errorResponse(.databaseOutOfSync, _, _)) = result {
       databaseChanged(.first ... .last, into: &output)
+    }
+  }
+
+  /// Attributes that had changed were discovered again.
+  private mutating func discovered(_ outcome: Outcome, by kind: Operation.Kind) {
+    switch (kind, outcome) {
+    case (.discoverCharacteristics(let range), .characteristics(let found)),
+      (.discoverCharacteristicsByUUID(_, let range), .characteristics(let found)):
+      changed.remove(range)
+      // A value may lie outside of its service.
+      for characteristic in found { changed.remove(characteristic.valueHandle...characteristic.valueHandle) }
+    case (.discoverDescriptors(let range), _): changed.remove(range)
+    case (.readUsingUUID, .values(let found)): for value in found { changed.remove(value.handle...value.handle) }
+    default: break
     }
   }
 
@@ -136,8 +175,15 @@ extension GATTClient {
 
   /// Reports a notification.
   func reportNotification(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
-    guard !isTooLong(value, .handleValueNotification, into: &output) else { return }
+    guard !isTooLong(value, .handleValueNotification, into: &output), !isOutdated(handle, into: &output) else { return }
     output.events.append(.notification(handle, [UInt8](copying: value)))
+  }
+
+  /// Whether a value is of an attribute that has changed: nobody knows yet of which one. Such a value is not reported.
+  private func isOutdated(_ handle: AttributeHandle, into output: inout Output) -> Bool {
+    guard !changed.isEmpty, changed.contains(handle) else { return false }
+    output.events.append(.violation(.servicesChanged))
+    return true
   }
 
   /// Whether a value is longer than that of any attribute (Vol 3, Part F, 3.2.9): with an ATT_MTU of 517 it can have
@@ -152,7 +198,7 @@ extension GATTClient {
   /// Reports an indication; that of Service Changed is ``Event/servicesChanged(_:)`` (Vol 3, Part G, 7.1).
   mutating func reportIndication(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
     guard handle == serviceChangedHandle else {
-      guard !isTooLong(value, .handleValueIndication, into: &output) else { return }
+      guard !isTooLong(value, .handleValueIndication, into: &output), !isOutdated(handle, into: &output) else { return }
       return output.events.append(.indication(handle, [UInt8](copying: value)))
     }
     guard value.count == 4, let start = value.uint16(at: 0), let end = value.uint16(at: 2), start != 0, start <= end
@@ -172,7 +218,9 @@ extension GATTClient {
       Int(length) <= pdu.count - offset - 4
     {
       let value = pdu.extracting((offset + 4)..<(offset + 4 + Int(length)))
-      output.events.append(.notification(AttributeHandle(handle), [UInt8](copying: value)))
+      if !isOutdated(AttributeHandle(handle), into: &output) {
+        output.events.append(.notification(AttributeHandle(handle), [UInt8](copying: value)))
+      }
       offset += 4 + Int(length)
     }
     guard offset == pdu.count, output.events.count - before >= 2 else {

@@ -27,9 +27,15 @@ public struct GATTClient: Sendable {
     /// The number of operations that can wait. One more ends at once with
     /// ``GATTClientError/tooManyOperations(limit:)``.
     public var waitingOperations = 256
-    /// The number of services, characteristics, descriptors or values of one operation. One more ends it with
-    /// ``GATTClientError/tooManyResults(limit:)``.
+    /// The number of services, characteristics, descriptors or values of one operation. With one more it ends, and its
+    /// outcome is ``Outcome/incomplete(_:_:)``.
     public var results = 4096
+    /// How many times an operation begins again because the services of the server have changed while it was performed.
+    /// The next time it ends with ``GATTClientError/servicesChanged``.
+    public var restarts = 3
+    /// How long the client waits for the response to a request after the server has sent a response to another one. Then
+    /// the request has been answered wrongly.
+    public var wrongResponseTime = Duration.seconds(2)
     /// The number of services, characteristics and descriptors that an ``AttributeCache`` can have. Others are
     /// discovered again.
     public var cachedResults = 1024
@@ -66,6 +72,12 @@ public struct GATTClient: Sendable {
     var id: OperationID?
     var kind: Operation.Kind?
     var procedure: any ClientProcedure
+    /// Whether attributes that it depends on have changed since its last request.
+    var isOutdated = false
+    /// How many times it has begun again.
+    var restarts = 0
+    /// Whether a request of it was repeated, because its response made no sense.
+    var hasRepeated = false
   }
 
   let limits: Limits
@@ -78,6 +90,10 @@ public struct GATTClient: Sendable {
   var serviceChangedHandle: AttributeHandle?
   /// The state of the cache for a bonded server.
   var caching = Caching.off
+  /// What the server has changed, and was not discovered again.
+  package var changed = ChangedHandles()
+  /// A response of the server to another request than the one in flight, and when the latter counts as answered.
+  private var wrongResponse: (opcode: ATTOpcode, deadline: Instant)?
 
   /// The signing key, nil until one has been distributed.
   public var signing: Signing?
@@ -103,7 +119,7 @@ public struct GATTClient: Sendable {
   }
 
   /// The time at which ``tick(now:into:)`` must be called; nil while nothing can time out.
-  public var deadline: Instant? { bearer.deadline }
+  public var deadline: Instant? { .nearer(bearer.deadline, wrongResponse?.deadline) }
 
   /// Begins an operation, or queues it after the others.
   public mutating func perform(_ operation: Operation, now: Instant, into output: inout Output) {
@@ -125,31 +141,55 @@ public struct GATTClient: Sendable {
     let pdu = pdu.extracting(first: mtu)
     switch bearer.receive(pdu, now: now, into: &output.pdus) {
     case .response:
+      wrongResponse = nil
       guard !isSuspended else { return endActive(.failure(.notEncrypted), into: &output) }
       guard var current = active else { break }
       active = nil
-      let next = Result { () throws(GATTClientError) in try current.procedure.receive(pdu, mtu: bearer.mtu) }
-      follow(next, of: current, now: now, into: &output)
+      if current.isOutdated {
+        beginAgain(current, now: now, into: &output)
+      } else {
+        let next = Result { () throws(GATTClientError) in try current.procedure.receive(pdu, mtu: bearer.mtu) }
+        follow(next, of: current, now: now, into: &output)
+      }
     case .mtuExchanged(_, let mtu):
+      wrongResponse = nil
       output.events.append(.mtu(mtu))
       endActive(.success(.mtu(mtu)), into: &output)
     case .errorResponse(_, let error):
+      wrongResponse = nil
       guard var current = active else { break }
       active = nil
-      let next = Result { () throws(GATTClientError) in try current.procedure.receive(error) }
-      follow(next, of: current, now: now, into: &output)
+      if error.code == .databaseOutOfSync, current.kind?.beginsAgain == true, current.restarts < limits.restarts {
+        databaseChanged(.first ... .last, into: &output)
+        current.isOutdated = true
+      }
+      if current.isOutdated {
+        beginAgain(current, now: now, into: &output)
+      } else {
+        let next = Result { () throws(GATTClientError) in try current.procedure.receive(error) }
+        follow(next, of: current, now: now, into: &output)
+      }
     case .malformed(_, let opcode, let error):
-      endActive(.failure(.malformedResponse(opcode, reason: error.description)), into: &output)
+      wrongResponse = nil
+      activeFailed(.malformedResponse(opcode, reason: error.description), now: now, into: &output)
     case .notification(let handle): reportNotification(of: handle, pdu.extracting(3...), into: &output)
     case .multipleNotification: reportValues(of: pdu, into: &output)
     case .indication(let handle): reportIndication(of: handle, pdu.extracting(3...), into: &output)
     case .unexpected(let opcode, let error?):
       output.events.append(.violation(.malformedResponse(opcode, reason: error.description)))
-    case .unexpected(let opcode, nil), .notForClient(let opcode):
+    case .unexpected(let opcode, nil): receivedWrongResponse(opcode, now: now, into: &output)
+    case .notForClient(let opcode):
       output.events.append(.violation(.unexpectedPDU(opcode)))
-    case .empty: break
+    case .empty: if active != nil { receivedWrongResponse(ATTOpcode(rawValue: 0), now: now, into: &output) }
     }
     advance(now: now, into: &output)
+  }
+
+  /// The server has sent a response to another request, or nothing. The right response may follow, for example after one
+  /// that was sent twice.
+  private mutating func receivedWrongResponse(_ opcode: ATTOpcode, now: Instant, into output: inout Output) {
+    output.events.append(.violation(.unexpectedPDU(opcode)))
+    if active != nil, wrongResponse == nil { wrongResponse = (opcode, now + limits.wrongResponseTime) }
   }
 
   /// Whether the next operation is a signed write that waits for ``allowSigning(_:now:into:)``.
@@ -198,7 +238,15 @@ public struct GATTClient: Sendable {
 
   /// Ends the bearer if a request has had no response for 30 seconds (Vol 3, Part F, 3.3.3).
   public mutating func tick(now: Instant, into output: inout Output) {
+    if let wrong = wrongResponse, wrong.deadline <= now {
+      wrongResponse = nil
+      bearer.endRequest(now: now, into: &output.pdus)
+      activeFailed(.unexpectedPDU(wrong.opcode), now: now, into: &output)
+      advance(now: now, into: &output)
+    }
     guard !bearer.tick(now: now).isEmpty else { return }
+    // What came before counts.
+    if let found = active?.procedure.result(endedBy: .timedOut) { endActive(.success(found), into: &output) }
     failEverything(.timedOut, into: &output)
     output.events.append(.bearerFailed)
   }
@@ -211,6 +259,7 @@ public struct GATTClient: Sendable {
 
   private mutating func failEverything(_ error: GATTClientError, into output: inout Output) {
     end = error
+    wrongResponse = nil
     endActive(.failure(error), into: &output)
     failWaiting(error, into: &output)
   }
@@ -223,10 +272,24 @@ public struct GATTClient: Sendable {
     finish(ended, result, into: &output)
   }
 
+  /// The request in flight was answered wrongly.
+  private mutating func activeFailed(_ error: GATTClientError, now: Instant, into output: inout Output) {
+    guard let current = active else { return }
+    active = nil
+    if current.isOutdated {
+      beginAgain(current, now: now, into: &output)
+    } else {
+      failed(current, error, now: now, into: &output)
+    }
+  }
+
   /// Sends the commands at the front of the queue, and begins the next operation if none is active.
   private mutating func advance(now: Instant, into output: inout Output) {
     while end == nil, !isSuspended, let next = waiting.first {
-      if next.kind.isCommand {
+      if !changed.isEmpty, next.kind.uses(changed), next.kind.isCommand || active == nil {
+        waiting.removeFirst()
+        output.events.append(.finished(next.id, .failure(.servicesChanged)))
+      } else if next.kind.isCommand {
         guard !isCongested, !awaitsSignCounter else { return }
         waiting.removeFirst()
         let result = Result { () throws(GATTClientError) in try sendCommand(next.kind, into: &output.pdus) }

@@ -1,7 +1,7 @@
 public import BLEATT
 
 /// The reason why an operation of a ``GATTClient`` failed.
-public enum GATTClientError: Error, Equatable, Sendable {
+public enum GATTClientError: Error, Hashable, Sendable {
   /// The server rejected a request. The handle is the one in the Error Response.
   case errorResponse(ATTErrorCode, request: ATTOpcode, handle: AttributeHandle)
   /// A PDU from the server is malformed or contradicts the request.
@@ -11,6 +11,9 @@ public enum GATTClientError: Error, Equatable, Sendable {
   /// The server queued octets that differ from those that the client sent. The client cancelled the queue, and nothing
   /// was written.
   case echoDiffers(AttributeHandle, offset: Int)
+  /// The services of the server have changed since the handle was discovered, or while the operation was performed
+  /// (Vol 3, Part G, 2.5.2 and 7.1). A write may have been executed.
+  case servicesChanged
   /// The server sent more results than ``GATTClient/Limits-swift.struct/results``.
   case tooManyResults(limit: Int)
   /// ``GATTClient/Limits-swift.struct/waitingOperations`` operations already wait.
@@ -35,6 +38,14 @@ public enum GATTClientError: Error, Equatable, Sendable {
 extension GATTClientError {
   init(_ error: ErrorResponse) { self = .errorResponse(error.code, request: error.requestOpcode, handle: error.handle) }
 
+  /// Whether the same request may have another answer: the server has not rejected it.
+  var mayBePassing: Bool {
+    switch self {
+    case .malformedResponse, .unexpectedPDU: true
+    default: false
+    }
+  }
+
   /// The code of the Error Response, nil for any other error.
   public var code: ATTErrorCode? {
     if case .errorResponse(let code, _, _) = self { code } else { nil }
@@ -51,6 +62,7 @@ extension GATTClientError: CustomStringConvertible {
     case .unexpectedPDU(let opcode): "unexpected \(opcode) from the server: it is not a response to a request"
     case .echoDiffers(let handle, let offset):
       "write to handle \(handle) cancelled: the server queued other octets at offset \(offset). Nothing was written"
+    case .servicesChanged: "the services of the device have changed. Discover them again"
     case .tooManyResults(let limit): "procedure ended: the server sent more than \(limit) results"
     case .tooManyOperations(let limit):
       "operation rejected: \(limit) operations already wait. Wait until one has finished"

@@ -29,6 +29,8 @@ struct LongValueRead: ClientProcedure {
   private var value: [UInt8] = []
   /// The ATT_MTU at the last request. A response that is shorter contains the last part.
   private var requestMTU = ATT.defaultMTU
+  /// Whether a Read Blob Response has had octets: the value is longer than one part.
+  private var isLong = false
 
   init(handle: AttributeHandle) { self.handle = handle }
 
@@ -39,6 +41,7 @@ struct LongValueRead: ClientProcedure {
 
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let part = response.extracting(1...)
+    isLong = isLong || !value.isEmpty && !part.isEmpty
     value.append(copying: part)
     try checkLength(of: value, in: response)
     guard part.count >= requestMTU - 1, value.count < ATT.maximumValueLength else { return .finish(.value(value)) }
@@ -46,9 +49,12 @@ struct LongValueRead: ClientProcedure {
     return .send(ReadBlobRequest(handle: handle, valueOffset: UInt16(truncatingIfNeeded: value.count)))
   }
 
-  /// Attribute Not Long (0x0B) ends the procedure: the value fits exactly in the first response.
+  /// The value may end where the last part ends. Attribute Not Long (0x0B) and Invalid Offset (0x07) say so; servers
+  /// without Read Blob answer with other errors. A value that a Read Blob Response has continued, and another error
+  /// cuts, is not whole.
   func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
-    guard error.code == .attributeNotLong, error.requestOpcode == .readBlobRequest else { throw GATTClientError(error) }
+    let isEnd = error.code == .attributeNotLong || error.code == .invalidOffset
+    guard error.requestOpcode == .readBlobRequest, isEnd || !isLong else { throw GATTClientError(error) }
     return .finish(.value(value))
   }
 }
@@ -67,22 +73,30 @@ struct ValueSearch: ClientProcedure {
   mutating func begin(mtu: Int) -> ClientStep { next }
 
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
-    for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
-      try search.advance(past: entry.handle, through: entry.handle, of: ReadByTypeResponse.opcode)
+    let opcode = ReadByTypeResponse.opcode
+    let list = try ListResponse<ReadByTypeResponse>(withLength: response)
+    search.beginResponse()
+    for entry in list.packet.attributeDataList {
+      guard try search.admit(entry.handle, through: entry.handle, of: opcode) else { continue }
       found.append(AttributeValue(handle: entry.handle, value: Array(entry.value)))
     }
+    try search.endResponse(list.fault, of: opcode)
     return next
   }
 
   /// Attribute Not Found ends the search. It is an error only if no value was found.
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound, !found.isEmpty else { throw GATTClientError(error) }
-    return .finish(.values(found))
+    return .finish(search.outcome(.values(found)))
   }
+
+  func result(endedBy error: GATTClientError) -> GATTClient.Outcome? { search.outcome(.values(found), endedBy: error) }
+
+  var repetition: ClientStep? { next }
 
   private var next: ClientStep {
     search.isComplete
-      ? .finish(.values(found))
+      ? .finish(search.outcome(.values(found)))
       : .send(ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: type))
   }
 }

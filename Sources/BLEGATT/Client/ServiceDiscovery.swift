@@ -4,32 +4,40 @@ import BLEWire
 /// Discover All Primary Services, with Read By Group Type Requests (Vol 3, Part G, 4.4.1).
 struct PrimaryServiceDiscovery: ClientProcedure {
   private var search: HandleSearch
-  private var found: [DiscoveredService] = []
+  private var found = ServiceList()
 
   init(limit: Int) { search = HandleSearch(.first ... .last, limit: limit) }
 
   mutating func begin(mtu: Int) -> ClientStep { next }
 
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
-    for entry in try decode(ReadByGroupTypeResponse.self, response).attributeDataList {
+    let opcode = ReadByGroupTypeResponse.opcode
+    let list = try ListResponse<ReadByGroupTypeResponse>(withLength: response)
+    search.beginResponse()
+    for entry in list.packet.attributeDataList {
+      guard try search.admit(entry.handle, through: entry.endGroupHandle, of: opcode) else { continue }
       guard let uuid = BluetoothUUID(attributeValue: entry.value) else {
-        throw .malformedResponse(
-          ReadByGroupTypeResponse.opcode, reason: "a service declaration of \(entry.value.count) octets")
+        search.note("a service declaration of \(entry.value.count) octets", of: opcode, at: entry.handle)
+        continue
       }
-      try search.advance(past: entry.handle, through: entry.endGroupHandle, of: ReadByGroupTypeResponse.opcode)
-      found.append(DiscoveredService(handles: entry.handle...entry.endGroupHandle, uuid: uuid))
+      found.append(entry.handle, entry.endGroupHandle, uuid, opcode, &search)
     }
+    try search.endResponse(list.fault, of: opcode)
     return next
   }
 
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound else { throw GATTClientError(error) }
-    return .finish(.services(found))
+    return .finish(search.outcome(found.outcome))
   }
+
+  func result(endedBy error: GATTClientError) -> GATTClient.Outcome? { search.outcome(found.outcome, endedBy: error) }
+
+  var repetition: ClientStep? { next }
 
   private var next: ClientStep {
     search.isComplete
-      ? .finish(.services(found))
+      ? .finish(search.outcome(found.outcome))
       : .send(
         ReadByGroupTypeRequest(
           startingHandle: search.next, endingHandle: search.end, attributeGroupType: .primaryService))
@@ -40,7 +48,7 @@ struct PrimaryServiceDiscovery: ClientProcedure {
 struct PrimaryServiceSearch: ClientProcedure {
   private let uuid: BluetoothUUID
   private var search: HandleSearch
-  private var found: [DiscoveredService] = []
+  private var found = ServiceList()
 
   init(_ uuid: BluetoothUUID, limit: Int) {
     self.uuid = uuid.attributeType
@@ -50,26 +58,67 @@ struct PrimaryServiceSearch: ClientProcedure {
   mutating func begin(mtu: Int) -> ClientStep { next }
 
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
-    for entry in try decode(FindByTypeValueResponse.self, response).handlesInformationList {
-      try search.advance(
-        past: entry.foundAttributeHandle, through: entry.groupEndHandle, of: FindByTypeValueResponse.opcode)
-      found.append(DiscoveredService(handles: entry.foundAttributeHandle...entry.groupEndHandle, uuid: uuid))
+    let opcode = FindByTypeValueResponse.opcode
+    let list = try ListResponse<FindByTypeValueResponse>(response, header: 1, entriesOf: 4)
+    search.beginResponse()
+    for entry in list.packet.handlesInformationList {
+      guard try search.admit(entry.foundAttributeHandle, through: entry.groupEndHandle, of: opcode) else { continue }
+      found.append(entry.foundAttributeHandle, entry.groupEndHandle, uuid, opcode, &search)
     }
+    try search.endResponse(list.fault, of: opcode)
     return next
   }
 
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
     guard error.code == .attributeNotFound else { throw GATTClientError(error) }
-    return .finish(.services(found))
+    return .finish(search.outcome(found.outcome))
   }
+
+  func result(endedBy error: GATTClientError) -> GATTClient.Outcome? { search.outcome(found.outcome, endedBy: error) }
+
+  var repetition: ClientStep? { next }
 
   private var next: ClientStep {
     search.isComplete
-      ? .finish(.services(found))
+      ? .finish(search.outcome(found.outcome))
       : .send(
         FindByTypeValueRequest(
           startingHandle: search.next, endingHandle: search.end, attributeType: 0x2800,
           attributeValue: uuid.littleEndian[...]))
+  }
+}
+
+/// Services in the order of their declarations. A service ends before the next one, whatever end the server gives it:
+/// a characteristic then belongs to one service.
+private struct ServiceList: Sendable {
+  private var services: [DiscoveredService] = []
+  /// Whether the last service has no valid end.
+  private var isOpen = false
+
+  /// Appends a service whose declaration lies behind those of the others.
+  mutating func append(
+    _ first: AttributeHandle, _ last: AttributeHandle, _ uuid: BluetoothUUID, _ opcode: ATTOpcode,
+    _ search: inout HandleSearch
+  ) {
+    if let previous = services.last {
+      let (start, before) = (previous.handles.lowerBound, AttributeHandle(first.rawValue - 1))
+      if previous.handles.upperBound > before, !isOpen {
+        search.note("service \(first) begins within service \(start)", of: opcode, at: first)
+      }
+      if isOpen || previous.handles.upperBound > before { services[services.count - 1].handles = start...before }
+    }
+    isOpen = last < first
+    if isOpen { search.note("service \(first) ends at handle \(last)", of: opcode, at: first) }
+    services.append(DiscoveredService(handles: first...max(first, last), uuid: uuid))
+  }
+
+  /// A last service without a valid end has all handles to the last one.
+  var outcome: GATTClient.Outcome {
+    var services = services
+    if isOpen, let last = services.popLast() {
+      services.append(DiscoveredService(handles: last.handles.lowerBound ... .last, uuid: last.uuid))
+    }
+    return .services(services)
   }
 }
 
@@ -88,40 +137,55 @@ struct IncludedServiceDiscovery: ClientProcedure {
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     if let included = withoutUUID.popLast() {
       let value = try decode(ReadResponse.self, response).value
-      guard let uuid = BluetoothUUID(attributeValue: value) else {
-        throw .malformedResponse(ReadResponse.opcode, reason: "a service declaration of \(value.count) octets")
+      if let uuid = BluetoothUUID(attributeValue: value) {
+        append(included.declaration, included.handles, uuid)
+      } else {
+        search.note(
+          "a service declaration of \(value.count) octets", of: ReadResponse.opcode, at: included.handles.lowerBound)
       }
-      append(included.declaration, included.handles, uuid)
       return next
     }
-    for entry in try decode(ReadByTypeResponse.self, response).attributeDataList {
-      try search.advance(past: entry.handle, through: entry.handle, of: ReadByTypeResponse.opcode)
-      var value = PacketDecoder(entry.value)
-      var (start, end) = (AttributeHandle.none, AttributeHandle.none)
-      do throws(CodecError) {
-        try value.value("Included Service Attribute Handle", &start)
-        try value.value("End Group Handle", &end)
-      } catch { throw .malformedResponse(ReadByTypeResponse.opcode, reason: error.description) }
-      guard start != .none, start <= end else {
-        throw .malformedResponse(
-          ReadByTypeResponse.opcode, reason: "an included service with the handles \(start) to \(end)")
-      }
-      switch value.remaining.count {
-      case 0: withoutUUID.insert((entry.handle, start...end), at: 0)
-      case 2:
-        guard let uuid = BluetoothUUID(attributeValue: value.remaining) else { continue }
-        append(entry.handle, start...end, uuid)
-      default:
-        throw .malformedResponse(
-          ReadByTypeResponse.opcode, reason: "an include declaration of \(entry.value.count) octets")
-      }
+    let opcode = ReadByTypeResponse.opcode
+    let list = try ListResponse<ReadByTypeResponse>(withLength: response)
+    search.beginResponse()
+    for entry in list.packet.attributeDataList {
+      guard try search.admit(entry.handle, through: entry.handle, of: opcode) else { continue }
+      if let reason = take(entry) { search.note(reason, of: opcode, at: entry.handle) }
     }
+    try search.endResponse(list.fault, of: opcode)
     return next
   }
 
+  /// Takes an include declaration (Vol 3, Part G, 3.2).
+  ///
+  /// - Returns: why it is left out, if it is.
+  private mutating func take(_ entry: ReadByTypeResponse.AttributeData) -> String? {
+    var value = PacketDecoder(entry.value)
+    var (start, end) = (AttributeHandle.none, AttributeHandle.none)
+    do throws(CodecError) {
+      try value.value("Included Service Attribute Handle", &start)
+      try value.value("End Group Handle", &end)
+    } catch { return error.description }
+    guard start != .none, start <= end else { return "an included service with the handles \(start) to \(end)" }
+    switch value.remaining.count {
+    case 0: withoutUUID.insert((entry.handle, start...end), at: 0)
+    case 2: if let uuid = BluetoothUUID(attributeValue: value.remaining) { append(entry.handle, start...end, uuid) }
+    default: return "an include declaration of \(entry.value.count) octets"
+    }
+    return nil
+  }
+
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
-    guard error.code == .attributeNotFound, withoutUUID.isEmpty else { throw GATTClientError(error) }
-    return .finish(.includedServices(found))
+    if let included = withoutUUID.popLast() {
+      search.note(GATTClientError(error), at: included.handles.lowerBound)
+      return next
+    }
+    guard error.code == .attributeNotFound else { throw GATTClientError(error) }
+    return .finish(search.outcome(.includedServices(found)))
+  }
+
+  func result(endedBy error: GATTClientError) -> GATTClient.Outcome? {
+    search.outcome(.includedServices(found), endedBy: error)
   }
 
   private mutating func append(
@@ -130,9 +194,11 @@ struct IncludedServiceDiscovery: ClientProcedure {
     found.append(IncludedService(declaration: declaration, service: DiscoveredService(handles: handles, uuid: uuid)))
   }
 
+  var repetition: ClientStep? { next }
+
   private var next: ClientStep {
     if let included = withoutUUID.last { return .send(ReadRequest(handle: included.handles.lowerBound)) }
-    if search.isComplete { return .finish(.includedServices(found)) }
+    if search.isComplete { return .finish(search.outcome(.includedServices(found))) }
     return .send(
       ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: .include))
   }

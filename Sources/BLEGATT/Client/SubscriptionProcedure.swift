@@ -3,9 +3,17 @@ import BLEWire
 
 /// Finds the Client Characteristic Configuration descriptor of a characteristic, and writes it (Vol 3, Part G,
 /// 3.3.3.3).
+///
+/// ```
+///   searching (Find Information) ── found ──────────────────────────────► writing ──► configured
+///       │ rejected                                                          ▲
+///       ├──────► searchingByType (Read By Type) ── found ───────────────────┘
+///       └─ none ──────┴─ none, rejected ──► noConfiguration
+/// ```
 struct SubscriptionProcedure: ClientProcedure {
   private enum State {
     case searching(DescriptorDiscovery)
+    case searchingByType
     case writing(AttributeHandle)
   }
 
@@ -21,37 +29,78 @@ struct SubscriptionProcedure: ClientProcedure {
 
   mutating func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .searching(var search) = state else { return .finish(.done) }
-    return try follow(search.begin(mtu: mtu), search)
+    return follow(search.begin(mtu: mtu), search)
   }
 
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     switch state {
-    case .searching(var search): return try follow(try search.receive(response, mtu: mtu), search)
-    case .writing(let handle):
-      _ = try decode(WriteResponse.self, response)
-      return .finish(.configured(handle))
+    case .searching(var search):
+      do throws(GATTClientError) { return follow(try search.receive(response, mtu: mtu), search) } catch {
+        return searchByType(after: search)
+      }
+    case .searchingByType:
+      let list = try? ListResponse<ReadByTypeResponse>(withLength: response)
+      guard let found = list?.packet.attributeDataList.first, range.contains(found.handle) else { return none }
+      return write(found.handle)
+    case .writing(let handle): return .finish(.configured(handle))
     }
   }
 
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep {
-    guard case .searching(var search) = state else { throw GATTClientError(error) }
-    return try follow(try search.receive(error), search)
+    switch state {
+    case .searching(var search):
+      guard !error.code.demandsSecurity else { throw GATTClientError(error) }
+      do throws(GATTClientError) { return follow(try search.receive(error), search) } catch {
+        return searchByType(after: search)
+      }
+    case .searchingByType:
+      guard !error.code.demandsSecurity else { throw GATTClientError(error) }
+      return none
+    case .writing: throw GATTClientError(error)
+    }
   }
 
   /// Continues the search until the descriptor is found, then writes the descriptor.
-  private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) throws(GATTClientError) -> ClientStep
-  {
-    if let descriptor = search.found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) {
-      state = .writing(descriptor.handle)
-      var value: [UInt8] = []
-      value.append(littleEndian: subscription.rawValue)
-      return .send(WriteRequest(handle: descriptor.handle, value: value[...]))
-    }
-    guard case .send = step else {
-      throw .errorResponse(.attributeNotFound, request: .findInformationRequest, handle: range.lowerBound)
-    }
+  private mutating func follow(_ step: ClientStep, _ search: DescriptorDiscovery) -> ClientStep {
+    if let found = Self.configuration(in: search) { return write(found) }
+    guard case .send = step else { return none }
     state = .searching(search)
     return step
+  }
+
+  /// Find Information was rejected, or its response is malformed.
+  private mutating func searchByType(after search: DescriptorDiscovery) -> ClientStep {
+    if let found = Self.configuration(in: search) { return write(found) }
+    state = .searchingByType
+    return .send(
+      ReadByTypeRequest(
+        startingHandle: range.lowerBound, endingHandle: range.upperBound,
+        attributeType: .clientCharacteristicConfiguration))
+  }
+
+  private static func configuration(in search: DescriptorDiscovery) -> AttributeHandle? {
+    search.found.first { $0.uuid == .clientCharacteristicConfiguration }?.handle
+  }
+
+  private mutating func write(_ descriptor: AttributeHandle) -> ClientStep {
+    state = .writing(descriptor)
+    var value: [UInt8] = []
+    value.append(littleEndian: subscription.rawValue)
+    return .send(WriteRequest(handle: descriptor, value: value[...]))
+  }
+
+  private var none: ClientStep { .finish(.noConfiguration(in: range)) }
+}
+
+extension ATTErrorCode {
+  /// Whether the server rejects the request until the link is more secure.
+  var demandsSecurity: Bool {
+    switch self {
+    case .insufficientAuthentication, .insufficientAuthorization, .insufficientEncryption,
+      .insufficientEncryptionKeySize:
+      true
+    default: false
+    }
   }
 }
 
@@ -115,7 +164,7 @@ struct ServiceChangedProcedure: ClientProcedure {
   /// Returns the step of a part. The result of each part begins the next one.
   private mutating func follow(_ step: ClientStep, mtu: Int) throws(GATTClientError) -> ClientStep {
     guard case .finish(let outcome) = step else { return step }
-    switch (state, outcome) {
+    switch (state, outcome.found) {
     case (_, .services(let services)):
       guard let service = services.first else { throw .noServiceChanged }
       var discovery = CharacteristicDiscovery(within: service.handles, limit: limit)
@@ -135,6 +184,7 @@ struct ServiceChangedProcedure: ClientProcedure {
     case (_, .configured(let descriptor)):
       found = valueHandle.map { AttributeCache.ServiceChanged(valueHandle: $0, configuration: descriptor) }
       return .finish(.done)
+    case (.configuring, .noConfiguration): throw .noServiceChanged
     default: return .finish(.done)
     }
   }

@@ -8,10 +8,8 @@ struct ValueWrite: ClientProcedure {
 
   func begin(mtu: Int) -> ClientStep { .send(WriteRequest(handle: handle, value: value[...])) }
 
-  func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
-    _ = try decode(WriteResponse.self, response)
-    return .finish(.done)
-  }
+  /// The response has no parameters; octets after the opcode mean nothing.
+  func receive(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.done) }
 }
 
 /// Write Long Characteristic Values and Descriptors (Vol 3, Part G, 4.9.4 and 4.12.4) and Reliable Writes (4.9.5): the
@@ -77,9 +75,8 @@ struct QueuedWrites: ClientProcedure {
       guard current >= writes.count else { return prepare(mtu: mtu) }
       state = .executing
       return .send(ExecuteWriteRequest(flags: .write))
-    case .executing:
-      _ = try decode(ExecuteWriteResponse.self, response)
-      return .finish(.done)
+    // The response has no parameters; octets after the opcode mean nothing.
+    case .executing: return .finish(.done)
     case .cancelling(let error): throw error
     }
   }

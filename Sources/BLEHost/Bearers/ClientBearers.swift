@@ -147,6 +147,7 @@ struct ClientBearers: Sendable {
       if bearer.gatt.mtu < gatt.mtu, !next.kind.mayFit(bearer.gatt.mtu) {
         move(bearer.takeOperations(of: next), &gatt, now: now, into: &output)
       } else {
+        bearer.gatt.changed = gatt.changed
         bearer.begin(next, isTrial: next.kind.isRead && bearer.gatt.mtu < gatt.mtu, now: now, into: &own)
       }
       take(&own.events, from: channel, &bearer, &gatt, now: now, into: &output)
@@ -168,7 +169,9 @@ struct ClientBearers: Sendable {
           }
           continue
         }
-      case .servicesChanged: gatt.discardCache()
+      case .servicesChanged(let range):
+        gatt.databaseChanged(range, into: &output.gatt)
+        continue
       case .bearerFailed:
         // The bearer ends alone; the operations have failed already, or fail when they begin.
         output.effects.append(.own(.bearer(.close(channel, "an ATT request had no answer in 30 seconds"))))
@@ -178,6 +181,24 @@ struct ClientBearers: Sendable {
       output.gatt.events.append(event)
     }
     events = []
+  }
+
+  /// The first bearer has a change of the server's database: operations on these attributes end.
+  mutating func servicesChanged(
+    _ range: ClosedRange<AttributeHandle>, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      use(channel, &gatt, now: now, into: &output) { bearer, output in
+        bearer.gatt.databaseChanged(range, into: &output)
+        // The first bearer has reported it.
+        output.events.removeAll { if case .servicesChanged = $0 { true } else { false } }
+        for operation in bearer.operations.dropFirst(bearer.current == nil ? 0 : 1) {
+          guard let attribute = operation.kind.attribute, range.contains(attribute) else { continue }
+          output.events.append(.finished(operation.id, .failure(.servicesChanged)))
+        }
+        bearer.forgetWaiting(in: range)
+      }
+    }
   }
 
   private mutating func move(
@@ -246,6 +267,13 @@ extension ClientBearers.Bearer {
     return true
   }
 
+  /// Removes the operations on attributes in a range that have not begun.
+  mutating func forgetWaiting(in range: ClosedRange<AttributeHandle>) {
+    let begun = current == nil ? 0 : 1
+    let rest = operations.dropFirst(begun).filter { $0.kind.attribute.map { !range.contains($0) } ?? true }
+    operations = operations.prefix(begun) + rest
+  }
+
   /// Takes an operation, and those for the same attribute, out of the queue, in order.
   mutating func takeOperations(of operation: GATTClient.Operation) -> [GATTClient.Operation] {
     let attribute = operation.kind.attribute
@@ -274,7 +302,7 @@ extension ClientBearers {
     _ result: Result<GATTClient.Outcome, GATTClientError>, _ gatt: inout GATTClient, now: Instant,
     into output: inout LinkClient.Output
   ) {
-    switch (setUp, result) {
+    switch (setUp, result.map(\.found)) {
     case (.readingServer, .success(.values(let values))):
       guard let features = values.first?.value.first, features & 0x01 != 0 else { return setUp = .done }
       setUp = .readingClient

@@ -122,8 +122,13 @@ extension Link {
 
   /// Takes one ATT PDU; its opcode says for which half of the link it is (Vol 3, Part F, 3.3).
   private mutating func receiveATT(_ pdu: Span<UInt8>, _ context: inout LinkContext) {
-    guard !pdu.isEmpty else { return }
     let now = context.turn.now
+    guard !pdu.isEmpty else {
+      // Only the client can wait for it.
+      guard !client.isUnused else { return }
+      context.turn.usesClient = true
+      return client.receive(pdu, now: now, into: &context.turn.client)
+    }
     if pdu[0] == 0xD2 {  // Signed Write Command
       let (bond, toolbox) = (context.bonds[identity], context.turn.toolbox)
       server.receiveSigned(pdu, security, bond: bond, toolbox, now: now, into: &context.turn.server)

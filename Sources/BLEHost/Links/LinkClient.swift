@@ -223,11 +223,13 @@ struct LinkClient: Sendable {
   mutating func translate(now: Instant, into output: inout Output) {
     guard !output.gatt.events.isEmpty else { return }
     var setUp: Result<GATTClient.Outcome, GATTClientError>?
+    var changes: [ClosedRange<AttributeHandle>] = []
     for event in output.gatt.events {
       switch event {
       case .finished(.stack, _): break
       case .finished(.bearers, let result): setUp = result
       case .notification, .indication, .servicesChanged:
+        if case .servicesChanged(let range) = event { changes.append(range) }
         if reconnection == .none {
           report(event, into: &output)
         } else {
@@ -238,6 +240,7 @@ struct LinkClient: Sendable {
         }
       case .finished(let id, let result):
         bearers.finished(id)
+        if case .success(let outcome) = result { note(outcome, into: &output) }
         if let operation = used.parked.take(id, result) {
           output.effects.append(.own(.securityWanted(operation, refusal: event)))
         } else {
@@ -255,9 +258,23 @@ struct LinkClient: Sendable {
       }
     }
     output.gatt.events.removeAll(keepingCapacity: true)
-    guard let setUp else { return }
-    bearers.answered(setUp, &state.gatt, now: now, into: &output)
+    for range in changes where !bearers.isEmpty {
+      bearers.servicesChanged(range, &state.gatt, now: now, into: &output)
+    }
+    if let setUp { bearers.answered(setUp, &state.gatt, now: now, into: &output) }
     translate(now: now, into: &output)
+  }
+
+  /// Writes what the server has done wrong to the log, while the operation succeeds.
+  private func note(_ outcome: GATTClient.Outcome, into output: inout Output) {
+    if case .noConfiguration(let range) = outcome {
+      let text =
+        "the characteristic before \(range.lowerBound) has no Client Characteristic Configuration: its values are reported if the device sends them"
+      output.effects.append(.report(.peer, text, peer: peer))
+    }
+    for fault in outcome.faults {
+      output.effects.append(.report(.peer, "its database is faulty: \(fault)", peer: peer))
+    }
   }
 
   /// Reports an event to the owner whose operation it ends, a value to the owners that subscribed to it, otherwise to
@@ -265,7 +282,7 @@ struct LinkClient: Sendable {
   mutating func report(_ event: GATTClient.Event, into output: inout Output) {
     switch event {
     case .finished(let id, let result): used.subscriptions.finished(id, result)
-    case .servicesChanged: used.subscriptions.removeAll()
+    case .servicesChanged(let range): used.subscriptions.removeAll(in: range)
     default: break
     }
     output.effects.append(.event(.client(peer, event), to: takeRecipient(of: event)))
@@ -297,11 +314,22 @@ struct ParkedOperations: Sendable {
   fileprivate mutating func take(
     _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>
   ) -> GATTClient.Operation? {
-    guard let operation = asked.removeValue(forKey: id), repeated.remove(id) == nil,
-      case .failure(.errorResponse(let code, _, _)) = result,
-      code == .insufficientAuthentication || code == .insufficientEncryption, waiting.count < Self.limit
+    guard let operation = asked.removeValue(forKey: id), repeated.remove(id) == nil, result.isRefusedForSecurity,
+      waiting.count < Self.limit
     else { return nil }
     return operation
+  }
+}
+
+extension Result<GATTClient.Outcome, GATTClientError> {
+  /// Whether the server rejected a request for want of encryption, or the rest of a discovery.
+  fileprivate var isRefusedForSecurity: Bool {
+    let errors: [GATTClientError]
+    switch self {
+    case .success(let outcome): errors = outcome.faults.map(\.error)
+    case .failure(let error): errors = [error]
+    }
+    return errors.contains { $0.code == .insufficientAuthentication || $0.code == .insufficientEncryption }
   }
 }
 

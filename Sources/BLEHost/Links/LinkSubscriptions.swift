@@ -75,7 +75,7 @@ struct LinkSubscriptions: Sendable {
   }
 
   mutating func finished(_ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>) {
-    if let value = searches.removeValue(forKey: id), case .success(.descriptors(let found)) = result {
+    if let value = searches.removeValue(forKey: id), case .success(.descriptors(let found)) = result.map(\.found) {
       for descriptor in found where descriptor.uuid == .clientCharacteristicConfiguration {
         values[descriptor.handle] = value
       }
@@ -104,8 +104,13 @@ struct LinkSubscriptions: Sendable {
     return writes
   }
 
-  /// The attributes of the server have changed, and with them the handles.
-  mutating func removeAll() { self = LinkSubscriptions() }
+  /// Attributes of the server have changed, and with them the handles.
+  mutating func removeAll(in range: ClosedRange<AttributeHandle>) {
+    subscribers = subscribers.filter { !range.contains($0.key) }
+    values = values.filter { !range.contains($0.key) && !range.contains($0.value) }
+    changes = changes.filter { !range.contains($0.value.value) }
+    searches = searches.filter { !range.contains($0.value) }
+  }
 
   private static func octets(_ subscription: Subscription) -> [UInt8] {
     [UInt8(truncatingIfNeeded: subscription.rawValue), UInt8(truncatingIfNeeded: subscription.rawValue >> 8)]

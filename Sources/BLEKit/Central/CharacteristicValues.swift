@@ -1,4 +1,5 @@
 import BLEATT
+import BLEAdapter
 import BLEGATT
 import BLEHost
 import BLEWire
@@ -69,6 +70,11 @@ extension RemoteDevice {
   ///
   /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``.
   /// The sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
+  ///
+  /// If the services of the device change, the characteristic is discovered again by its service and its type, and
+  /// subscribed to again; if it is gone, the sequence ends with ``BLEError/Kind/servicesChanged``. A characteristic
+  /// without a Client Characteristic Configuration cannot be subscribed to: its values arrive if the device sends them
+  /// nevertheless, as some devices do, and the log has a line.
   public func values<Value: GATTValue>(
     of characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
   ) -> CharacteristicValues<Value> {
@@ -86,27 +92,41 @@ extension RemoteDevice {
     } else {
       throw BLEError(.notFound, "characteristic \(characteristic.uuid) offers neither notifications nor indications")
     }
-    guard let range = characteristic.descriptors else {
-      throw BLEError(.notFound, "characteristic \(characteristic.uuid) has no Client Characteristic Configuration")
+    try requireCurrent(characteristic.handle, since: characteristic.discovery)
+    let stream = try addValueStream(characteristic, subscription)
+    do throws(BLEError) {
+      try await configure(characteristic, subscription)
+    } catch {
+      // It is being found again.
+      guard error.kind == .servicesChanged else { throw error }
     }
-    let stream = try addValueStream(characteristic.handle, range)
-    // Each reader configures it: the device may have lost the configuration, and writing it again does no harm.
-    _ = try await ask(
-      .configure(subscription, in: range), about: "the subscription to characteristic \(characteristic.uuid)")
     return stream
+  }
+
+  /// Writes the Client Characteristic Configuration. Each reader does: the device may have lost the configuration, and
+  /// writing it again does no harm.
+  private func configure(
+    _ characteristic: RemoteCharacteristic, _ subscription: Subscription
+  ) async throws(BLEError) {
+    let name = "characteristic \(characteristic.uuid)"
+    guard let range = characteristic.descriptors else {
+      return BluetoothLog.write(
+        .notice,
+        "\(self): \(name) has no Client Characteristic Configuration: its values are reported if the device sends them")
+    }
+    _ = try await ask(.configure(subscription, in: range), about: "the subscription to \(name)")
   }
 
   /// Adds the stream before the subscription, so that it receives the first value.
   private func addValueStream(
-    _ handle: AttributeHandle, _ range: ClosedRange<AttributeHandle>
+    _ characteristic: RemoteCharacteristic, _ subscription: Subscription
   ) throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
       of: [UInt8].self, bufferingPolicy: .bufferingOldest(ValueStreams<[UInt8]>.limit))
     let id = HostIDs.next32()
     continuation.onTermination = { [weak session, peer] _ in
       session?.run { state, actions in
-        guard state.links[peer]?.values[handle]?.remove(id) == true, !state.isClosed else { return }
-        state.links[peer]?.values[handle] = nil
+        guard let range = state.links[peer]?.removeReader(id), !state.isClosed else { return }
         let operation = GATTClient.Operation(id: HostIDs.operation(), .configure([], in: range))
         actions.commands.append(.client(peer, operation))
       }
@@ -114,11 +134,103 @@ extension RemoteDevice {
     let refusal: BLEError? = session.run { [peer] state, _ in
       if state.isClosed { return .closed }
       guard state.links[peer] != nil else { return state.endedLinks.error(of: peer) }
-      state.links[peer]?.values[handle, default: ValueStreams()].add(continuation, id)
+      let new = SubscribedCharacteristic(characteristic, subscription)
+      state.links[peer]?.values[characteristic.handle, default: new].readers.add(continuation, id)
       return nil
     }
     if let refusal { throw refusal }
     return stream
+  }
+
+  /// Finds a characteristic again whose handles have changed, and subscribes to it for its readers. If it is gone, their
+  /// sequences end.
+  fileprivate func subscribeAgain(to displaced: RemoteCharacteristic) async {
+    let text = "the services of \(self) have changed: characteristic \(displaced.uuid)"
+    let found: RemoteCharacteristic
+    do throws(BLEError) {
+      let same = try await services(of: displaced.place.service).flatMap(\.characteristics)
+        .first { $0.uuid == displaced.uuid && $0.place == displaced.place }
+      guard let same else { throw BLEError(.servicesChanged, "\(text) is gone. Discover the services again") }
+      found = same
+    } catch {
+      return session.run { [peer] state, actions in
+        state.links[peer]?.takeDisplaced(displaced)?.readers.finish(throwing: error, into: &actions)
+      }
+    }
+    let subscription = session.run { [peer] state, _ in state.links[peer]?.replace(displaced, by: found) }
+    guard let subscription else { return }
+    do throws(BLEError) {
+      try await configure(found, subscription)
+    } catch {
+      // After another change it is being found again.
+      guard error.kind != .servicesChanged else { return }
+      session.run { [peer] state, actions in
+        state.links[peer]?.values.removeValue(forKey: found.handle)?.readers.finish(throwing: error, into: &actions)
+      }
+    }
+  }
+}
+
+/// A characteristic whose values are read.
+struct SubscribedCharacteristic: Sendable {
+  let characteristic: RemoteCharacteristic
+  let subscription: Subscription
+  var readers = ValueStreams<[UInt8]>()
+
+  init(_ characteristic: RemoteCharacteristic, _ subscription: Subscription) {
+    (self.characteristic, self.subscription) = (characteristic, subscription)
+  }
+}
+
+extension LinkState {
+  /// Removes a reader of values.
+  ///
+  /// - Returns: where to write that the characteristic has no readers any more, if that is so.
+  fileprivate mutating func removeReader(_ id: UInt32) -> ClosedRange<AttributeHandle>? {
+    for index in displaced.indices where displaced[index].readers.contains(id) {
+      if displaced[index].readers.remove(id) { displaced.remove(at: index) }
+      return nil
+    }
+    guard let handle = values.first(where: { $0.value.readers.contains(id) })?.key,
+      values[handle]?.readers.remove(id) == true
+    else { return nil }
+    return values.removeValue(forKey: handle)?.characteristic.descriptors
+  }
+
+  /// Takes out a characteristic that was to be found again.
+  fileprivate mutating func takeDisplaced(_ characteristic: RemoteCharacteristic) -> SubscribedCharacteristic? {
+    displaced.firstIndex { $0.characteristic == characteristic }.map { displaced.remove(at: $0) }
+  }
+
+  /// Gives the readers of a characteristic that was found again the values of its handle from now on.
+  ///
+  /// - Returns: their subscription; nil if none is left.
+  fileprivate mutating func replace(
+    _ old: RemoteCharacteristic, by new: RemoteCharacteristic
+  ) -> Subscription? {
+    guard let moved = takeDisplaced(old) else { return nil }
+    let entry = SubscribedCharacteristic(new, moved.subscription)
+    values[new.handle, default: entry].readers.add(moved.readers)
+    return moved.subscription
+  }
+}
+
+extension AdapterSession.State {
+  /// Attributes of a device have changed. Characteristics that are subscribed to are found again.
+  mutating func servicesChanged(
+    _ peer: LinkID, _ range: ClosedRange<AttributeHandle>, of session: AdapterSession, into actions: inout Actions
+  ) {
+    guard var link = links[peer] else { return }
+    link.discovered = [:]
+    link.changes.add(range)
+    link.allValues.finish(throwing: .servicesChanged, into: &actions)
+    let device = RemoteDevice(session: session, peer: peer, address: link.address, isCentral: link.isCentral)
+    for handle in link.values.keys.sorted() where range.contains(handle) {
+      guard let entry = link.values.removeValue(forKey: handle) else { continue }
+      link.displaced.append(entry)
+      actions.later { Task { await device.subscribeAgain(to: entry.characteristic) } }
+    }
+    links[peer] = link
   }
 }
 
@@ -132,6 +244,10 @@ struct ValueStreams<Value: Sendable>: Sendable {
   mutating func add(_ continuation: AsyncThrowingStream<Value, any Error>.Continuation, _ id: UInt32) {
     continuations[id] = continuation
   }
+
+  func contains(_ id: UInt32) -> Bool { continuations[id] != nil }
+
+  mutating func add(_ others: Self) { continuations.merge(others.continuations) { $1 } }
 
   /// - Returns: whether it was the last one.
   mutating func remove(_ id: UInt32) -> Bool {

@@ -76,7 +76,9 @@ extension RemoteDevice {
   /// to none: the program writes the Client Characteristic Configuration descriptors (Vol 3, Part G, 3.3.3.3).
   ///
   /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``.
-  /// The sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
+  /// The sequence ends with ``BLEError/Kind/disconnected`` when the link ends, and with
+  /// ``BLEError/Kind/servicesChanged`` when the device reports that its services have changed: handles from before may
+  /// be those of other attributes then, and have to be discovered again.
   public func attributeValues() throws(BLEError) -> AttributeValues {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
       of: AttributeValue.self, bufferingPolicy: .bufferingOldest(ValueStreams<AttributeValue>.limit))

@@ -8,12 +8,11 @@ public import BLEWire
 extension RemoteDevice {
   /// Discovers all primary services with their characteristics (Vol 3, Part G, 4.4.1 and 4.6.1).
   ///
-  /// The result is kept until the device reports that its services have changed (Vol 3, Part G, 7.1).
+  /// The result is kept until the device reports that its services have changed (Vol 3, Part G, 7.1); if that happens
+  /// during the discovery, the discovery begins again. What a device describes wrongly is left out or corrected:
+  /// ``discoveryFaults`` has it then, and so has the log.
   public func services() async throws(BLEError) -> [RemoteService] {
-    guard case .services(let found) = try await ask(.discoverPrimaryServices) else { return [] }
-    try await watchServices()
-    var services: [RemoteService] = []
-    for service in found { services.append(try await characteristics(of: service)) }
+    let services = try await discover(.discoverPrimaryServices)
     session.run { [services, peer] state, _ in
       state.links[peer]?.discovered = Dictionary(grouping: services, by: \.uuid)
     }
@@ -24,17 +23,49 @@ extension RemoteDevice {
   ///
   /// - Throws: ``BLEError/Kind/notFound`` if the device has none.
   public func service(_ uuid: BluetoothUUID) async throws(BLEError) -> RemoteService {
-    if let known = session.run({ [peer] state, _ in state.links[peer]?.discovered[uuid]?.first }) { return known }
-    guard case .services(let found) = try await ask(.discoverPrimaryServicesByUUID(uuid)), !found.isEmpty else {
+    guard let first = try await services(of: uuid).first else {
       throw BLEError(.notFound, "\(self) has no service \(uuid)")
     }
-    try await watchServices()
-    var services: [RemoteService] = []
-    for service in found { services.append(try await characteristics(of: service)) }
-    session.run { [services, peer] state, _ in state.links[peer]?.discovered[uuid] = services }
-    guard let first = services.first else { throw BLEError(.notFound, "\(self) has no service \(uuid)") }
     return first
   }
+
+  /// The primary services of a type, as they are known or discovered.
+  func services(of uuid: BluetoothUUID) async throws(BLEError) -> [RemoteService] {
+    if let known = session.run({ [peer] state, _ in state.links[peer]?.discovered[uuid] }) { return known }
+    let services = try await discover(.discoverPrimaryServicesByUUID(uuid))
+    if !services.isEmpty { session.run { [peer] state, _ in state.links[peer]?.discovered[uuid] = services } }
+    return services
+  }
+
+  /// How many times a discovery begins again because the services have changed meanwhile. The next time it fails with
+  /// ``BLEError/Kind/servicesChanged``.
+  static let discoveryRestarts = 3
+
+  /// Discovers services and their characteristics. It begins again if the services change meanwhile.
+  private func discover(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> [RemoteService] {
+    for _ in 0..<Self.discoveryRestarts {
+      do throws(BLEError) { return try await discoverOnce(kind) } catch {
+        guard error.kind == .servicesChanged else { throw error }
+      }
+    }
+    return try await discoverOnce(kind)
+  }
+
+  private func discoverOnce(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> [RemoteService] {
+    let number = changeCount
+    guard case .services(let found) = try await ask(kind), !found.isEmpty else { return [] }
+    try await watchServices()
+    var services: [RemoteService] = []
+    for service in found {
+      services.append(
+        RemoteService(service, try await characteristics(of: service), after: services, discovery: number))
+    }
+    guard changeCount == number else { throw .servicesChanged }
+    return services
+  }
+
+  /// The number of changes of the services so far.
+  private var changeCount: UInt32 { session.run { [peer] state, _ in state.links[peer]?.changes.count ?? 0 } }
 
   /// Finds a characteristic of a service.
   ///
@@ -42,24 +73,53 @@ extension RemoteDevice {
   public func characteristic(
     _ uuid: BluetoothUUID, in service: BluetoothUUID
   ) async throws(BLEError) -> RemoteCharacteristic {
-    guard let found = try await self.service(service)[uuid] else {
+    let services = try await services(of: service)
+    guard !services.isEmpty else { throw BLEError(.notFound, "\(self) has no service \(service)") }
+    guard let found = services.lazy.compactMap({ $0[uuid] }).first else {
       throw BLEError(.notFound, "the service \(service) of \(self) has no characteristic \(uuid)")
     }
     return found
   }
 
-  /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
+  /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1). If the device describes them wrongly, those
+  /// before the fault, and ``discoveryFaults`` has the rest.
   public func descriptors(of characteristic: RemoteCharacteristic) async throws(BLEError) -> [RemoteDescriptor] {
     guard let range = characteristic.descriptors else { return [] }
-    guard case .descriptors(let found) = try await ask(.discoverDescriptors(range)) else { return [] }
-    return found.map { RemoteDescriptor(uuid: $0.uuid, handle: $0.handle) }
+    try requireCurrent(characteristic.handle, since: characteristic.discovery)
+    guard case .descriptors(let found)? = try await part(.discoverDescriptors(range), range) else { return [] }
+    return found.map { RemoteDescriptor(uuid: $0.uuid, handle: $0.handle, discovery: characteristic.discovery) }
   }
 
-  private func characteristics(of service: DiscoveredService) async throws(BLEError) -> RemoteService {
-    guard case .characteristics(let found) = try await ask(.discoverCharacteristics(service.handles)) else {
-      return RemoteService(service, [])
+  private func characteristics(of service: DiscoveredService) async throws(BLEError) -> [DiscoveredCharacteristic] {
+    guard case .characteristics(let found)? = try await part(.discoverCharacteristics(service.handles), service.handles)
+    else { return [] }
+    return found
+  }
+
+  /// Discovers a part of the database. If the device rejects that, or answers with nonsense, the part is left out.
+  ///
+  /// - Returns: nil if it is left out.
+  private func part(
+    _ kind: GATTClient.Operation.Kind, _ range: ClosedRange<AttributeHandle>
+  ) async throws(BLEError) -> GATTClient.Outcome? {
+    do throws(BLEError) { return try await ask(kind) } catch {
+      switch error.kind {
+      case .att, .invalidResponse:
+        let fault = DiscoveryFault(handles: range, error: error)
+        session.run { [peer] state, _ in state.links[peer]?.note([fault]) }
+        BluetoothLog.write(.notice, "\(self): its database is faulty: \(fault)")
+        return nil
+      default: throw error
+      }
     }
-    return RemoteService(service, found)
+  }
+
+  /// - Throws: ``BLEError/Kind/servicesChanged`` if an attribute may be another one than at its discovery.
+  func requireCurrent(_ handle: AttributeHandle, since number: UInt32) throws(BLEError) {
+    let isOutdated = session.run { [peer] state, _ in
+      state.links[peer]?.changes.includes(handle, since: number) ?? false
+    }
+    if isOutdated { throw .servicesChanged }
   }
 
   /// Subscribes to Service Changed. A device whose services never change does not have it.
@@ -88,7 +148,8 @@ extension RemoteDevice {
   public func read<Value: GATTValue>(
     _ characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
   ) async throws(BLEError) -> Value {
-    try decode(
+    try requireCurrent(characteristic.handle, since: characteristic.discovery)
+    return try decode(
       try await value(at: characteristic.handle, named: "characteristic \(characteristic.uuid)"), characteristic.uuid)
   }
 
@@ -101,13 +162,15 @@ extension RemoteDevice {
 
   /// Reads a descriptor (Vol 3, Part G, 4.12.1 and 4.12.2).
   public func read(_ descriptor: RemoteDescriptor) async throws(BLEError) -> [UInt8] {
-    try await value(at: descriptor.handle, named: "descriptor \(descriptor.uuid)")
+    try requireCurrent(descriptor.handle, since: descriptor.discovery)
+    return try await value(at: descriptor.handle, named: "descriptor \(descriptor.uuid)")
   }
 
   /// Writes a value, a long one in parts, and waits for the answer (Vol 3, Part G, 4.9.3 and 4.9.4).
   public func write(
     _ value: some GATTValue, to characteristic: RemoteCharacteristic
   ) async throws(BLEError) {
+    try requireCurrent(characteristic.handle, since: characteristic.discovery)
     _ = try await ask(
       .write(characteristic.handle, try octets(value)), about: "characteristic \(characteristic.uuid)",
       at: characteristic.handle)
@@ -126,6 +189,7 @@ extension RemoteDevice {
   public func writeWithoutResponse(
     _ value: some GATTValue, to characteristic: RemoteCharacteristic
   ) async throws(BLEError) {
+    try requireCurrent(characteristic.handle, since: characteristic.discovery)
     _ = try await ask(
       .writeWithoutResponse(characteristic.handle, try octetsWithoutResponse(value)),
       about: "characteristic \(characteristic.uuid)",
@@ -175,14 +239,19 @@ extension RemoteDevice {
     }
   }
 
-  /// Runs one procedure of the GATT client and waits for its end.
+  /// Runs one procedure of the GATT client and waits for its end. What the device describes wrongly is noted.
   func ask(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> GATTClient.Outcome {
     let wait = ClientWait(peer: peer, id: HostIDs.operation())
-    return try await session.wait(in: \.operations, for: wait) { [peer] state, actions throws(BLEError) in
+    let outcome = try await session.wait(in: \.operations, for: wait) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       actions.commands.append(.client(peer, GATTClient.Operation(id: wait.id, kind)))
       return nil
     }
+    let faults = outcome.faults.map {
+      DiscoveryFault(handles: $0.handles, error: BLEError($0.error, bondLoss: nil, pairingFailure: nil))
+    }
+    if !faults.isEmpty { session.run { [peer] state, _ in state.links[peer]?.note(faults) } }
+    return outcome.found
   }
 }
 
@@ -193,7 +262,9 @@ struct ClientWait: Hashable, Sendable {
 }
 
 extension AdapterSession.State {
-  mutating func client(_ peer: LinkID, _ event: GATTClient.Event, into actions: inout Actions) {
+  mutating func client(
+    _ peer: LinkID, _ event: GATTClient.Event, of session: AdapterSession, into actions: inout Actions
+  ) {
     switch event {
     case .finished(let id, let result):
       let (loss, failure) = (links[peer]?.bondLoss, links[peer]?.pairingFailure)
@@ -201,9 +272,9 @@ extension AdapterSession.State {
         ClientWait(peer: peer, id: id),
         result.mapError { BLEError($0, bondLoss: loss, pairingFailure: failure) }, into: &actions)
     case .notification(let handle, let value), .indication(let handle, let value):
-      links[peer]?.values[handle]?.yield(value, into: &actions)
+      links[peer]?.values[handle]?.readers.yield(value, into: &actions)
       links[peer]?.allValues.yield(AttributeValue(handle: handle, octets: value), into: &actions)
-    case .servicesChanged: links[peer]?.discovered = [:]
+    case .servicesChanged(let range): servicesChanged(peer, range, of: session, into: &actions)
     case .mtu, .violation, .bearerFailed: break
     }
   }

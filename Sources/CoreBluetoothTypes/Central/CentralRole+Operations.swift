@@ -37,7 +37,13 @@ extension CentralRole {
     case .success(let kind):
       operation.kind = kind
       effects.commands.append(.client(connection.peer, GATTClient.Operation(id: id, kind)))
-    case .failure(let known): operation.result = known.result
+    case .failure(let known):
+      operation.result = known.result
+      if case .success(.noConfiguration) = known.result {
+        effects.notices.append(
+          "\(connection.address): a characteristic has no Client Characteristic Configuration: its values are delivered if the device sends them"
+        )
+      }
     }
     connections[connection.peer]?.pending.append(operation)
     flush(connection.peer, into: &effects)
@@ -185,7 +191,7 @@ extension PeripheralConnection.Subject {
       return .success(.write(configuration, [UInt8(truncatingIfNeeded: subscription.rawValue), 0]))
     }
     guard let range = characteristic.descriptorRange else {
-      return .failure(.refused(.attributeNotFound, .findInformationRequest, handle))
+      return .failure(KnownResult(result: .success(.noConfiguration(in: handle...handle))))
     }
     return .success(.configure(subscription, in: range))
   }

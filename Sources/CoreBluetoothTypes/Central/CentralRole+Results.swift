@@ -67,7 +67,7 @@ extension CentralRole {
     _ peer: LinkID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
   ) {
     connections[peer]?.nameRead = nil
-    guard case .success(.values(let values)) = result, let octets = values.first?.value, !octets.isEmpty,
+    guard case .success(.values(let values)) = result.map(\.found), let octets = values.first?.value, !octets.isEmpty,
       let address = connections[peer]?.address
     else { return }
     let name = String(decoding: octets, as: UTF8.self)
@@ -101,7 +101,8 @@ extension CentralRole {
       let object = devices[connection.address]?.object.object
       var failure: (any Error)?
       switch result {
-      case .success(let outcome):
+      case .success(let complete):
+        let outcome = complete.found
         connections[peer]?.take(outcome, for: operation.subject, of: object)
         if case .services(let found) = outcome { effects.facts.append(.discovered(found.map(\.uuid), on: peer)) }
       case .failure(let error): failure = error.facade(connection.bondLoss)
@@ -204,7 +205,10 @@ extension GATTClientError {
   /// - Parameter loss: how the link lost its bond, if it did.
   func facade(_ loss: BondLoss? = nil) -> any Error {
     switch self {
+    // The code 0x00 would be a success.
+    case .errorResponse(let code, _, _) where code.rawValue == 0: CBATTError(.unlikelyError)
     case .errorResponse(let code, _, _): CBATTError(CBATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
+    case .servicesChanged: CBError(.invalidHandle, "\(self)")
     case .notEncrypted:
       CBError(
         loss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut,

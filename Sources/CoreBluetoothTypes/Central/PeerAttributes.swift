@@ -46,9 +46,7 @@ final class PeerCharacteristic: CBCharacteristic, @unchecked Sendable {
   var descriptorRange: ClosedRange<AttributeHandle>? {
     guard let service = service as? PeerService else { return nil }
     let next = service.layout.lazy.map(\.declaration).filter { [found] in $0 > found.declaration }.min()
-    let end = next.map { AttributeHandle($0.rawValue - 1) } ?? service.handles.upperBound
-    guard end > found.valueHandle else { return nil }
-    return AttributeHandle(found.valueHandle.rawValue + 1)...end
+    return found.descriptors(before: next, in: service.handles)
   }
 }
 

@@ -113,7 +113,9 @@ struct PeripheralConnection: Sendable {
   mutating func remove(_ service: PeerService) {
     services[service.handles.lowerBound] = nil
     func isInside(_ handle: AttributeHandle) -> Bool { service.handles.contains(handle) }
-    for (handle, characteristic) in characteristics where isInside(handle) {
+    // A value may lie outside of its service.
+    for (handle, characteristic) in characteristics where isInside(characteristic.found.declaration) || isInside(handle)
+    {
       characteristic.isNotifying = false
       characteristics[handle] = nil
     }

@@ -47,9 +47,34 @@ struct ClientReadTests {
     #expect(
       try talk.run(.readLong(3), [("0a0300", "0b" + value.hexadecimal), ("0c03001600", "010c03000b")])
         == .success(.value(value)))
+  }
+
+  /// A value that exactly fills the first response is whole, whatever the server answers to Read Blob.
+  @Test(arguments: [0x01, 0x02, 0x06, 0x07, 0x0B, 0x0E, 0x80] as [UInt8])
+  func anErrorAfterAFirstPartThatMayBeAllLeavesThePart(code: UInt8) throws {
+    var talk = ClientConversation()
+    let value = octets(22)
     #expect(
-      try talk.run(.readLong(3), [("0a0300", "0b" + value.hexadecimal), ("0c03001600", "010c030007")])
-        == .failure(.errorResponse(.invalidOffset, request: .readBlobRequest, handle: 3)))
+      try talk.run(
+        .readLong(3), [("0a0300", "0b" + value.hexadecimal), ("0c03001600", "010c0300" + [code].hexadecimal)])
+        == .success(.value(value)))
+  }
+
+  /// A value that a Read Blob Response has continued is cut by an error that does not say that the value has ended.
+  @Test func anErrorAfterALaterPartIsAnErrorUnlessItMeansTheEnd() throws {
+    var talk = ClientConversation()
+    let value = octets(44)
+    func exchange(_ code: UInt8) -> [(String, String)] {
+      [
+        ("0a0300", "0b" + value[0..<22].hexadecimal), ("0c03001600", "0d" + value[22...].hexadecimal),
+        ("0c03002c00", "010c0300" + [code].hexadecimal),
+      ]
+    }
+    #expect(try talk.run(.readLong(3), exchange(0x07)) == .success(.value(value)))
+    #expect(try talk.run(.readLong(3), exchange(0x0B)) == .success(.value(value)))
+    #expect(
+      try talk.run(.readLong(3), exchange(0x0E))
+        == .failure(.errorResponse(.unlikelyError, request: .readBlobRequest, handle: 3)))
   }
 
   @Test func rejectsAValueLongerThan512Octets() throws {

@@ -197,11 +197,38 @@ struct ClientSubscriptionTests {
     [("0404000500", "0501" + "04000129" + "05000429")], [("0404000500", "010404000a")],
     [("0404000500", "0501" + "04000129" + "05000328")],
   ])
-  func withoutADescriptorThereIsNoSubscription(exchange: [(String, String)]) throws {
+  func withoutADescriptorNothingIsWritten(exchange: [(String, String)]) throws {
+    var talk = ClientConversation()
+    #expect(try talk.run(.configure(.notify, in: 4...5), exchange) == .success(.noConfiguration(in: 4...5)))
+  }
+
+  /// A server that rejects Find Information, or answers with nonsense (NimBLE-Arduino#170).
+  @Test(arguments: ["0104040001", "0104040006", "05", "050106000229"])
+  func theDescriptorIsAlsoFoundByItsType(answer: String) throws {
     var talk = ClientConversation()
     #expect(
-      try talk.run(.configure(.notify, in: 4...5), exchange)
-        == .failure(.errorResponse(.attributeNotFound, request: .findInformationRequest, handle: 4)))
+      try talk.run(
+        .configure(.notify, in: 4...5),
+        [("0404000500", answer), ("08040005000229", "090405000000"), ("1205000100", "13")])
+        == .success(.configured(5)))
+    #expect(
+      try talk.run(.configure(.notify, in: 4...5), [("0404000500", answer), ("08040005000229", "010804000a")])
+        == .success(.noConfiguration(in: 4...5)))
+    // Not one outside of the characteristic.
+    #expect(
+      try talk.run(.configure(.notify, in: 4...5), [("0404000500", answer), ("08040005000229", "090409000000")])
+        == .success(.noConfiguration(in: 4...5)))
+  }
+
+  /// A descriptor that the server protects is not missing.
+  @Test func aSearchThatDemandsSecurityIsRefused() throws {
+    var talk = ClientConversation()
+    #expect(
+      try talk.run(.configure(.notify, in: 4...5), [("0404000500", "0104040005")])
+        == .failure(.errorResponse(.insufficientAuthentication, request: .findInformationRequest, handle: 4)))
+    #expect(
+      try talk.run(.configure(.notify, in: 4...5), [("0404000500", "0104040001"), ("08040005000229", "010804000f")])
+        == .failure(.errorResponse(.insufficientEncryption, request: .readByTypeRequest, handle: 4)))
   }
 
   @Test func failsWithTheErrorOfTheWrite() throws {

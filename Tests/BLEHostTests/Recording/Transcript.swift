@@ -259,6 +259,7 @@ extension Transcript {
     case .malformedResponse(let opcode, _): "malformed \(opcode.rawValue)"
     case .unexpectedPDU(let opcode): "unexpected \(opcode.rawValue)"
     case .echoDiffers(let handle, let offset): "echo \(handle.rawValue)+\(offset)"
+    case .servicesChanged: "services-changed"
     case .tooManyResults(let limit): "too-many-results \(limit)"
     case .tooManyOperations(let limit): "too-many-operations \(limit)"
     case .invalidParameters: "invalid-parameters"
@@ -286,6 +287,9 @@ extension Transcript {
     case .value(let value): value.hexadecimal
     case .values(let values): values.map { "\($0.handle.rawValue)=\($0.value.hexadecimal)" }.joined(separator: " ")
     case .configured(let handle): "configured \(handle.rawValue)"
+    case .noConfiguration(let range): "no-configuration \(text(of: range))"
+    case .incomplete(let found, let faults):
+      "\(text(of: found)) without \(faults.map { "\(text(of: $0.handles)):\(text(of: $0.error))" }.joined(separator: " "))"
     }
   }
 }

@@ -115,8 +115,7 @@ import Testing
     _ = fixture.takeCalls()
     fixture.answer(.success(.value([7])))
     #expect(
-      fixture.takeCalls() == ["value 2A37 [7]", "descriptors ", "notifying 2A37 false ATT 0xa"],
-      "in the order of the questions")
+      fixture.takeCalls() == ["value 2A37 [7]", "descriptors ", "notifying 2A37 true"], "in the order of the questions")
   }
 
   @Test("6.8 Included services are discovered for themselves")
