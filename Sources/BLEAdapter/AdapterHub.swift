@@ -3,6 +3,7 @@ package import BLELinux
 import BLEOptions
 import BLERuntime
 package import BLEStorage
+import BLEWire
 import Synchronization
 
 /// The state that the clients of one adapter share: the storage of its bonds, the devices that it knows, the questions
@@ -59,6 +60,7 @@ package final class AdapterHub: Sendable {
   ///
   /// - Returns: whether all have ended in time.
   package static func shutDownAll(atMost patience: Duration) -> Bool {
+    let patience = patience.waitable
     RestorationStore.endAll()
     let isInTime = BLERuntime.Host.shutDownAll(atMost: patience)
     for hub in hubs.withLock({ $0.values.compactMap(\.hub) }) {

@@ -25,6 +25,12 @@ public struct Instant: Comparable, Hashable, Sendable {
   @inlinable public static func - (a: Self, b: Self) -> Duration { a.sinceStart - b.sinceStart }
 }
 
+extension Duration {
+  /// The nearest duration that a clock can wait for, of one that a caller chose: not negative, and a century at most.
+  /// No sum with the time of a clock and no conversion to another unit overflows.
+  package var waitable: Duration { max(.zero, min(self, .seconds(100 * 365 * 86_400))) }
+}
+
 extension Instant? {
   /// The earlier of two deadlines; nil means that there is no deadline.
   @inlinable public static func nearer(_ a: Instant?, _ b: Instant?) -> Instant? {
