@@ -75,8 +75,8 @@ public final class Adapter: Sendable {
   public convenience init(_ options: AdapterOptions = AdapterOptions()) { self.init(client: AdapterClient(options)) }
 
   /// An adapter over `client`; tests play the host there.
-  package init(client: AdapterClient) {
-    session = AdapterSession(client: client)
+  package init(client: AdapterClient, clock: WaitClock = WaitClock()) {
+    session = AdapterSession(client: client, clock: clock)
     session.attach()
   }
 
@@ -98,7 +98,7 @@ public final class Adapter: Sendable {
   public func waitUntilPoweredOn(timeout: Duration? = nil) async throws(BLEError) {
     do {
       try await session.wait(
-        in: \.powerWaiters, for: HostIDs.next32(), timeout: timeout, missing: "the adapter is not powered on"
+        for: .power, timeout: timeout, missing: "the adapter is not powered on"
       ) { state, _ throws(BLEError) in
         switch state.power {
         case .poweredOn: return ()

@@ -14,6 +14,7 @@ import Synchronization
 /// without the lock.
 final class AdapterSession: Sendable {
   let client: AdapterClient
+  private let clock: WaitClock
   let state = Mutex(State())
 
   struct State: Sendable {
@@ -22,8 +23,10 @@ final class AdapterSession: Sendable {
     var reason: AdapterError?
     /// Whether the transport could not be opened: commands have no answers then, and the state stays as it is.
     var lacksHost = false
-    var powerWaiters = Waiters<UInt32, Void>()
     var stateStreams = Streams<Adapter.State>()
+    var waits = Waits()
+    /// Finishes the sequence of each reader of the streams, whatever its elements are.
+    var streamEnds: [UInt32: @Sendable () -> Void] = [:]
     /// Our identity address, when the adapter has been powered on.
     var address: DeviceAddress?
 
@@ -31,11 +34,6 @@ final class AdapterSession: Sendable {
     var services: [ServiceID: PublishedService] = [:]
     var attributes = IdentifierTable<AttributeID, PublishedCharacteristic>()
     var synchronousHandlers = IdentifierTable<AttributeID, SynchronousHandlers>()
-    var serviceAdds = Waiters<ServiceID, Void>()
-    var serviceRemovals = Waiters<ServiceID, Void>()
-    var advertisingStarts = Waiters<AdvertisingID, Void>()
-    var advertisements = Waiters<AdvertisingID, Void>()
-    var updates = Waiters<UpdateToken, Void>()
     var updateWindows = UpdateWindows()
     /// Values whose tasks go on when the host has them, and not when they have left.
     var updatesToHandOver: Set<UpdateToken> = []
@@ -48,32 +46,23 @@ final class AdapterSession: Sendable {
     /// The state of each link that synchronous handlers need.
     var clients = IdentifierTable<LinkID, ServedClient>()
     var connectionStreams = Streams<RemoteDevice>()
-    var linkEnds = Waiters<LinkWait, BLEError>()
 
     // Scans and connected devices (Central).
     var scans: [UInt32: Scan] = [:]
     var receivers: [UInt32: AdvertisementReceiver] = [:]
-    var connects = Waiters<ConnectID, RemoteDevice>()
     /// The requests that were cancelled, until the host has answered them.
     var abandonedConnects: Set<ConnectID> = []
-    var operations = Waiters<ClientWait, GATTClient.Outcome>()
+    /// The reads of the signal strength of each link, which the controller answers in order.
     var rssiReads: [LinkID: [UInt32]] = [:]
-    var rssiWaiters = Waiters<LinkWait, Int>()
-    var phyWaiters = Waiters<LinkWait, ConnectionPHY>()
-    var timingWaiters = Waiters<LinkWait, ConnectionTiming>()
-    var pairings = Waiters<LinkWait, Void>()
 
     // Channels (Channels).
     var newListeners: [ListenID: IncomingChannels] = [:]
     var listeners: [SPSM: IncomingChannels] = [:]
-    var listens = Waiters<ListenID, SPSM>()
-    var listenEnds = Waiters<SPSM, Void>()
-    var channelOpenings = Waiters<LinkChannel, LEChannel>()
 
     var pairingStreams = Streams<PairingRequest>()
   }
 
-  init(client: AdapterClient) { self.client = client }
+  init(client: AdapterClient, clock: WaitClock) { (self.client, self.clock) = (client, clock) }
 
   deinit { close() }
 
@@ -139,17 +128,17 @@ final class AdapterSession: Sendable {
         state.lacksHost = client.hub == nil && (power == .unsupported || power == .unauthorized)
         state.powerChanged(power, client.reason(reason), into: &actions)
       case .serviceAdded(let id, let result):
-        state.serviceAdds.answer(id, result.map { _ in }.mapError(BLEError.init), into: &actions)
+        state.waits.answer(.serviceAdd(id), result.map { _ in }.mapError(BLEError.init), into: &actions)
       case .serviceRemoved(let id, _): state.serviceRemoved(id, into: &actions)
       case .advertisingStarted(let id, let result):
-        state.advertisingStarts.answer(id, result.mapError(BLEError.init), into: &actions)
+        state.waits.answer(.advertisingStart(id), result.mapError(BLEError.init), into: &actions)
       case .connected(let connection): state.connected(connection, of: self, into: &actions)
       case .identified(let peer, let identity):
         state.links[peer]?.address = identity
         state.clients[peer]?.address = identity
       case .connectionFailed(let id, let error):
         state.abandonedConnects.remove(id)
-        state.connects.answer(id, .failure(BLEError(error)), into: &actions)
+        state.waits.answer(.connection(id), .failure(BLEError(error)), into: &actions)
       case .disconnected(let peer, let reason): state.disconnected(peer, reason, into: &actions)
       case .mtu(let peer, let mtu):
         state.links[peer]?.mtu = mtu
@@ -157,15 +146,15 @@ final class AdapterSession: Sendable {
       case .connectionUpdated(let peer, let timing): state.timingChanged(peer, timing, into: &actions)
       case .dataLength(let peer, let length): state.links[peer]?.dataLength = length
       case .connectionUpdateRefused(let peer, let error):
-        state.timingWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
+        state.waits.answer(.timing(peer), .failure(BLEError(error)), into: &actions)
       case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
       case .paired(let peer, let device): state.paired(peer, device, into: &actions)
       case .pairingFailed(let peer, let failure):
         state.links[peer]?.pairingFailure = failure
-        state.pairings.fail(BLEError(failure), where: { $0.peer == peer }, into: &actions)
+        state.pairingEnded(peer, .failure(BLEError(failure)), into: &actions)
       case .bondLost(let peer, _, let loss):
         state.links[peer]?.bondLoss = loss
-        state.pairings.fail(BLEError(loss), where: { $0.peer == peer }, into: &actions)
+        state.pairingEnded(peer, .failure(BLEError(loss)), into: &actions)
       case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
       case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
       case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)
@@ -177,7 +166,7 @@ final class AdapterSession: Sendable {
       case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
       case .address(let address): state.address = address
       case .listening(let id, let result): state.listening(id, result, into: &actions)
-      case .stoppedListening(let psm): state.listenEnds.answer(psm, .success(()), into: &actions)
+      case .stoppedListening(let psm): state.waits.answer(.listenEnd(psm), .success(()), into: &actions)
       case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
       case .read, .write, .command, .discovered, .refused, .advertisingPaused, .advertisingResumed,
@@ -206,32 +195,26 @@ extension AdapterSession {
   /// Begins something and waits for the answer of the host.
   ///
   /// - Parameters:
-  ///   - path: the place where the answer finds the task, under `key`.
-  ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``; nil waits without a limit.
+  ///   - awaited: the event that has the answer.
+  ///   - timeout: after which the wait ends with ``BLEError/Kind/timedOut``, of any size; nil waits without a limit.
   ///   - missing: the beginning of the error after the timeout: what has not happened, and on which device.
   ///   - begin: posts the command; throws if that is not possible, and returns a value if there is nothing to wait
   ///     for.
   ///   - abandon: withdraws the command, after the timeout and on cancellation.
-  func wait<Key: Hashable & Sendable, Value: Sendable>(
-    in path: any WritableKeyPath<State, Waiters<Key, Value>> & Sendable, for key: Key, timeout: Duration? = nil,
+  func wait<Value: Sendable>(
+    for awaited: Awaited<Value>, timeout: Duration? = nil,
     missing: @escaping @autoclosure @Sendable () -> String = "no answer",
     begin: @Sendable (inout State, inout Actions) throws(BLEError) -> Value?,
     abandon: @escaping @Sendable (inout State, inout Actions) -> Void = { _, _ in }
   ) async throws(BLEError) -> Value {
+    let number = HostIDs.number()
     let giveUp: @Sendable (BLEError) -> Void = { [self] error in
       run { state, actions in
-        guard let continuation = state[keyPath: path].take(key) else { return }
+        guard let wait = state.waits.take(number, of: awaited) else { return }
         abandon(&state, &actions)
-        actions.later { continuation.resume(returning: .failure(error)) }
+        wait.end(.failure(error), into: &actions)
       }
     }
-    let timer = timeout.map { timeout in
-      Task {
-        try await Task.sleep(for: timeout)
-        giveUp(BLEError(.timedOut, "\(missing()) within \(timeout)"))
-      }
-    }
-    defer { timer?.cancel() }
     let result: Result<Value, BLEError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let result: Result<Value, BLEError>? = run { state, actions in
@@ -242,7 +225,9 @@ extension AdapterSession {
           } catch {
             return .failure(error)
           }
-          state[keyPath: path].add(continuation, for: key)
+          state.waits.add(continuation, for: awaited, number, limit: timeout, on: clock) {
+            giveUp(BLEError(.timedOut, "\(missing()) within \(timeout ?? .zero)"))
+          }
           return nil
         }
         if let result { continuation.resume(returning: result) }
@@ -273,10 +258,12 @@ extension AdapterSession.State {
     if isNew { stateStreams.yield(Adapter.State(power), into: &actions) }
     switch power {
     case .poweredOn:
-      powerWaiters.succeedAll(into: &actions)
+      waits.answer(.power, .success(()), into: &actions)
     case .unsupported, .unauthorized:
-      powerWaiters.fail(unavailable, into: &actions)
-      if lacksHost { serviceAdds.fail(unavailable, into: &actions) }
+      waits.answer(.power, .failure(unavailable), into: &actions)
+      let isUnanswered = lacksHost
+      waits.fail(
+        unavailable, where: { if case .serviceAdd = $0 { isUnanswered } else { false } }, into: &actions)
     case .unknown, .resetting, .poweredOff: break
     }
   }
@@ -301,32 +288,17 @@ extension AdapterSession.State {
 
   /// The adapter was closed: no calls are answered any longer.
   mutating func failAll(_ error: BLEError, into actions: inout Actions) {
-    powerWaiters.fail(error, into: &actions)
-    serviceAdds.fail(error, into: &actions)
-    serviceRemovals.fail(error, into: &actions)
-    advertisingStarts.fail(error, into: &actions)
-    advertisements.fail(error, into: &actions)
-    updates.fail(error, into: &actions)
-    updateWindows = UpdateWindows()
-    updatesToHandOver = []
-    connects.fail(error, into: &actions)
-    operations.fail(error, into: &actions)
-    rssiWaiters.fail(error, into: &actions)
-    phyWaiters.fail(error, into: &actions)
-    timingWaiters.fail(error, into: &actions)
-    pairings.fail(error, into: &actions)
-    listens.fail(error, into: &actions)
-    listenEnds.fail(error, into: &actions)
-    channelOpenings.fail(error, into: &actions)
-    endListening(into: &actions)
+    (updateWindows, updatesToHandOver) = (UpdateWindows(), [])
+    // Before the other waits: the tasks that wait for the end of a link have it.
     for peer in links.keys { linkEnded(peer, error, error, into: &actions) }
+    waits.fail(error, into: &actions)
+    endListening(into: &actions)
     endScans(error, into: &actions)
     for service in services.values { service.end(into: &actions) }
     services = [:]
     attributes = IdentifierTable()
     synchronousHandlers = IdentifierTable()
-    stateStreams.finish(into: &actions)
-    connectionStreams.finish(into: &actions)
-    pairingStreams.finish(into: &actions)
+    for finish in streamEnds.values { actions.later(finish) }
+    streamEnds = [:]
   }
 }

@@ -57,14 +57,6 @@ struct EndedLinks: Sendable {
   func error(of peer: LinkID) -> BLEError { links.last { $0.peer == peer }?.error ?? .notConnected }
 }
 
-/// One task that waits for an event of a link.
-struct LinkWait: Hashable, Sendable {
-  var peer: LinkID
-  /// The level that a pairing has to reach.
-  var level = SecurityLevel.none
-  var id = HostIDs.next32()
-}
-
 extension AdapterSession.State {
   mutating func connected(_ connection: ConnectedLink, of session: AdapterSession, into actions: inout Actions) {
     let device = RemoteDevice(
@@ -78,7 +70,7 @@ extension AdapterSession.State {
       if connection.role == .peripheral { connectionStreams.yield(device, into: &actions) }
     }
     guard let request = connection.request else { return }
-    connects.answer(request, .success(device), into: &actions)
+    waits.answer(.connection(request), .success(device), into: &actions)
     // The link came up while its task gave up: the host had no request to cancel any more. The request may also be that
     // of another owner, which is reported to everyone.
     if abandonedConnects.remove(request) != nil { actions.commands.append(.release(connection.peer)) }
@@ -109,13 +101,7 @@ extension AdapterSession.State {
     for it in link.displaced { it.readers.finish(throwing: error, into: &actions) }
     link.allValues.finish(throwing: error, into: &actions)
     rssiReads[peer] = nil
-    operations.fail(error, where: { $0.peer == peer }, into: &actions)
-    rssiWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
-    phyWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
-    timingWaiters.fail(error, where: { $0.peer == peer }, into: &actions)
-    pairings.fail(error, where: { $0.peer == peer }, into: &actions)
-    channelOpenings.fail(error, where: { $0.peer == peer }, into: &actions)
-    linkEnds.succeed(end, where: { $0.peer == peer }, into: &actions)
+    waits.linkEnded(peer, end, error, into: &actions)
   }
 
   mutating func securityChanged(_ peer: LinkID, _ security: SecurityState, into actions: inout Actions) {
@@ -124,33 +110,40 @@ extension AdapterSession.State {
     // The link is encrypted with a new key before the keys are distributed (Vol 3, Part H, 2.4.3): `paired` reports the
     // end of that.
     guard security.isBondProven else { return }
-    pairings.succeed((), where: { $0.peer == peer && $0.level <= security.level }, into: &actions)
+    pairingEnded(peer, upTo: security.level, .success(()), into: &actions)
   }
 
   /// A pairing is complete. One that made a bond is reported once more, as a change of the security of the link.
   mutating func paired(_ peer: LinkID, _ device: PairedDevice, into actions: inout Actions) {
     links[peer]?.forgetFailures()
     guard !device.isBonded, let level = links[peer]?.security.level else { return }
-    pairings.succeed((), where: { $0.peer == peer && $0.level <= level }, into: &actions)
+    pairingEnded(peer, upTo: level, .success(()), into: &actions)
+  }
+
+  /// Ends the waits for pairings that have to reach a level up to `level`.
+  mutating func pairingEnded(
+    _ peer: LinkID, upTo level: SecurityLevel = .secureConnections, _ result: Result<Void, BLEError>,
+    into actions: inout Actions
+  ) {
+    for number in 0...level.rawValue {
+      guard let reached = SecurityLevel(rawValue: number) else { continue }
+      waits.answer(.pairing(peer, reached), result, into: &actions)
+    }
   }
 
   mutating func rssi(_ peer: LinkID, _ result: Result<Int8, HostError>, into actions: inout Actions) {
     guard let first = rssiReads[peer]?.first else { return }
     rssiReads[peer]?.removeFirst()
-    rssiWaiters.answer(
-      LinkWait(peer: peer, id: first), result.map(Int.init).mapError(BLEError.init), into: &actions)
+    waits.answer(.rssi(peer, read: first), result.map(Int.init).mapError(BLEError.init), into: &actions)
   }
 
   mutating func phyChanged(_ peer: LinkID, _ result: Result<ConnectionPHY, HostError>, into actions: inout Actions) {
-    switch result {
-    case .success(let phy): phyWaiters.succeed(phy, where: { $0.peer == peer }, into: &actions)
-    case .failure(let error): phyWaiters.fail(BLEError(error), where: { $0.peer == peer }, into: &actions)
-    }
+    waits.answer(.phy(peer), result.mapError(BLEError.init), into: &actions)
   }
 
   mutating func timingChanged(_ peer: LinkID, _ timing: LinkTiming, into actions: inout Actions) {
     links[peer]?.timing = timing
-    timingWaiters.succeed(ConnectionTiming(timing), where: { $0.peer == peer }, into: &actions)
+    waits.answer(.timing(peer), .success(ConnectionTiming(timing)), into: &actions)
   }
 
   /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of

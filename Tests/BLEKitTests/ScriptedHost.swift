@@ -26,10 +26,10 @@ final class ScriptedHost: Sendable {
   func say(_ events: HostEvent...) { connection.say(events) }
 
   /// An adapter over this host that knows of its state.
-  func open() async throws -> Adapter {
+  func open(clock: WaitClock = WaitClock()) async throws -> Adapter {
     // No time passes for a channel: what a test expects does not depend on its speed.
     let client = AdapterClient(over: connection, log: { _, _ in }, later: { _, _ in })
-    let adapter = Adapter(client: client)
+    let adapter = Adapter(client: client, clock: clock)
     try await adapter.waitUntilPoweredOn()
     return adapter
   }

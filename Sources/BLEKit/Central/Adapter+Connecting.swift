@@ -10,7 +10,8 @@ extension Adapter {
   ///
   /// - Parameters:
   ///   - address: the address of the device, for example from a ``ScanResult``.
-  ///   - timeout: the time after which the attempt ends; nil tries without a limit.
+  ///   - timeout: the time after which the attempt ends, of any size: at once if it is not above zero; nil tries
+  ///     without a limit.
   ///   - timing: the timing of the new link.
   ///   - phys: the PHYs on which the controller scans for the device and on which the link may begin: those of
   ///     ``ScanResult/report`` for a device with extended advertising. One of them is LE 1M or LE Coded, which have
@@ -25,7 +26,7 @@ extension Adapter {
     }
     let id = HostIDs.connect()
     return try await session.wait(
-      in: \.connects, for: id, timeout: timeout, missing: "no connection to \(address)"
+      for: .connection(id), timeout: timeout, missing: "no connection to \(address)"
     ) { state, actions throws(BLEError) in
       try state.requirePower()
       actions.commands.append(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys)))

@@ -109,7 +109,7 @@ extension RemoteDevice {
       throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionParameterRequest")
     }
     return try await session.wait(
-      in: \.timingWaiters, for: LinkWait(peer: peer), timeout: timeout,
+      for: .timing(peer), timeout: timeout,
       missing: "no other timing of the link to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)

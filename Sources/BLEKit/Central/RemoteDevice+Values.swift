@@ -241,10 +241,10 @@ extension RemoteDevice {
 
   /// Runs one procedure of the GATT client and waits for its end. What the device describes wrongly is noted.
   func ask(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> GATTClient.Outcome {
-    let wait = ClientWait(peer: peer, id: HostIDs.operation())
-    let outcome = try await session.wait(in: \.operations, for: wait) { [peer] state, actions throws(BLEError) in
+    let id = HostIDs.operation()
+    let outcome = try await session.wait(for: .operation(peer, id)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      actions.commands.append(.client(peer, GATTClient.Operation(id: wait.id, kind)))
+      actions.commands.append(.client(peer, GATTClient.Operation(id: id, kind)))
       return nil
     }
     let faults = outcome.faults.map {
@@ -255,12 +255,6 @@ extension RemoteDevice {
   }
 }
 
-/// A procedure of a GATT client that a task waits for.
-struct ClientWait: Hashable, Sendable {
-  var peer: LinkID
-  var id: GATTClient.OperationID
-}
-
 extension AdapterSession.State {
   mutating func client(
     _ peer: LinkID, _ event: GATTClient.Event, of session: AdapterSession, into actions: inout Actions
@@ -268,8 +262,8 @@ extension AdapterSession.State {
     switch event {
     case .finished(let id, let result):
       let (loss, failure) = (links[peer]?.bondLoss, links[peer]?.pairingFailure)
-      operations.answer(
-        ClientWait(peer: peer, id: id),
+      waits.answer(
+        .operation(peer, id),
         result.mapError { BLEError($0, bondLoss: loss, pairingFailure: failure) }, into: &actions)
     case .notification(let handle, let value), .indication(let handle, let value):
       links[peer]?.values[handle]?.readers.yield(value, into: &actions)

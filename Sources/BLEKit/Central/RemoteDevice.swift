@@ -71,7 +71,7 @@ public struct RemoteDevice: Sendable {
   @discardableResult
   public func waitUntilDisconnected() async throws(BLEError) -> BLEError {
     do throws(BLEError) {
-      return try await session.wait(in: \.linkEnds, for: LinkWait(peer: peer)) { [peer] state, _ throws(BLEError) in
+      return try await session.wait(for: .linkEnd(peer)) { [peer] state, _ throws(BLEError) in
         guard state.links[peer] != nil else { throw state.endedLinks.end(of: peer) }
         return nil
       }
@@ -92,10 +92,10 @@ public struct RemoteDevice: Sendable {
   ///
   /// - Returns: in dBm, -127 to 20 (Vol 4, Part E, 7.5.4).
   public func readRSSI() async throws(BLEError) -> Int {
-    let wait = LinkWait(peer: peer)
-    return try await session.wait(in: \.rssiWaiters, for: wait) { [peer] state, actions throws(BLEError) in
+    let read = HostIDs.next32()
+    return try await session.wait(for: .rssi(peer, read: read)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      state.rssiReads[peer, default: []].append(wait.id)
+      state.rssiReads[peer, default: []].append(read)
       actions.commands.append(.readRSSI(peer))
       return nil
     }
@@ -129,7 +129,7 @@ public struct RemoteDevice: Sendable {
   }
 
   private func phy(_ command: @escaping @Sendable (LinkID) -> HostCommand) async throws(BLEError) -> ConnectionPHY {
-    try await session.wait(in: \.phyWaiters, for: LinkWait(peer: peer)) { [peer] state, actions throws(BLEError) in
+    try await session.wait(for: .phy(peer)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       actions.commands.append(command(peer))
       return nil
@@ -154,7 +154,7 @@ public struct RemoteDevice: Sendable {
     guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
     let isPlain = demand == SecurityDemand()
     try await session.wait(
-      in: \.pairings, for: LinkWait(peer: peer, level: demand.level), timeout: timeout,
+      for: .pairing(peer, demand.level), timeout: timeout,
       missing: "no pairing with \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)

@@ -31,7 +31,7 @@ public final class ChannelPublication: Sendable {
   /// Withdraws the PSM and closes its channels; the sequence ends.
   public func remove() async {
     let psm = SPSM(rawValue: psm)
-    try? await session.wait(in: \.listenEnds, for: psm) { state, actions throws(BLEError) in
+    try? await session.wait(for: .listenEnd(psm)) { state, actions throws(BLEError) in
       guard state.listeners[psm] != nil else { return () }
       state.stopListening(psm, into: &actions)
       return nil
@@ -120,7 +120,7 @@ extension Adapter {
     let incoming = IncomingChannels()
     let id = HostIDs.listen()
     let service = ChannelService(spsm: psm.map { SPSM(rawValue: $0) }, requirement: security.requirement)
-    let assigned = try await session.wait(in: \.listens, for: id) { state, actions throws(BLEError) in
+    let assigned = try await session.wait(for: .listen(id)) { state, actions throws(BLEError) in
       try state.requirePower()
       state.newListeners[id] = incoming
       actions.commands.append(.listen(id, service))
@@ -148,7 +148,7 @@ extension RemoteDevice {
     let id = HostIDs.openChannel()
     let request = ChannelRequest(spsm: SPSM(rawValue: psm), demand: PeerSecurity.demand(level, asksConsent: false))
     return try await session.wait(
-      in: \.channelOpenings, for: LinkChannel(peer: peer, id: id), timeout: timeout,
+      for: .channel(peer, id), timeout: timeout,
       missing: "no L2CAP channel to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
@@ -156,12 +156,6 @@ extension RemoteDevice {
       return nil
     }
   }
-}
-
-/// One task that waits for a channel on a link.
-struct LinkChannel: Hashable, Sendable {
-  var peer: LinkID
-  var id: OpenChannelID
 }
 
 extension AdapterSession.State {
@@ -173,7 +167,7 @@ extension AdapterSession.State {
       guard let incoming else { return actions.commands.append(.stopListening(psm)) }
       listeners[psm] = incoming
     }
-    listens.answer(id, result.mapError(BLEError.init), into: &actions)
+    waits.answer(.listen(id), result.mapError(BLEError.init), into: &actions)
   }
 
   mutating func stopListening(_ psm: SPSM, into actions: inout Actions) {
@@ -188,7 +182,7 @@ extension AdapterSession.State {
     let channel = LEChannel(stream, psm: opened.spsm.rawValue, device: device)
     if let id = opened.request {
       // Without a task that waits, the channel is released and closed.
-      channelOpenings.answer(LinkChannel(peer: opened.peer, id: id), .success(channel), into: &actions)
+      waits.answer(.channel(opened.peer, id), .success(channel), into: &actions)
     } else if let incoming = listeners[opened.spsm] {
       actions.later { incoming.offer(channel) }
     }
@@ -196,7 +190,8 @@ extension AdapterSession.State {
   }
 
   mutating func channelNotOpened(_ id: OpenChannelID, _ error: HostError, into actions: inout Actions) {
-    channelOpenings.fail(BLEError(error), where: { $0.id == id }, into: &actions)
+    waits.fail(
+      BLEError(error), where: { if case .channel(_, id) = $0 { true } else { false } }, into: &actions)
   }
 
   mutating func endListening(into actions: inout Actions) {

@@ -52,7 +52,7 @@ extension Adapter {
         .invalidArgument, "an advertising interval of \(options.interval) is not allowed: 20 ms to 10.24 s")
     }
     let id = HostIDs.advertising()
-    try await session.wait(in: \.advertisingStarts, for: id) { state, actions throws(BLEError) in
+    try await session.wait(for: .advertisingStart(id)) { state, actions throws(BLEError) in
       try state.requirePower()
       actions.commands.append(.startAdvertising(id, intent))
       return nil
@@ -62,7 +62,7 @@ extension Adapter {
     // Only the task, or the end of the adapter, ends it. A task that is cancelled before it waits has begun nothing
     // that `wait` could withdraw.
     do {
-      try await session.wait(in: \.advertisements, for: id) { _, _ throws(BLEError) in nil }
+      try await session.wait(for: .advertisement(id)) { _, _ throws(BLEError) in nil }
     } catch {
       session.run { _, actions in actions.commands.append(.stopAdvertising(id)) }
       throw error

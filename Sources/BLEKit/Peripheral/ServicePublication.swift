@@ -26,7 +26,7 @@ public final class ServicePublication: Sendable {
   /// receive it (Vol 3, Part G, 7.1).
   public func remove() async {
     for id in ids {
-      try? await session.wait(in: \.serviceRemovals, for: id) { state, actions throws(BLEError) in
+      try? await session.wait(for: .serviceRemoval(id)) { state, actions throws(BLEError) in
         guard state.services[id] != nil else { return () }
         state.withdraw([id], into: &actions)
         return nil
@@ -246,7 +246,7 @@ extension Adapter {
       entry.attributes.append(name)
       published.append((name, PublishedCharacteristic(characteristic, service: service.uuid, requests: requests)))
     }
-    try await session.wait(in: \.serviceAdds, for: id) {
+    try await session.wait(for: .serviceAdd(id)) {
       [definition, published, entry] state, actions throws(BLEError) in
       try state.requireHost()
       state.services[id] = entry
@@ -288,6 +288,6 @@ extension AdapterSession.State {
 
   mutating func serviceRemoved(_ id: ServiceID, into actions: inout Actions) {
     services[id] = nil
-    serviceRemovals.answer(id, .success(()), into: &actions)
+    waits.answer(.serviceRemoval(id), .success(()), into: &actions)
   }
 }

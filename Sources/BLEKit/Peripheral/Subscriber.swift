@@ -103,7 +103,7 @@ extension AdapterSession {
       throw BLEError(.invalidArgument, "the value has \(value.count) octets; an attribute holds at most 512")
     }
     let token = HostIDs.update()
-    try await wait(in: \.updates, for: token) { state, actions throws(BLEError) in
+    try await wait(for: .update(token)) { state, actions throws(BLEError) in
       guard state.attributes[attribute] != nil else {
         throw BLEError(.cancelled, "the service of the characteristic was withdrawn")
       }
@@ -133,7 +133,7 @@ extension AdapterSession.State {
   /// A value has left on a link. A value for several has then been sent.
   mutating func updateFinished(_ token: UpdateToken, on peer: LinkID, into actions: inout Actions) {
     handOver(updateWindows.finished(on: peer), into: &actions)
-    updates.answer(token, .success(()), into: &actions)
+    waits.answer(.update(token), .success(()), into: &actions)
   }
 
   /// A link has ended: the values that waited for it alone are not sent.
@@ -142,7 +142,7 @@ extension AdapterSession.State {
     handOver(commands, into: &actions)
     for token in lost {
       updatesToHandOver.remove(token)
-      updates.answer(token, .failure(error), into: &actions)
+      waits.answer(.update(token), .failure(error), into: &actions)
     }
   }
 
@@ -151,7 +151,7 @@ extension AdapterSession.State {
     actions.commands += commands
     if updatesToHandOver.isEmpty { return }
     for token in commands.lazy.compactMap(\.updateToken) where updatesToHandOver.remove(token) != nil {
-      updates.answer(token, .success(()), into: &actions)
+      waits.answer(.update(token), .success(()), into: &actions)
     }
   }
 

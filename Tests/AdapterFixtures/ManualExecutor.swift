@@ -1,11 +1,16 @@
-import BLEWire
+package import BLEWire
 import Synchronization
 
 /// Runs tasks on the thread of the test, when the test lets them.
-final class ManualExecutor: TaskExecutor {
+package final class ManualExecutor: TaskExecutor {
   private let jobs = Mutex<[UnownedJob]>([])
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  package init() {}
+
+  /// The tasks that can run now.
+  package var waitingCount: Int { jobs.withLock { $0.count } }
+
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     jobs.withLock { $0.append(job) }
   }
@@ -14,7 +19,7 @@ final class ManualExecutor: TaskExecutor {
   ///
   /// - Returns: whether there were any.
   @discardableResult
-  func drain() -> Bool {
+  package func drain() -> Bool {
     var hasRun = false
     while true {
       let taken = jobs.withLock { jobs in
@@ -29,7 +34,7 @@ final class ManualExecutor: TaskExecutor {
 }
 
 /// A clock that the test moves.
-final class ManualClock: Sendable {
+package final class ManualClock: Sendable {
   private struct State: Sendable {
     var now = Instant.start
     var number = 0
@@ -37,10 +42,12 @@ final class ManualClock: Sendable {
   }
   private let state = Mutex(State())
 
-  var now: Instant { state.withLock { $0.now } }
-  var deadline: Instant? { state.withLock { $0.sleeping.values.map(\.until).min() } }
+  package init() {}
 
-  func advance(to now: Instant) {
+  package var now: Instant { state.withLock { $0.now } }
+  package var deadline: Instant? { state.withLock { $0.sleeping.values.map(\.until).min() } }
+
+  package func advance(to now: Instant) {
     let due = state.withLock { state in
       state.now = max(state.now, now)
       let due = state.sleeping.filter { $0.value.until <= state.now }.sorted { $0.key < $1.key }
@@ -50,7 +57,7 @@ final class ManualClock: Sendable {
     for task in due { task.resume(returning: true) }
   }
 
-  func sleep(for duration: Duration) async throws {
+  package func sleep(for duration: Duration) async throws {
     let number = state.withLock { state in
       state.number += 1
       return state.number
