@@ -343,29 +343,10 @@ extension Proxy {
   private func attempt(
     _ address: DeviceAddress, _ adapter: Adapter, _ phys: Set<LEPHY>
   ) async throws(ProxyError) -> RemoteDevice {
-    let result = await withTaskGroup(of: Result<RemoteDevice, BLEError>?.self) { group in
-      group.addTask {
-        do throws(BLEError) {
-          return .success(try await adapter.connect(to: address, timeout: nil, phys: phys))
-        } catch { return .failure(error) }
-      }
-      if let limit = configuration.connectTimeout {
-        group.addTask { [environment] in
-          try? await environment.sleep(limit)
-          return nil
-        }
-      }
-      // The first to end decides; a link that comes up while the time is over counts.
-      let first = await group.next() ?? nil
-      group.cancelAll()
-      let second = await group.next() ?? nil
-      return first ?? second
-    }
-    switch result {
-    case .success(let device): return device
-    case .failure(let error) where error.kind != .cancelled || Task.isCancelled: throw ProxyError(error)
-    default:
-      throw ProxyError(.timedOut, "no connection to \(address) within \(configuration.connectTimeout ?? .zero)")
+    do throws(BLEError) {
+      return try await adapter.connect(to: address, timeout: configuration.connectTimeout, phys: phys)
+    } catch {
+      throw error.kind == .timedOut ? ProxyError(.timedOut, error.description) : ProxyError(error)
     }
   }
 

@@ -68,7 +68,8 @@ final class ProxyWorld {
       let posted = commands[index]
       let connection = ScriptedConnection(perform: { command in posted.change { $0.append(command) } })
       connections.append(connection)
-      adapters.append(Adapter(client: AdapterClient(over: connection, log: { _, _ in })))
+      let limits = WaitClock(executor: executor, sleep: { [clock] in try await clock.sleep(for: $0) })
+      adapters.append(Adapter(client: AdapterClient(over: connection, log: { _, _ in }), clock: limits))
       hosts[index].attach(Self.owner, now: now, into: &outputs[index])
     }
     settle()
