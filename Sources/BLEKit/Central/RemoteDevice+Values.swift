@@ -37,18 +37,23 @@ extension RemoteDevice {
     return services
   }
 
-  /// How many times a discovery begins again because the services have changed meanwhile. The next time it fails with
+  /// How many times a discovery, or a read by UUIDs, begins again because the services have changed meanwhile. The next time it fails with
   /// ``BLEError/Kind/servicesChanged``.
   static let discoveryRestarts = 3
 
   /// Discovers services and their characteristics. It begins again if the services change meanwhile.
   private func discover(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> [RemoteService] {
+    try await unlessChanged { () throws(BLEError) in try await discoverOnce(kind) }
+  }
+
+  /// Performs something that depends on discovered attributes. It begins again if they change meanwhile.
+  private func unlessChanged<Value>(_ body: () async throws(BLEError) -> Value) async throws(BLEError) -> Value {
     for _ in 0..<Self.discoveryRestarts {
-      do throws(BLEError) { return try await discoverOnce(kind) } catch {
+      do throws(BLEError) { return try await body() } catch {
         guard error.kind == .servicesChanged else { throw error }
       }
     }
-    return try await discoverOnce(kind)
+    return try await body()
   }
 
   private func discoverOnce(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> [RemoteService] {
@@ -157,7 +162,9 @@ extension RemoteDevice {
   public func read<Value: GATTValue>(
     _ characteristic: BluetoothUUID, in service: BluetoothUUID, as type: Value.Type = [UInt8].self
   ) async throws(BLEError) -> Value {
-    try await read(try await self.characteristic(characteristic, in: service), as: type)
+    try await unlessChanged { () throws(BLEError) in
+      try await read(try await self.characteristic(characteristic, in: service), as: type)
+    }
   }
 
   /// Reads a descriptor (Vol 3, Part G, 4.12.1 and 4.12.2).
