@@ -48,14 +48,15 @@ import Testing
     #expect(try await values.next() == [66])
   }
 
-  /// The last attribute of a service has no descriptors, which is known without a question.
-  @Test func aCharacteristicWithoutRoomForDescriptorsIsNotAskedFor() async throws {
+  /// The service has no room for a descriptor: it may be directly behind it.
+  @Test func theConfigurationOfALastValueIsSearchedBehindTheService() async throws {
     let device = try await server.connect()
     server.change { $0[0].handles = 0x10...0x12 }
+    server.answer(.configure(.notify, in: 0x13...0x13)) { _ in .success(.noConfiguration(in: 0x13...0x13)) }
     var values = try await device.values(of: try await device.characteristic("2A19", in: "180F")).subscribed()
     server.notify(0x12, [66])
     #expect(try await values.next() == [66])
-    #expect(!server.performed.contains { if case .configure = $0 { true } else { false } })
+    #expect(server.performed.contains(.configure(.notify, in: 0x13...0x13)))
   }
 
   @Test func aSubscriptionMovesWithItsCharacteristic() async throws {

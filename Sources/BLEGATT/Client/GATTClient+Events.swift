@@ -145,6 +145,14 @@ extension DiscoveredCharacteristic {
   }
 }
 
+extension AttributeHandle {
+  /// Where the Client Characteristic Configuration is searched of a value that is the last attribute of its service: a
+  /// device that has announced notifications may have given its service an end that is too low.
+  package var attributeBehind: ClosedRange<AttributeHandle>? {
+    self == .last ? nil : AttributeHandle(rawValue + 1)...AttributeHandle(rawValue + 1)
+  }
+}
+
 /// A descriptor of a characteristic (Vol 3, Part G, 3.3.3).
 public struct DiscoveredDescriptor: Hashable, Sendable {
   /// The handle of the descriptor.

@@ -89,7 +89,8 @@ struct SubscriptionProcedure: ClientProcedure {
     return .send(WriteRequest(handle: descriptor, value: value[...]))
   }
 
-  private var none: ClientStep { .finish(.noConfiguration(in: range)) }
+  /// Nothing has to be written to end a subscription that was none.
+  private var none: ClientStep { .finish(subscription.isEmpty ? .done : .noConfiguration(in: range)) }
 }
 
 extension ATTErrorCode {

@@ -108,13 +108,9 @@ extension RemoteDevice {
   private func configure(
     _ characteristic: RemoteCharacteristic, _ subscription: Subscription
   ) async throws(BLEError) {
-    let name = "characteristic \(characteristic.uuid)"
-    guard let range = characteristic.descriptors else {
-      return BluetoothLog.write(
-        .notice,
-        "\(self): \(name) has no Client Characteristic Configuration: its values are reported if the device sends them")
-    }
-    _ = try await ask(.configure(subscription, in: range), about: "the subscription to \(name)")
+    guard let range = characteristic.configurationRange else { return }
+    _ = try await ask(
+      .configure(subscription, in: range), about: "the subscription to characteristic \(characteristic.uuid)")
   }
 
   /// Adds the stream before the subscription, so that it receives the first value.
@@ -182,6 +178,11 @@ struct SubscribedCharacteristic: Sendable {
   }
 }
 
+extension RemoteCharacteristic {
+  /// Where its Client Characteristic Configuration is searched; nil at the last handle.
+  fileprivate var configurationRange: ClosedRange<AttributeHandle>? { descriptors ?? handle.attributeBehind }
+}
+
 extension LinkState {
   /// Removes a reader of values.
   ///
@@ -194,7 +195,7 @@ extension LinkState {
     guard let handle = values.first(where: { $0.value.readers.contains(id) })?.key,
       values[handle]?.readers.remove(id) == true
     else { return nil }
-    return values.removeValue(forKey: handle)?.characteristic.descriptors
+    return values.removeValue(forKey: handle)?.characteristic.configurationRange
   }
 
   /// Takes out a characteristic that was to be found again.

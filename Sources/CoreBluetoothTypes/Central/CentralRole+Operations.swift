@@ -37,13 +37,7 @@ extension CentralRole {
     case .success(let kind):
       operation.kind = kind
       effects.commands.append(.client(connection.peer, GATTClient.Operation(id: id, kind)))
-    case .failure(let known):
-      operation.result = known.result
-      if case .success(.noConfiguration) = known.result {
-        effects.notices.append(
-          "\(connection.address): a characteristic has no Client Characteristic Configuration: its values are delivered if the device sends them"
-        )
-      }
+    case .failure(let known): operation.result = known.result
     }
     connections[connection.peer]?.pending.append(operation)
     flush(connection.peer, into: &effects)
@@ -190,7 +184,7 @@ extension PeripheralConnection.Subject {
     if let configuration = connection.configurations[handle] {
       return .success(.write(configuration, [UInt8(truncatingIfNeeded: subscription.rawValue), 0]))
     }
-    guard let range = characteristic.descriptorRange else {
+    guard let range = characteristic.descriptorRange ?? handle.attributeBehind else {
       return .failure(KnownResult(result: .success(.noConfiguration(in: handle...handle))))
     }
     return .success(.configure(subscription, in: range))
