@@ -58,9 +58,14 @@ package struct HostConfiguration: Sendable {
   /// How long the encryption of a link to a bonded peripheral may take, from the connection on. The controller stops
   /// trying after 40 s (Vol 6, Part B, 5.2), and should report that before this time has passed.
   package var encryptionTimeout: Duration = .seconds(42)
-  /// How long links are given to end when the host shuts down: a peripheral ends within two seconds after SIGTERM, even
+  /// How long the controller may take to end a link that was asked to end. Then the link has ended for its owners, and
+  /// the controller ends it when it can.
+  package var disconnectionTimeout: Duration = .seconds(1)
+  /// How long links are given to end when the host shuts down: a program ends within two seconds after SIGTERM, even
   /// with a central that no longer answers.
   package var shutdownTimeout: Duration = .milliseconds(1_500)
+  /// How long a controller without links is given to answer the last commands when the host shuts down.
+  package var shutdownCommandTimeout: Duration = .milliseconds(800)
 
   package init() {}
 }

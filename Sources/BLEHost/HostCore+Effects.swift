@@ -21,6 +21,7 @@ extension HostCore {
       let octets = [UInt8](copying: packet).prefix(16).hexadecimal
       context.report(.controller, "a malformed event is dropped (\(error)): \(octets)")
     }
+    resetIfDue()
     checkShutdown()
   }
 
@@ -80,6 +81,11 @@ extension HostCore {
 
 /// The effects of the session and the radio.
 extension HostCore {
+  /// Resets a controller whose state is not that of the host, as soon as that costs no link.
+  mutating func resetIfDue() {
+    if context.session.needsReset, links.isEmpty { withSession { $0.resetWithoutLinks(into: &$2) } }
+  }
+
   mutating func checkShutdown() { context.session.checkShutdown(now: context.now, hasLinks: !links.isEmpty) }
 
   mutating func withSession(

@@ -99,11 +99,12 @@ package struct HostCore: Sendable {
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     withSession { $0.tick(now: now, packets: &$1, into: &$2) }
-    links.tick(&context)
+    if links.tick(&context) { withRadio { $0.linkEnded(&$1) } }
     withRadio { $0.tick(&$1) }
     reviewRadio()
     links.tickBonds(&context)
     context.withLog { $0.tick(now: $1, into: &$2) }
+    resetIfDue()
     checkShutdown()
     end(&output)
   }

@@ -37,11 +37,11 @@ import Testing
 
   @Test func remembersTheHandleOfASupersededLinkOnce() {
     var table = table([5])
-    _ = table.remove(at: 0, isSuperseded: true)
+    _ = table.remove(at: 0, endingFrom: .start)
     var packets = PacketBuffer()
     let handle = ConnectionHandle(rawValue: 5)
-    let first = table.supersededEnded(handle, into: &packets)
-    let second = table.supersededEnded(handle, into: &packets)
+    let first = table.endingCompleted(handle, into: &packets)
+    let second = table.endingCompleted(handle, into: &packets)
     #expect(first && !second)
   }
 

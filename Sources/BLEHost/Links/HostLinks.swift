@@ -168,7 +168,9 @@ extension HostLinks {
   }
 
   /// Does what is due on links.
-  mutating func tick(_ host: inout HostContext) {
+  ///
+  /// - Returns: whether a link has ended, for its owners or at the controller.
+  mutating func tick(_ host: inout HostContext) -> Bool {
     for peer in table.due(host.now) {
       withLink(of: peer, &host) { link, context in link.tick(&context) }
       withLink(of: peer, &host) { link, context in link.tickStorage(&context) }
@@ -179,6 +181,38 @@ extension HostLinks {
         .peer, "the link is ended: its packets are not acknowledged, and other links need buffers", peer: peer)
       withLink(of: peer, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
     }
+    let hasEnded = endOverdueLinks(&host)
+    return loseOverdueEndings(&host) || hasEnded
+  }
+
+  /// Ends links for their owners that were asked to end, and whose end the controller has not reported in time. It may
+  /// need the supervision timeout if the peer is out of range.
+  private mutating func endOverdueLinks(_ host: inout HostContext) -> Bool {
+    let overdue = table.filter { link in link.end.map { $0 <= host.now } ?? false }
+    for link in overdue {
+      if link.isEndRejected {
+        let command = HCI.Disconnect {
+          ($0.connectionHandle, $0.reason) = (link.handle, .remoteUserTerminatedConnection)
+        }
+        host.send(command, for: .endingSuperseded(link.handle))
+      }
+      remove(link.handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
+    }
+    return !overdue.isEmpty
+  }
+
+  /// Takes links for ended whose end the controller does not report. Only a reset ends them there.
+  private mutating func loseOverdueEndings(_ host: inout HostContext) -> Bool {
+    let overdue = table.overdueEndings(host.now)
+    for handle in overdue {
+      table.endingCompleted(handle, into: &host.output.packets)
+      guard host.session.isExclusive else { continue }
+      host.report(
+        .controller,
+        "it does not report the end of the link with the handle \(handle): it is reset when it has no other link")
+      host.session.needsReset = true
+    }
+    return !overdue.isEmpty
   }
 
   /// Does what is due on bonds.
@@ -223,7 +257,7 @@ extension HostLinks {
       host.report(.controller, "it reports a second link with the handle \(new.handle): the first link is ended")
       remove(new.handle, reason: .connectionTimeout, &host)
     }
-    table.supersededEnded(new.handle, into: &host.output.packets)
+    table.endingCompleted(new.handle, into: &host.output.packets)
     return (address, new.resolved ?? identity(of: address))
   }
 
@@ -257,7 +291,7 @@ extension HostLinks {
 
   /// The controller has ended a link (Vol 4, Part E, 7.7.5).
   mutating func disconnected(_ handle: ConnectionHandle, _ reason: HCIErrorCode, _ host: inout HostContext) {
-    table.supersededEnded(handle, into: &host.output.packets)
+    table.endingCompleted(handle, into: &host.output.packets)
     remove(handle, reason: reason, &host)
   }
 
@@ -268,7 +302,7 @@ extension HostLinks {
     _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostContext
   ) {
     guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
-    var link = table.remove(at: index, isSuperseded: isSuperseded)
+    var link = table.remove(at: index, endingFrom: isSuperseded ? host.now : nil)
     context.turn.begin(policy, now: host.now)
     link.ending(&context)
     host.log.linkEnded(link.peer)
@@ -307,11 +341,16 @@ extension HostLinks {
   ) -> Bool {
     switch purpose {
     case .disconnect(let peer):
-      guard status == .unknownConnectionIdentifier, let index = table.index(of: peer) else { return false }
+      guard status != .success, let index = table.index(of: peer) else { return false }
+      guard status == .unknownConnectionIdentifier else {
+        host.report(.controller, "refused \(opcode): \(status)", peer: peer)
+        table[index].isEndRejected = true
+        return false
+      }
       remove(table[index].handle, reason: .terminatedByLocalHost, &host)
       return true
     case .endingSuperseded(let handle) where status == .unknownConnectionIdentifier:
-      table.supersededEnded(handle, into: &host.output.packets)
+      return table.endingCompleted(handle, into: &host.output.packets)
     case .connectionUpdate(let peer, let owner) where status != .success:
       withLink(of: peer, &host) { link, context in
         let now = context.turn.now

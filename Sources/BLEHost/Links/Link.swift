@@ -31,12 +31,15 @@ struct Link: Sendable {
   var signalling: LinkSignalling { didSet { takeDeadlines() } }
   var phys: LinkPHYs
   private let storageTimeout: Duration
+  private let disconnectionTimeout: Duration
   let encryptionTimeout: Duration
   /// The earliest deadline of the machines other than the server. It is taken when one of them changes: most inputs are
   /// requests to the server.
   private var otherDeadline: Instant?
-  /// Nothing more is sent: the link was asked to end.
-  private(set) var isClosing = false
+  /// When a link that was asked to end has ended for its owners, whatever the controller reports. Nothing more is sent.
+  private(set) var end: Instant? { didSet { takeDeadlines() } }
+  /// Whether the controller has rejected the request to end the link.
+  var isEndRejected = false
 
   init(
     _ new: NewLink, peer: LinkID, device: PeerIdentity, manager: any LinkSecurityManager, users: [OwnerID] = [],
@@ -54,8 +57,11 @@ struct Link: Sendable {
     client.bearers.wanted = role == .central ? configuration.wantedBearers : 0
     signalling.allowsBearers = configuration.usesEnhancedBearers
     (storageTimeout, encryptionTimeout) = (configuration.bondStorageTimeout, configuration.encryptionTimeout)
+    disconnectionTimeout = configuration.disconnectionTimeout
   }
 
+  /// Whether the link was asked to end.
+  var isClosing: Bool { end != nil }
   var address: DeviceAddress { device.address }
   var identity: DeviceAddress { device.identity }
   var security: SecurityState { device.security }
@@ -65,7 +71,7 @@ struct Link: Sendable {
   var deadline: Instant? { .nearer(server.deadline, otherDeadline) }
 
   private mutating func takeDeadlines() {
-    otherDeadline = .nearer(client.deadline, .nearer(signalling.deadline, manager.deadline))
+    otherDeadline = .nearer(.nearer(client.deadline, end), .nearer(signalling.deadline, manager.deadline))
   }
 
   /// As above, in place: for a function that does not mutate, an element of an array is copied, with a retain for each
@@ -191,10 +197,11 @@ extension Link {
     }
   }
 
-  /// Asks the controller to end the link; ``HostEvent/disconnected(_:_:)`` follows when it has.
+  /// Asks the controller to end the link; ``HostEvent/disconnected(_:_:)`` follows when it has, at the latest after
+  /// ``HostConfiguration/disconnectionTimeout``.
   mutating func close(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
     guard !isClosing else { return }
-    isClosing = true
+    end = turn.now + disconnectionTimeout
     let command = HCI.Disconnect { ($0.connectionHandle, $0.reason) = (handle, reason) }
     turn.effects.append(.command(command, for: .disconnect(peer)))
   }

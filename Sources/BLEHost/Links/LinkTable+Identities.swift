@@ -22,7 +22,9 @@ extension LinkTable {
   func isConnected(_ identity: DeviceAddress) -> Bool { contains { $0.identity == identity && $0.hasCertainIdentity } }
 
   /// The devices whose links were asked to end and are still up.
-  var disconnecting: [DeviceAddress] { lazy.filter { $0.isClosing && $0.hasCertainIdentity }.map(\.identity) }
+  var disconnecting: [DeviceAddress] {
+    filter { $0.isClosing && $0.hasCertainIdentity }.map(\.identity) + endingDevices
+  }
 
   /// The devices that have proven their bonds, on other links than this one.
   func provenIdentities(except peer: LinkID? = nil) -> Set<DeviceAddress> {

@@ -25,13 +25,24 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private var transmitted: [TransmittedFrames] = []
   /// The links whose channels have frames that wait for a buffer of the controller.
   private(set) var withChannelFrames: Set<LinkID> = []
-  /// Handles of links that have ended for the application and not yet at the controller.
-  private var supersededHandles: Set<ConnectionHandle> = []
+  /// The links that have ended for their owners and not yet at the controller.
+  private var endings: [ConnectionHandle: Ending] = [:]
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
   private var starvationDeadline: Instant?
   /// How long a link may keep its buffers from a link that has none, if none of its packets is completed. Few links
   /// have a longer supervision timeout: usually such a peer is in range and does not acknowledge.
   private static let starvationTime = Duration.seconds(10)
+
+  /// A link that the controller still has.
+  struct Ending: Sendable {
+    var device: DeviceAddress
+    /// When the controller should have reported its end.
+    var deadline: Instant
+  }
+
+  /// How long the controller may take to report the end of a link, besides its supervision timeout: a link layer ends
+  /// the link then, even if the peer does not answer (Vol 6, Part B, 5.1.6).
+  static let endTime = Duration.seconds(2)
 
   /// The number of links for which the first one reserves space; more are possible.
   private static let expectedLinks = 64
@@ -75,14 +86,17 @@ struct LinkTable: Sendable, RandomAccessCollection {
 
   /// Removes a link; the indices of those that came up after it change.
   ///
-  /// - Parameter isSuperseded: the controller has not ended it yet, and still has packets of it.
-  mutating func remove(at index: Int, isSuperseded: Bool = false) -> Link {
+  /// - Parameter now: the time, if the controller has not ended it yet, and still has packets of it.
+  mutating func remove(at index: Int, endingFrom now: Instant? = nil) -> Link {
     let link = links.remove(at: index)
     places.remove(at: index)
     deadlines = DeadlineTree(links.map(\.deadline))
     congested.remove(link.peer)
     withChannelFrames.remove(link.peer)
-    if isSuperseded { supersededHandles.insert(link.handle) }
+    if let now {
+      let supervision = Duration.milliseconds(10 * Int(link.signalling.timing.supervisionTimeout))
+      endings[link.handle] = Ending(device: link.identity, deadline: now + supervision + Self.endTime)
+    }
     return link
   }
 
@@ -90,16 +104,24 @@ struct LinkTable: Sendable, RandomAccessCollection {
   ///
   /// - Returns: whether there was one.
   @discardableResult
-  mutating func supersededEnded(_ handle: ConnectionHandle, into packets: inout PacketBuffer) -> Bool {
-    guard supersededHandles.remove(handle) != nil else { return false }
+  mutating func endingCompleted(_ handle: ConnectionHandle, into packets: inout PacketBuffer) -> Bool {
+    guard endings.removeValue(forKey: handle) != nil else { return false }
     acl.removeLink(handle, into: &packets)
     return true
   }
 
+  /// The handles of links whose end the controller should have reported.
+  func overdueEndings(_ now: Instant) -> [ConnectionHandle] {
+    endings.filter { $0.value.deadline <= now }.keys.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  /// The devices whose links have ended for their owners and not yet at the controller.
+  var endingDevices: [DeviceAddress] { endings.values.map(\.device) }
+
   /// The controller lost its state, and all links have ended.
   mutating func reset() {
     acl.removeAll()
-    supersededHandles = []
+    endings = [:]
   }
 }
 
@@ -294,7 +316,10 @@ extension LinkTable {
 /// Deadlines.
 extension LinkTable {
   /// When a link next has work.
-  var deadline: Instant? { .nearer(deadlines.earliest, starvationDeadline) }
+  var deadline: Instant? {
+    let own = Instant?.nearer(deadlines.earliest, starvationDeadline)
+    return endings.isEmpty ? own : endings.values.reduce(own) { .nearer($0, $1.deadline) }
+  }
 
   /// The links that have work, in order.
   func due(_ now: Instant) -> [LinkID] { deadlines.due(now).map { links[$0].peer } }

@@ -47,6 +47,11 @@ struct ControllerSession: Sendable {
   /// The address that the controller is given in its bring-up.
   private var address = DeviceAddress(octets: BD_ADDR(), kind: .public)
   private var shutdownDeadline: Instant?
+  private let shutdownCommandTimeout: Duration
+  /// When the shutdown waits no longer for answers to commands.
+  private var shutdownCommandDeadline: Instant?
+  /// Whether the controller has something that the host does not know, or the other way round: only a reset helps.
+  var needsReset = false
   /// Whether the shutdown is complete.
   private(set) var isShutDown = false
 
@@ -54,11 +59,12 @@ struct ControllerSession: Sendable {
     isExclusive = configuration.ownership == .exclusive
     maximumBringUps = configuration.maximumBringUps
     shutdownTimeout = configuration.shutdownTimeout
+    shutdownCommandTimeout = configuration.shutdownCommandTimeout
     queue = CommandQueue(timeout: configuration.commandTimeout)
   }
 
   /// When ``tick(now:packets:into:)`` has work.
-  var deadline: Instant? { .nearer(queue.deadline, shutdownDeadline) }
+  var deadline: Instant? { .nearer(queue.deadline, .nearer(shutdownDeadline, shutdownCommandDeadline)) }
   var isShuttingDown: Bool { shutdownDeadline != nil }
   /// Whether the shutdown has begun or is complete.
   var isEnding: Bool { isShuttingDown || isShutDown }
@@ -71,6 +77,7 @@ struct ControllerSession: Sendable {
 
   private mutating func bringUp(into effects: inout [Effect<SessionEffect>]) {
     bringUps += 1
+    needsReset = false
     capabilities = ControllerCapabilities()
     send(.first(isExclusive: isExclusive), into: &effects)
   }
@@ -227,6 +234,13 @@ extension ControllerSession {
     bringUp(into: &effects)
   }
 
+  /// Resets a controller that has no links. What is declared is restored.
+  mutating func resetWithoutLinks(into effects: inout [Effect<SessionEffect>]) {
+    needsReset = false
+    guard isExclusive, state == .poweredOn, !isEnding else { return }
+    reset(nil, orFail: .controller(.none, .hardwareFailure), into: &effects)
+  }
+
   private mutating func fail(_ error: HostError, into effects: inout [Effect<SessionEffect>]) {
     lose(.unsupported, error, into: &effects)
   }
@@ -256,17 +270,20 @@ extension ControllerSession {
     guard !isEnding else { return }
     guard state == .poweredOn else { return finishShutdown() }
     shutdownDeadline = now + shutdownTimeout
+    shutdownCommandDeadline = now + shutdownCommandTimeout
     effects.append(.own(.stop))
   }
 
   /// Ends the shutdown when every command is answered and every link is down, or when its time is over.
   mutating func checkShutdown(now: Instant, hasLinks: Bool) {
     guard let shutdownDeadline else { return }
-    if shutdownDeadline <= now || (!hasLinks && queue.isIdle) { finishShutdown() }
+    let isAnswered = queue.isIdle || shutdownCommandDeadline.map { $0 <= now } ?? true
+    if let due = shutdownCommandDeadline, due <= now { shutdownCommandDeadline = nil }
+    if shutdownDeadline <= now || (!hasLinks && isAnswered) { finishShutdown() }
   }
 
   private mutating func finishShutdown() {
-    shutdownDeadline = nil
+    (shutdownDeadline, shutdownCommandDeadline) = (nil, nil)
     isShutDown = true
   }
 }
