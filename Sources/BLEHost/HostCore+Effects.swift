@@ -67,7 +67,7 @@ extension HostCore {
     // Another program of this machine may have made the link as a central.
     let isOurs = new.role == .peripheral || context.session.isExclusive || radio.isConnecting
     if status == .success { return isOurs ? linkUp(new) : links.addForeign(new, &context) }
-    if radio.isConnecting { withRadio { $0.connectionFailed(status, &$1) } }
+    if isOurs { withRadio { $0.connectionFailed(status, as: new.role, &$1) } }
   }
 
   private mutating func linkUp(_ new: NewLink) {

@@ -23,6 +23,8 @@ package enum HostEvent: Sendable {
   /// Advertising is paused by a connection or by the controller, and resumes automatically.
   case advertisingPaused(AdvertisingID, HCIErrorCode?)
   case advertisingResumed(AdvertisingID)
+  /// The controller does not send an advertisement that has started, and will not: the host has given it up.
+  indirect case advertisingEnded(AdvertisingID, HostError)
 
   indirect case connected(ConnectedLink)
   /// A link has proven the bond of this identity. It was reported by a drawn address, because another link was reported

@@ -1,6 +1,7 @@
 import BLEATT
 import BLEAdapter
 import BLEGATT
+import BLEHCI
 import BLEHost
 import BLEL2CAP
 import BLEOptions
@@ -34,6 +35,9 @@ final class AdapterSession: Sendable {
     var services: [ServiceID: PublishedService] = [:]
     var attributes = IdentifierTable<AttributeID, PublishedCharacteristic>()
     var synchronousHandlers = IdentifierTable<AttributeID, SynchronousHandlers>()
+    var advertisingStreams = Streams<AdvertisingChange>()
+    /// Why advertisements have ended, until their tasks have taken it.
+    var endedAdvertisements: [AdvertisingID: BLEError] = [:]
     var updateWindows = UpdateWindows()
     /// Values whose tasks go on when the host has them, and not when they have left.
     var updatesToHandOver: Set<UpdateToken> = []
@@ -132,6 +136,10 @@ final class AdapterSession: Sendable {
       case .serviceRemoved(let id, _): state.serviceRemoved(id, into: &actions)
       case .advertisingStarted(let id, let result):
         state.waits.answer(.advertisingStart(id), result.mapError(BLEError.init), into: &actions)
+      case .advertisingPaused(_, let status):
+        state.advertisingStreams.yield(.paused(status.map { DisconnectReason(rawValue: $0.rawValue) }), into: &actions)
+      case .advertisingResumed: state.advertisingStreams.yield(.resumed, into: &actions)
+      case .advertisingEnded(let id, let error): state.advertisingEnded(id, BLEError(error), into: &actions)
       case .connected(let connection): state.connected(connection, of: self, into: &actions)
       case .identified(let peer, let identity):
         state.links[peer]?.address = identity
@@ -169,7 +177,7 @@ final class AdapterSession: Sendable {
       case .stoppedListening(let psm): state.waits.answer(.listenEnd(psm), .success(()), into: &actions)
       case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
       case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
-      case .read, .write, .command, .discovered, .refused, .advertisingPaused, .advertisingResumed,
+      case .read, .write, .command, .discovered, .refused,
         .pairingQuestionWithdrawn, .keypress, .bondChanged, .bondRemoved, .bondReplaced,
         .stored, .diagnostic, .capabilities, .updatesFinished, .foreignLink, .sduReceived, .sduSent, .channelResized,
         .channelClosed:

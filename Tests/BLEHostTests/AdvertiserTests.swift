@@ -31,12 +31,16 @@ import Testing
   /// - Parameters:
   ///   - refused: the step that the controller rejects.
   ///   - times: how often it does.
+  ///   - last: the step that is not answered yet.
   private mutating func complete(
-    refused: DeclaredAdvertisement.Step? = nil, with refusal: HCIErrorCode = .connectionLimitExceeded, times: Int = .max
+    refused: DeclaredAdvertisement.Step? = nil, with refusal: HCIErrorCode = .connectionLimitExceeded,
+    times: Int = .max,
+    upTo last: DeclaredAdvertisement.Step? = nil
   ) -> [DeclaredAdvertisement.Step] {
     var left = times
     var steps: [DeclaredAdvertisement.Step] = []
     while !effects.isEmpty {
+      if let last, case .command(_, for: .advertising(_, last)) = effects[0] { break }
       switch effects.removeFirst() {
       case .command(_, for: .advertising(let id, let step)):
         steps.append(step)
@@ -77,9 +81,19 @@ import Testing
     .parameters, .takeOver, .parameters, .data, .scanResponse, .enable,
   ]
 
-  @Test mutating func reportsParametersThatAreDisallowedTwice() {
+  /// Nothing explains the refusal, so it is not repeated for ever.
+  @Test mutating func reportsParametersThatStayDisallowed() {
     start()
     #expect(complete(refused: .parameters, with: .commandDisallowed) == [.parameters, .takeOver, .parameters])
+    for pause in [1, 2, 4] {
+      #expect(events.isEmpty && advertiser.deadline == radio.now + .seconds(pause))
+      radio.now = radio.now + .seconds(pause)
+      advertiser.tick(radio, into: &effects)
+      #expect(complete(refused: .parameters, with: .commandDisallowed) == [.parameters])
+    }
+    radio.now = radio.now + .seconds(8)
+    advertiser.tick(radio, into: &effects)
+    _ = complete(refused: .parameters, with: .commandDisallowed)
     guard case .advertisingStarted(id, .failure(.controller(_, .commandDisallowed)))? = events.last else {
       Issue.record("\(events)")
       return
@@ -181,7 +195,7 @@ import Testing
     start(intent)
     advertiser.stepCompleted(id, .parameters, .leSetExtendedAdvertisingParameters, .success, radio, into: &effects)
     advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .success, radio, into: &effects)
-    advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .memoryCapacityExceeded, radio, into: &effects)
+    advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .invalidCommandParameters, radio, into: &effects)
     guard case .event(.advertisingStarted(id, .failure), to: .owner(owner))? = effects.last else {
       Issue.record("\(effects)"); return
     }
@@ -205,8 +219,10 @@ import Testing
     intent.continuesWhileConnected = false
     start(intent)
     _ = complete()
+    radio.hasLinks = true
     advertiser.linkAdded(radio, into: &effects)
     #expect(complete().isEmpty && advertiser.isOff)
+    radio.hasLinks = false
     advertiser.linkEnded(radio, into: &effects)
     #expect(complete() == [.enable])
     guard case .advertisingPaused(id, nil) = events[1], case .advertisingResumed(id) = events[2] else {
@@ -224,6 +240,78 @@ import Testing
     }
     advertiser.linkEnded(radio, into: &effects)
     #expect(complete() == [.enable])
+  }
+
+  /// An advertisement that was on the air is enabled again as soon as the controller allows it.
+  @Test(arguments: [0x07, 0x0C, 0x0D, 0x1F, 0x3A, 0x43] as [UInt8])
+  mutating func aRefusalThatMayPassIsTriedAgainForEver(status: UInt8) {
+    start()
+    _ = complete()
+    radio.hasLinks = true
+    advertiser.linkAdded(radio, into: &effects)
+    radio.hasLinks = false
+    #expect(complete(refused: .enable, with: HCIErrorCode(rawValue: status)) == [.enable])
+    for pause in [1, 2, 4, 8, 8, 8] {
+      guard case .advertisingPaused(id, HCIErrorCode(rawValue: status)) = events.last, events.count == 2 else {
+        Issue.record("\(events)")
+        return
+      }
+      #expect(advertiser.deadline == radio.now + .seconds(pause))
+      radio.now = radio.now + .seconds(pause)
+      advertiser.tick(radio, into: &effects)
+      #expect(complete(refused: .enable, with: HCIErrorCode(rawValue: status)) == [.enable])
+    }
+    // The end of a link is another reason to try.
+    advertiser.linkEnded(radio, into: &effects)
+    #expect(complete() == [.enable] && advertiser.deadline == nil)
+    guard case .advertisingResumed(id)? = events.last else { Issue.record("\(events)"); return }
+  }
+
+  @Test mutating func aRefusalThatDoesNotPassEndsIt() {
+    start()
+    _ = complete()
+    advertiser.suspend()
+    advertiser.restore(radio, into: &effects)
+    _ = complete(refused: .data, with: .invalidCommandParameters)
+    guard case .advertisingEnded(id, .controller(_, .invalidCommandParameters))? = events.last else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(advertiser.isOff && advertiser.deadline == nil)
+  }
+
+  /// The controller has stopped a legacy advertisement when it reports a connection as the peripheral, also a failed one.
+  @Test mutating func aFailedConnectionEnablesItAgain() {
+    start()
+    _ = complete()
+    advertiser.connectionFailed(radio, into: &effects)
+    #expect(complete() == [.enable] && events.count == 1, "the owner does not notice")
+  }
+
+  /// The link comes up, or fails, before the answer to the command that allowed it.
+  @Test mutating func aConnectionMayOvertakeTheAnswerToTheEnable() {
+    start()
+    #expect(complete(upTo: .enable) == [.parameters, .data, .scanResponse])
+    radio.hasLinks = true
+    advertiser.linkAdded(radio, into: &effects)
+    #expect(complete() == [.enable, .enable] && !advertiser.isOff)
+  }
+
+  /// With extended commands the controller says which advertisement a link has ended. One that does not is asked to send
+  /// all of them.
+  @Test mutating func aMissingTerminationIsNotWaitedFor() {
+    useExtendedCommands()
+    start()
+    start(id: 2)
+    _ = complete()
+    advertiser.linkAdded(radio, into: &effects)
+    #expect(advertiser.deadline == radio.now + Advertiser.terminationTime)
+    advertiser.setTerminated(0, radio, into: &effects)
+    #expect(complete() == [.enable] && advertiser.deadline == nil)
+    advertiser.connectionFailed(radio, into: &effects)
+    radio.now = radio.now + Advertiser.terminationTime
+    advertiser.tick(radio, into: &effects)
+    #expect(complete() == [.enable, .enable] && advertiser.deadline == nil)
   }
 
   @Test mutating func aHeldAdvertisementComesBackUnnoticed() {

@@ -35,7 +35,9 @@ import Testing
       let opcode = type(of: command).opcode
       opcodes.append(opcode)
       if opcode != unanswered { radio.answered(purpose, opcode, .success, &turn) }
-      if opcode == .leCreateConnectionCancel { radio.connectionFailed(.unknownConnectionIdentifier, &turn) }
+      if opcode == .leCreateConnectionCancel {
+        radio.connectionFailed(.unknownConnectionIdentifier, as: .central, &turn)
+      }
     }
     return opcodes
   }

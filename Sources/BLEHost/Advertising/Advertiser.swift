@@ -9,11 +9,27 @@ enum AdvertiserEffect: Equatable, Sendable {
 
 /// The advertisements of the owners. An advertisement stays declared through links and resets of the controller until
 /// its owner stops it.
+///
+/// The declarations are compared with what the controller has confirmed whenever a link ends or fails, and after a
+/// refusal by a timer (``Retry``). An owner is told when its advertisement is paused, goes on, or is given up.
 struct Advertiser: Sendable {
   private let maximum: Int
   private var advertisements: [DeclaredAdvertisement] = []
+  /// When LE Advertising Set Terminated should have said which advertisement a link has ended.
+  private var terminationDeadline: Instant?
+
+  /// How long LE Advertising Set Terminated may take after the link that it belongs to.
+  static let terminationTime = Duration.seconds(1)
 
   init(maximum: Int) { self.maximum = maximum }
+
+  /// When ``tick(_:into:)`` has work.
+  var deadline: Instant? {
+    advertisements.isEmpty
+      ? terminationDeadline : advertisements.reduce(terminationDeadline) { .nearer($0, $1.retry.due) }
+  }
+  /// Whether a central may have connected to an advertisement.
+  var mayHaveLink: Bool { advertisements.contains { $0.mayBeOnAir && $0.intent.isConnectable } }
 
   /// Whether the controller sends no advertisement, and no command that makes it send one is pending.
   var isOff: Bool { !advertisements.contains(where: \.isActive) }
@@ -68,8 +84,23 @@ struct Advertiser: Sendable {
     }
   }
 
+  /// Sends commands again that the controller has refused, and takes advertisements for ended of which it has not
+  /// reported that.
+  mutating func tick(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    if let due = terminationDeadline, due <= radio.now {
+      terminationDeadline = nil
+      terminationMissed(radio, into: &effects)
+    }
+    for index in advertisements.indices where advertisements[index].retry.due.map({ $0 <= radio.now }) ?? false {
+      advertisements[index].retry.begin()
+      if advertisements[index].phase == .resting { enable(index, radio, into: &effects) }
+      if advertisements[index].phase == .suspended { take(.parameters, index, radio, into: &effects) }
+    }
+  }
+
   /// The controller lost its state. The advertisements stay declared.
   mutating func suspend() {
+    terminationDeadline = nil
     advertisements.removeAll(where: \.isStopping)
     for index in advertisements.indices { advertisements[index].suspend() }
   }
@@ -93,6 +124,9 @@ extension Advertiser {
     else { return }
     effects.append(.own(.activityChanged))
     let isExtended = radio.controller.usesExtendedCommands
+    if status != .success, step != .remove, step != .disable, step != .hold, step != .takeOver {
+      advertisements[index].wasTaken = false
+    }
     if step == .remove || (step == .disable && !isExtended) {
       advertisements.remove(at: index)
       return
@@ -122,7 +156,12 @@ extension Advertiser {
       } else {
         enable(index, radio, into: &effects)
       }
-    case .enable: enabled(index, into: &effects)
+    case .enable:
+      enabled(index, into: &effects)
+      // A central has connected before this answer arrived.
+      guard advertisements[index].wasTaken else { return }
+      advertisements[index].wasTaken = false
+      taken(index, radio, into: &effects)
     case .takeOver, .hold, .disable, .remove: break
     }
   }
@@ -143,11 +182,14 @@ extension Advertiser {
 
   private mutating func enabled(_ index: Int, into effects: inout [Effect<AdvertiserEffect>]) {
     let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
+    let wasPaused = advertisements[index].isPaused
     advertisements[index].phase = .advertising
+    advertisements[index].isPaused = false
+    advertisements[index].retry.accepted()
     if advertisements[index].wasHeld {
       advertisements[index].wasHeld = false
     } else if advertisements[index].isAnnounced {
-      effects.append(.event(.advertisingResumed(id), to: recipient))
+      if wasPaused { effects.append(.event(.advertisingResumed(id), to: recipient)) }
     } else {
       advertisements[index].isAnnounced = true
       effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
@@ -158,19 +200,37 @@ extension Advertiser {
     _ index: Int, _ step: DeclaredAdvertisement.Step, _ error: HostError, _ status: HCIErrorCode, _ radio: RadioContext,
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
-    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
-    // The controller cannot advertise beside the links that are up: the advertisement waits until one of them ends.
-    if step == .enable, radio.hasLinks, !advertisements[index].isStopping {
-      (advertisements[index].phase, advertisements[index].wasHeld) = (.resting, false)
-      if !advertisements[index].isAnnounced {
-        advertisements[index].isAnnounced = true
-        effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
-      }
-      return effects.append(.event(.advertisingPaused(id, status), to: recipient))
+    // The controller cannot advertise now: beside the links that are up, or in the state that it is in.
+    let isExplained = radio.hasLinks || advertisements[index].isAnnounced
+    if status.mayPass || (step == .enable && radio.hasLinks), !advertisements[index].isStopping,
+      isExplained || advertisements[index].retry.count < Retry.attempts
+    {
+      return refusedForNow(index, step, error, status, radio, into: &effects)
     }
     let advertisement = advertisements.remove(at: index)
-    let event: HostEvent = advertisement.isAnnounced ? .refused(error) : .advertisingStarted(id, .failure(error))
-    effects.append(.event(event, to: recipient))
+    let event: HostEvent =
+      advertisement.isAnnounced
+      ? .advertisingEnded(advertisement.id, error) : .advertisingStarted(advertisement.id, .failure(error))
+    effects.append(.event(event, to: advertisement.owner.recipient))
+  }
+
+  /// The advertisement waits until a link ends or its time has come.
+  private mutating func refusedForNow(
+    _ index: Int, _ step: DeclaredAdvertisement.Step, _ error: HostError, _ status: HCIErrorCode, _ radio: RadioContext,
+    into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
+    advertisements[index].phase = step == .enable ? .resting : .suspended
+    advertisements[index].wasHeld = false
+    advertisements[index].retry.refused(now: radio.now)
+    guard radio.hasLinks || advertisements[index].isAnnounced, !advertisements[index].isPaused else { return }
+    effects.append(.report(.controller, "\(error): advertising is paused, and tried again", peer: nil))
+    advertisements[index].isPaused = true
+    if !advertisements[index].isAnnounced {
+      advertisements[index].isAnnounced = true
+      effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
+    }
+    effects.append(.event(.advertisingPaused(id, status), to: recipient))
   }
 
   /// Enables a configured advertisement. It is configured again if our address has changed.
@@ -208,25 +268,64 @@ extension Advertiser {
   ///
   /// With extended commands ``setTerminated(_:_:into:)`` says which one.
   mutating func linkAdded(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
-    guard !radio.controller.usesExtendedCommands else { return }
-    guard let index = advertisements.firstIndex(where: { $0.isOnAir && $0.intent.isConnectable }) else { return }
+    guard mayHaveLink else { return }
+    guard !radio.controller.usesExtendedCommands else {
+      return terminationDeadline = terminationDeadline ?? radio.now + Self.terminationTime
+    }
+    guard let index = advertisements.firstIndex(where: { $0.mayBeOnAir && $0.intent.isConnectable }) else { return }
     taken(index, radio, into: &effects)
   }
 
   mutating func setTerminated(
     _ set: UInt8, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
   ) {
-    guard let index = advertisements.firstIndex(where: { $0.set == set && $0.isOnAir }) else { return }
+    terminationDeadline = nil
+    guard let index = advertisements.firstIndex(where: { $0.set == set && $0.mayBeOnAir }) else { return }
     taken(index, radio, into: &effects)
+  }
+
+  /// A central tried to connect, and no link came up. A legacy advertisement has ended with that (Vol 6, Part B, 4.4.2);
+  /// of an extended one the controller says so.
+  mutating func connectionFailed(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    guard mayHaveLink else { return }
+    guard !radio.controller.usesExtendedCommands else {
+      return terminationDeadline = terminationDeadline ?? radio.now + Self.terminationTime
+    }
+    guard let index = advertisements.firstIndex(where: { $0.mayBeOnAir && $0.intent.isConnectable }) else { return }
+    if case .configuring = advertisements[index].phase { return advertisements[index].wasTaken = true }
+    advertisements[index].phase = .resting
+    enable(index, radio, into: &effects)
+  }
+
+  /// The controller has not said which advertisement a link has ended. One that is on can be enabled once more (Vol 4,
+  /// Part E, 7.8.56).
+  private mutating func terminationMissed(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    let candidates = advertisements.indices.filter {
+      advertisements[$0].isOnAir && advertisements[$0].intent.isConnectable
+    }
+    if !candidates.isEmpty {
+      let text = "it does not report which advertisement a link has ended: connectable ones are enabled again"
+      effects.append(.report(.controller, text, peer: nil))
+    }
+    for index in candidates.reversed() {
+      if candidates.count == 1, radio.hasLinks { return taken(index, radio, into: &effects) }
+      if advertisements[index].phase == .advertising { enable(index, radio, into: &effects) }
+    }
   }
 
   /// A link ended an advertisement.
   private mutating func taken(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
-    if advertisements[index].phase == .configuring(.hold) { return advertisements[index].wasTaken = true }
+    switch advertisements[index].phase {
+    case .configuring(.hold), .configuring(.enable): return advertisements[index].wasTaken = true
+    default: break
+    }
     advertisements[index].phase = .resting
     effects.append(.own(.activityChanged))
     let advertisement = advertisements[index]
-    if advertisement.intent.continuesWhileConnected { return enable(index, radio, into: &effects) }
+    // Without a link there is nothing to wait for: it did not come up, or has ended.
+    let isFree = !radio.hasLinks && advertisement.intent.resumesAfterDisconnection
+    if advertisement.intent.continuesWhileConnected || isFree { return enable(index, radio, into: &effects) }
+    advertisements[index].isPaused = true
     effects.append(.event(.advertisingPaused(advertisement.id, nil), to: advertisement.owner.recipient))
     if !advertisement.intent.resumesAfterDisconnection {
       advertisements[index].phase = .suspended

@@ -42,8 +42,12 @@ struct DeclaredAdvertisement: Sendable {
   var wasHeld = false
   /// ``Step/takeOver`` was sent.
   var hasTakenOver = false
-  /// A link ended it while it was being held.
+  /// A link ended it while a command was pending.
   var wasTaken = false
+  /// Whether the owner was told that it is paused.
+  var isPaused = false
+  /// The controller has refused it for now.
+  var retry = Retry()
   /// Our address that it was configured with.
   var address: DeviceAddress?
   /// How many octets of the area that is being set the controller has (``Step/data``, ``Step/scanResponse``).
@@ -58,6 +62,8 @@ struct DeclaredAdvertisement: Sendable {
 
   /// Whether the controller may be sending it.
   var isOnAir: Bool { phase == .advertising || phase == .configuring(.hold) }
+  /// As ``isOnAir``, with one that the controller was told to send.
+  var mayBeOnAir: Bool { isOnAir || phase == .configuring(.enable) }
   /// Whether the controller may be sending it, or is about to.
   var isActive: Bool {
     switch phase {
@@ -67,13 +73,20 @@ struct DeclaredAdvertisement: Sendable {
   }
 
   /// The controller has lost its state.
-  mutating func suspend() { (phase, hasTakenOver, wasHeld, wasTaken) = (.suspended, false, false, false) }
+  mutating func suspend() {
+    (phase, hasTakenOver, wasHeld, wasTaken) = (.suspended, false, false, false)
+    isPaused = isAnnounced
+    retry.accepted()
+  }
 }
 
 /// Data longer than one command takes, in fragments (Vol 4, Part E, 7.8.54 and 7.8.55).
 extension DeclaredAdvertisement {
   /// Begins a step.
-  mutating func begin(_ step: Step) { (phase, position) = (.configuring(step), 0) }
+  mutating func begin(_ step: Step) {
+    (phase, position) = (.configuring(step), 0)
+    retry.begin()
+  }
 
   /// The controller has taken the fragment of a step.
   ///

@@ -22,7 +22,7 @@ struct Radio: Sendable {
 
   /// When ``tick(_:)`` has work.
   var deadline: Instant? {
-    @inline(__always) get { .nearer(scanner.deadline, addresses.deadline) }
+    @inline(__always) get { .nearer(.nearer(scanner.deadline, addresses.deadline), advertiser.deadline) }
   }
   /// Our identity: the public address, or a static random one.
   var identity: DeviceAddress { addresses.identity }
@@ -72,6 +72,7 @@ struct Radio: Sendable {
   mutating func tick(_ turn: inout RadioTurn) {
     let now = turn.now
     scan(&turn) { scanner, _, effects in scanner.tick(now: now, into: &effects) }
+    if let due = advertiser.deadline, due <= now { advertise(&turn) { $0.tick($1, into: &$2) } }
     addresses.tick(now: now)
   }
 }
@@ -154,9 +155,14 @@ extension Radio {
     if initiator.wants(identity), addresses.isManaged { reconcileInitiator(&turn) }
   }
 
-  /// The controller could not connect, or has stopped connecting.
-  mutating func connectionFailed(_ status: HCIErrorCode, _ turn: inout RadioTurn) {
-    initiate(&turn) { $0.ended(status, into: &$2) }
+  /// The controller could not make a link, or has stopped connecting.
+  ///
+  /// - Parameter role: our role on the link, as the controller reports it. The other parameters of the event are
+  ///   without meaning then, and some controllers leave this one out, too.
+  mutating func connectionFailed(_ status: HCIErrorCode, as role: ConnectedLink.Role, _ turn: inout RadioTurn) {
+    let isOurs = isConnecting && (role == .central || !advertiser.mayHaveLink)
+    if isOurs { return initiate(&turn) { $0.ended(status, into: &$2) } }
+    advertise(&turn) { $0.connectionFailed($1, into: &$2) }
   }
 
   /// Our central has made a link. ``linkAdded(asCentral:_:)`` follows when it is reported.
@@ -197,7 +203,8 @@ extension Radio {
     }
     return RadioContext(
       controller: turn.controller, isPoweredOn: turn.isPoweredOn, isShuttingDown: turn.isShuttingDown,
-      isHeld: addresses.isHolding, address: addresses.current, hasLinks: turn.hasLinks, isSearchWanted: isSearchWanted)
+      isHeld: addresses.isHolding, address: addresses.current, hasLinks: turn.hasLinks, now: turn.now,
+      isSearchWanted: isSearchWanted)
   }
 
   private mutating func advertise(

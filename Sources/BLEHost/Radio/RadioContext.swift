@@ -12,6 +12,7 @@ struct RadioContext: Sendable {
   /// Our address, as peers receive it.
   var address = DeviceAddress(octets: BD_ADDR(), kind: .public)
   var hasLinks = false
+  var now = Instant.start
   /// A device to connect to uses private addresses that the controller does not resolve: a scan finds its address.
   var isSearchWanted = false
 

@@ -1,5 +1,15 @@
+public import BLEAdapter
 public import BLEGAP
 import BLEHost
+
+/// Whether an advertisement that has started is sent, from ``Adapter/advertisingChanges``.
+public enum AdvertisingChange: Hashable, Sendable {
+  /// It is paused by a link, or by the controller for this reason. It resumes automatically: when a link has ended, or
+  /// when the controller accepts it again.
+  case paused(DisconnectReason?)
+  /// It is sent again.
+  case resumed
+}
 
 extension Adapter {
   /// Publishes services and advertises until the task is cancelled; then both are withdrawn.
@@ -34,10 +44,11 @@ extension Adapter {
 
   /// Advertises until the task is cancelled.
   ///
-  /// Advertising pauses for a link if the controller requires it, and continues after a reset of the controller.
+  /// Advertising pauses for a link if the controller requires it, and continues after a reset of the controller. If the
+  /// controller rejects it for now, it is tried again (``advertisingChanges``).
   ///
   /// - Throws: ``BLEError/Kind/cancelled`` at the end; ``BLEError/Kind/invalidArgument`` for content that does not fit,
-  ///   ``BLEError/Kind/unsupported`` if the controller cannot advertise it.
+  ///   ``BLEError/Kind/unsupported`` if the controller cannot advertise it, at the beginning or later.
   public func advertise(
     _ advertisement: Advertisement, options: AdvertisingOptions = AdvertisingOptions()
   ) async throws(BLEError) {
@@ -59,13 +70,35 @@ extension Adapter {
     } abandon: { _, actions in
       actions.commands.append(.stopAdvertising(id))
     }
-    // Only the task, or the end of the adapter, ends it. A task that is cancelled before it waits has begun nothing
-    // that `wait` could withdraw.
+    // The task, the end of the adapter or the controller ends it. A task that is cancelled before it waits has begun
+    // nothing that `wait` could withdraw.
     do {
-      try await session.wait(for: .advertisement(id)) { _, _ throws(BLEError) in nil }
+      defer { session.run { state, _ in state.endedAdvertisements[id] = nil } }
+      try await session.wait(for: .advertisement(id)) { state, _ throws(BLEError) in
+        if let error = state.endedAdvertisements[id] { throw error }
+        return nil
+      }
     } catch {
       session.run { _, actions in actions.commands.append(.stopAdvertising(id)) }
       throw error
     }
+  }
+
+  /// The pauses of the adapter's advertisements from now on. Without one, advertising goes on.
+  ///
+  /// ```swift
+  /// for await change in adapter.advertisingChanges {
+  ///   print(change)  // paused(…) while a controller rejects it, then resumed
+  /// }
+  /// ```
+  public var advertisingChanges: AsyncStream<AdvertisingChange> { session.stream(in: \.advertisingStreams) }
+}
+
+extension AdapterSession.State {
+  /// The host has given up an advertisement.
+  mutating func advertisingEnded(_ id: AdvertisingID, _ error: BLEError, into actions: inout Actions) {
+    // Its task may not wait yet.
+    endedAdvertisements[id] = error
+    waits.answer(.advertisement(id), .failure(error), into: &actions)
   }
 }

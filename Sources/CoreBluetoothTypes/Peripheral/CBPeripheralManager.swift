@@ -341,6 +341,7 @@ extension CBPeripheralManager {
     case .willRestore: reportRestoration(to: delegate)
     case .didAdd(let service, let error): delegate?.peripheralManager(self, didAdd: service, error: error)
     case .didStartAdvertising(let error): delegate?.peripheralManagerDidStartAdvertising(self, error: error)
+    case .advertisingEnded(let error): delegate?.peripheralManager(self, didEndAdvertising: error)
     case .advertisingPaused(let reason): delegate?.peripheralManager(self, didPauseAdvertising: reason)
     case .advertisingResumed: delegate?.peripheralManagerDidResumeAdvertising(self)
     case .connected(let central): delegate?.peripheralManager(self, didConnect: central)

@@ -95,6 +95,10 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
   /// that they have.
   func peripheralManager(_ peripheral: CBPeripheralManager, central: CBCentral, didStoreValueOf attribute: CBAttribute)
 
+  /// The controller does not send the advertisement any longer, and ``CBPeripheralManager/isAdvertising`` is false: it
+  /// has rejected it, for a reason that does not pass. Start advertising again to try once more.
+  func peripheralManager(_ peripheral: CBPeripheralManager, didEndAdvertising error: any Error)
+
   /// Advertising is paused by a connection or by the controller, and resumes automatically.
   func peripheralManager(_ peripheral: CBPeripheralManager, didPauseAdvertising reason: DisconnectReason?)
 
@@ -157,6 +161,7 @@ extension CBPeripheralManagerDelegate {
   ) {
     peripheral.ignoresStoredValues(self)
   }
+  public func peripheralManager(_ peripheral: CBPeripheralManager, didEndAdvertising error: any Error) {}
   public func peripheralManager(_ peripheral: CBPeripheralManager, didPauseAdvertising reason: DisconnectReason?) {}
   public func peripheralManagerDidResumeAdvertising(_ peripheral: CBPeripheralManager) {}
 }

@@ -106,6 +106,10 @@ extension PeripheralRole {
     case .advertisingResumed(let id):
       guard advertising == .on(id) else { return }
       effects.calls.append(.advertisingResumed)
+    case .advertisingEnded(let id, let error):
+      guard advertising == .on(id) else { return }
+      advertising = .off
+      effects.calls.append(.advertisingEnded(CBError(error)))
     case .connected(let connection): connected(connection, into: &effects)
     case .identified(let peer, let identity): identified(peer, identity, into: &effects)
     case .disconnected(let peer, let reason):
@@ -205,6 +209,7 @@ enum PeripheralManagerCall: Sendable {
   case willRestore
   indirect case didAdd(CBMutableService, CBError?)
   indirect case didStartAdvertising(CBError?)
+  case advertisingEnded(CBError)
   case advertisingPaused(DisconnectReason?)
   case advertisingResumed
   case connected(CBCentral)

@@ -91,12 +91,24 @@ enum ServeCommand {
         }
         return nil
       }
+      group.addTask {
+        for await change in adapter.advertisingChanges { Output.line(Self.text(of: change)) }
+        return nil
+      }
       group.addTask { try await change(of: file, description, values) }
       let questions = Task { await PairingQuestions.answer(requests, showsPasskeys: description.passkey == nil) }
       defer { questions.cancel() }
       let address = adapter.address.map { " as \($0)" } ?? ""
       Output.line("READY \"\(String(printable: description.name))\"\(address)")
       return try await group.next() ?? nil
+    }
+  }
+
+  private static func text(of change: AdvertisingChange) -> String {
+    switch change {
+    case .paused(nil): "advertising is paused while the link is up"
+    case .paused(let reason?): "advertising is paused by the controller (\(reason)), and tried again"
+    case .resumed: "advertising again"
     }
   }
 

@@ -67,6 +67,7 @@ struct Transcript {
     case .advertisingStarted(let id, .failure(let error)):
       return "advertising not started \(id.rawValue) \(Self.text(of: error))"
     case .advertisingPaused(let id, let code): return "advertising paused \(id.rawValue) \(code?.rawValue ?? 0)"
+    case .advertisingEnded(let id, let error): return "advertising ended \(id.rawValue) \(Self.text(of: error))"
     case .advertisingResumed(let id): return "advertising resumed \(id.rawValue)"
     case .connected(let link):
       let role = link.role == .central ? "central" : "peripheral"
