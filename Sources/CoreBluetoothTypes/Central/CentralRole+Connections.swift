@@ -26,13 +26,20 @@ extension CentralRole {
     }
   }
 
-  private mutating func begin(_ address: DeviceAddress, _ options: ConnectOptions, into effects: inout CentralEffects) {
+  /// The seconds between an attempt to connect that has failed and the next one.
+  private static let attemptPause = 1
+
+  /// - Parameter delay: the seconds until the connection is requested; nil for those of the options.
+  private mutating func begin(
+    _ address: DeviceAddress, _ options: ConnectOptions, after delay: Int? = nil, into effects: inout CentralEffects
+  ) {
     let id = HostIDs.connect()
+    let delay = delay ?? options.startDelay
     pendingConnections[id] = address
     devices[address]?.object.object?.update(state: .connecting)
-    devices[address]?.phase = .connecting(id, options, isPosted: options.startDelay == 0)
-    if options.startDelay > 0 {
-      effects.calls.append(.startLater(seconds: options.startDelay, id))
+    devices[address]?.phase = .connecting(id, options, isPosted: delay == 0)
+    if delay > 0 {
+      effects.calls.append(.startLater(seconds: delay, id))
     } else {
       effects.commands.append(connect(id, address, options))
     }
@@ -114,7 +121,15 @@ extension CentralRole {
     }
   }
 
+  /// An attempt has failed. One that failed because no link was established is repeated: a pending connection has no
+  /// end but a link, a refusal, or its cancellation.
   mutating func connectionFailed(_ id: ConnectID, _ error: HostError, into effects: inout CentralEffects) {
+    if case .controller(_, .connectionFailedToBeEstablished) = error, let address = pendingConnections[id],
+      case .connecting(id, let options, _) = devices[address]?.phase, devices[address]?.object.object != nil
+    {
+      pendingConnections[id] = nil
+      return begin(address, options, after: Self.attemptPause, into: &effects)
+    }
     connectionEnded(id, CBError(connecting: error), into: &effects)
   }
 

@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (HostError.controller(.leCreateConnection, .connectionFailedToBeEstablished), "connectionFailed"),
+    (HostError.controller(.leCreateConnection, .invalidCommandParameters), "connectionFailed"),
     (.controller(.leCreateConnection, .connectionLimitExceeded), "connectionLimitReached"),
     (.tooMany("pending connections", limit: 16), "connectionLimitReached"),
     (.invalidParameters("connected already"), "invalidParameters"),
@@ -43,6 +43,25 @@ import Testing
     #expect(peripheral.state == .disconnected)
     fixture.manager.connect(peripheral)
     #expect(fixture.posted() == ["connect 1", "connect 1"])
+  }
+
+  @Test("6.4 An attempt that fails is not the end of a pending connection")
+  func anAttemptThatFailsIsRepeated() async throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.manager.connect(peripheral)
+    let first = try #require(fixture.lastConnectRequest())
+    fixture.say(.connectionFailed(first, .controller(.leCreateConnection, .connectionFailedToBeEstablished)))
+    #expect(fixture.takeCalls().isEmpty && peripheral.state == .connecting)
+    #expect(fixture.posted() == ["connect 1"], "the second attempt is after a second")
+    var again: [String] = []
+    for _ in 0..<600 where again.isEmpty {
+      try await Task.sleep(for: .milliseconds(50))
+      again = fixture.posted()
+    }
+    #expect(again == ["connect 1"])
+    fixture.linkUp(1)
+    #expect(fixture.takeCalls() == ["connected"])
   }
 
   @Test("6.4 Cancelling a pending connection is a disconnection without an error")
