@@ -143,6 +143,8 @@ extension HostCore {
   mutating func withRadio(_ body: (inout Radio, inout RadioTurn) -> Void) {
     var own = radioTurn
     body(&radio, &own)
+    radio.takeTurns(&own)
+    if own.needsReset, context.session.isExclusive { context.session.needsReset = true }
     context.random = own.random
     lendAddresses()
     context.apply(own.effects)
@@ -157,7 +159,7 @@ extension HostCore {
   private var radioTurn: RadioTurn {
     RadioTurn(
       controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: context.session.isShuttingDown,
-      hasLinks: !links.isEmpty, disconnecting: links.disconnecting, devices: links.bonds.devices, now: context.now,
+      links: links.roles, disconnecting: links.disconnecting, devices: links.bonds.devices, now: context.now,
       random: context.random)
   }
 

@@ -219,10 +219,10 @@ import Testing
     intent.continuesWhileConnected = false
     start(intent)
     _ = complete()
-    radio.hasLinks = true
+    radio.links.hasPeripheral = true
     advertiser.linkAdded(radio, into: &effects)
     #expect(complete().isEmpty && advertiser.isOff)
-    radio.hasLinks = false
+    radio.links.hasPeripheral = false
     advertiser.linkEnded(radio, into: &effects)
     #expect(complete() == [.enable])
     guard case .advertisingPaused(id, nil) = events[1], case .advertisingResumed(id) = events[2] else {
@@ -232,7 +232,7 @@ import Testing
   }
 
   @Test mutating func aControllerWithoutRoomBesideALinkIsAskedAgainAfterIt() {
-    radio.hasLinks = true
+    radio.links.hasPeripheral = true
     start()
     #expect(complete(refused: .enable).last == .enable)
     guard case .advertisingPaused(id, .connectionLimitExceeded)? = events.last else {
@@ -247,9 +247,9 @@ import Testing
   mutating func aRefusalThatMayPassIsTriedAgainForEver(status: UInt8) {
     start()
     _ = complete()
-    radio.hasLinks = true
+    radio.links.hasPeripheral = true
     advertiser.linkAdded(radio, into: &effects)
-    radio.hasLinks = false
+    radio.links.hasPeripheral = false
     #expect(complete(refused: .enable, with: HCIErrorCode(rawValue: status)) == [.enable])
     for pause in [1, 2, 4, 8, 8, 8] {
       guard case .advertisingPaused(id, HCIErrorCode(rawValue: status)) = events.last, events.count == 2 else {
@@ -292,7 +292,7 @@ import Testing
   @Test mutating func aConnectionMayOvertakeTheAnswerToTheEnable() {
     start()
     #expect(complete(upTo: .enable) == [.parameters, .data, .scanResponse])
-    radio.hasLinks = true
+    radio.links.hasPeripheral = true
     advertiser.linkAdded(radio, into: &effects)
     #expect(complete() == [.enable, .enable] && !advertiser.isOff)
   }

@@ -146,10 +146,10 @@ struct CentralRoleTests {
 
   @Test func aRefusedCommandFailsTheWish() {
     var bench = Bench()
-    bench.controller.refusals[.leCreateConnection] = .commandDisallowed
+    bench.controller.refusals[.leCreateConnection] = .invalidCommandParameters
     bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
     guard
-      case .connectionFailed(ConnectID(rawValue: 1), .controller(.leCreateConnection, .commandDisallowed)) =
+      case .connectionFailed(ConnectID(rawValue: 1), .controller(.leCreateConnection, .invalidCommandParameters)) =
         bench.events.last
     else { Issue.record("not told"); return }
   }

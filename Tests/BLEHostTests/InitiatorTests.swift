@@ -56,7 +56,7 @@ import Testing
     #expect(complete() == [.create] && initiator.isWaiting)
     initiator.connect(request(2, to: 2), radio, into: &effects)
     #expect(complete() == [.cancel])
-    initiator.ended(.unknownConnectionIdentifier, into: &effects)
+    initiator.ended(.unknownConnectionIdentifier, now: radio.now, into: &effects)
     #expect(complete() == [.clear, .add(0), .add(1), .create])
   }
 
@@ -79,7 +79,7 @@ import Testing
     initiator.connect(request(1, to: 1), radio, into: &effects)
     initiator.connect(request(2, to: 1, of: other), radio, into: &effects)
     _ = complete()
-    initiator.ended(.connectionFailedToBeEstablished, into: &effects)
+    initiator.ended(.connectionFailedToBeEstablished, now: radio.now, into: &effects)
     #expect(failures == [ConnectID(rawValue: 1), ConnectID(rawValue: 2)] && initiator.requests.isEmpty)
   }
 
@@ -112,7 +112,7 @@ import Testing
     radio.isHeld = true
     initiator.reconcile(radio, addresses: [device(1)], into: &effects)
     #expect(complete() == [.cancel])
-    initiator.ended(.unknownConnectionIdentifier, into: &effects)
+    initiator.ended(.unknownConnectionIdentifier, now: radio.now, into: &effects)
     #expect(complete().isEmpty && initiator.isOff && initiator.requests.count == 1)
     radio.isHeld = false
     initiator.reconcile(radio, addresses: [device(1)], into: &effects)
@@ -124,5 +124,94 @@ import Testing
     _ = complete()
     initiator.reconcile(radio, addresses: [device(9)], into: &effects)
     #expect(takeSteps() == [.cancel])
+  }
+
+  /// Answers the commands with one status each, and then with success.
+  ///
+  /// - Parameter refusal: the status of every create and cancel command instead.
+  private mutating func complete(
+    with statuses: [HCIErrorCode] = [], refusing refusal: HCIErrorCode? = nil
+  ) -> [Initiator.Step] {
+    var (all, statuses): ([Initiator.Step], [HCIErrorCode]) = ([], statuses)
+    while true {
+      let steps = takeSteps()
+      guard !steps.isEmpty else { return all }
+      all += steps
+      for step in steps {
+        let status = refusal ?? (statuses.isEmpty ? .success : statuses.removeFirst())
+        initiator.stepCompleted(step, .leCreateConnection, status, radio, into: &effects)
+      }
+    }
+  }
+
+  private mutating func tick() {
+    radio.now = initiator.deadline ?? radio.now
+    initiator.tick(now: radio.now, into: &effects)
+  }
+
+  @Test(arguments: [HCIErrorCode.commandDisallowed, .controllerBusy, .unspecifiedError, .connectionAlreadyExists])
+  mutating func whatTheControllerRefusesForNowIsSentAgain(status: HCIErrorCode) {
+    initiator.connect(request(1, to: 1), radio, into: &effects)
+    #expect(complete(with: [status]) == [.create] && initiator.isOff && failures.isEmpty)
+    tick()
+    #expect(complete() == [.create] && initiator.isWaiting && radio.now == .start + .seconds(1))
+  }
+
+  @Test mutating func aRequestThatTheControllerKeepsRefusingFails() {
+    initiator.connect(request(1, to: 1), radio, into: &effects)
+    var steps: [Initiator.Step] = []
+    for _ in 0..<10 where !initiator.requests.isEmpty {
+      steps += complete(refusing: .commandDisallowed)
+      if !initiator.requests.isEmpty { tick() }
+    }
+    // It may be connecting to a device that the host does not know: that is cancelled once.
+    #expect(steps == [.create, .create, .cancel, .create, .create, .create] && initiator.deadline == nil)
+    #expect(radio.now == .start + .seconds(1 + 2 + 4 + 8) && initiator.requests.isEmpty)
+  }
+
+  @Test mutating func aCancellationEndsByOurClock() {
+    initiator.connect(request(1, to: 1), radio, into: &effects)
+    _ = complete()
+    initiator.cancel(ConnectID(rawValue: 1), of: owner, into: &effects)
+    #expect(complete() == [.cancel] && !initiator.isOff)
+    initiator.connect(request(2, to: 2), radio, into: &effects)
+    #expect(complete().isEmpty)
+    tick()
+    #expect(complete() == [.create] && radio.now == .start + Initiator.cancelTime)
+  }
+
+  @Test mutating func anAttemptThatEndsForNoDeviceBeginsAgain() {
+    initiator.connect(request(1, to: 1), radio, into: &effects)
+    initiator.connect(request(2, to: 2), radio, into: &effects)
+    _ = complete()
+    initiator.ended(.connectionFailedToBeEstablished, now: radio.now, into: &effects)
+    #expect(complete().isEmpty && failures.isEmpty && initiator.requests.count == 2)
+    tick()
+    #expect(complete() == [.clear, .add(0), .add(1), .create])
+  }
+
+  @Test mutating func aListWithLessRoomThanReportedIsUsed() {
+    for number in 1...3 as ClosedRange<UInt32> {
+      initiator.connect(request(number, to: UInt64(number)), radio, into: &effects)
+    }
+    #expect(
+      complete(with: [.success, .success, .success, .memoryCapacityExceeded]) == [
+        .clear, .add(0), .add(1), .add(2), .clear, .add(0), .add(1), .create,
+      ])
+    #expect(failures.isEmpty && initiator.requests.count == 3)
+  }
+
+  @Test mutating func aRefusalBesideAScanIsNoFailure() {
+    radio.areOthersActive = true
+    initiator.connect(request(1, to: 1), radio, into: &effects)
+    radio.isInitiatingHeld = false
+    let step = takeSteps()
+    initiator.stepCompleted(.create, .leCreateConnection, .commandDisallowed, radio, into: &effects)
+    radio.isInitiatingHeld = true
+    let isTold = effects.contains { if case .own(.cannotCombine) = $0 { true } else { false } }
+    #expect(step == [.create] && isTold && complete().isEmpty && failures.isEmpty)
+    radio.isInitiatingHeld = false
+    initiator.reconcile(radio, addresses: [device(1)], into: &effects)
+    #expect(complete() == [.create])
   }
 }

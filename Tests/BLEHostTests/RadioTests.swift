@@ -13,6 +13,7 @@ import Testing
   private let device = DeviceAddress(octets: BD_ADDR(9), kind: .public)
   private let privacy = PrivacySettings(identityResolvingKey: SecretKey(9), rotation: .seconds(60))
   private var radio = Radio(HostConfiguration(), SecurityToolbox(LibCrypto()))
+  private var isScanning = false
   private var turn = RadioTurn(isPoweredOn: true, random: .seeded(1))
 
   private mutating func powerOn() {
@@ -104,5 +105,79 @@ import Testing
     _ = settle()
     radio.detach(owner, &turn)
     #expect(settle() == [.leSetAdvertisingEnable, .leSetScanEnable])
+  }
+
+  private func request() -> PendingConnection {
+    PendingConnection(id: ConnectID(rawValue: 1), owner: owner, device: device, parameters: ConnectionParameters())
+  }
+
+  /// As ``settle(unanswered:)``, with turns, for a controller that cannot do what is combined.
+  private mutating func settleInTurns(combines: Bool = true) -> [HCIOpcode] {
+    var opcodes: [HCIOpcode] = []
+    radio.takeTurns(&turn)
+    while !turn.effects.isEmpty {
+      guard case .command(let command, let purpose) = turn.effects.removeFirst() else { continue }
+      let opcode = type(of: command).opcode
+      opcodes.append(opcode)
+      let isRefused = !combines && opcode == .leCreateConnection && isScanning
+      radio.answered(purpose, opcode, isRefused ? .commandDisallowed : .success, &turn)
+      if let command = command as? HCI.LESetScanEnable { isScanning = command.scanEnable }
+      if opcode == .leCreateConnectionCancel {
+        radio.connectionFailed(.unknownConnectionIdentifier, as: .central, &turn)
+      }
+      radio.takeTurns(&turn)
+    }
+    return opcodes
+  }
+
+  @Test(arguments: [true, false])
+  mutating func connectingAndScanningGoByTurnsWhereTheControllerCannotDoBoth(isReported: Bool) {
+    powerOn()
+    // As reported by a controller of a Raspberry Pi 3, without the combinations of scanning and initiating.
+    if isReported { turn.controller.states.bits = 0x03FF_FF3F_FFFF }
+    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
+    #expect(settleInTurns() == [.leSetScanParameters, .leSetScanEnable])
+    radio.connect(request(), &turn)
+    let refused: [HCIOpcode] = isReported ? [] : [.leCreateConnection]
+    #expect(settleInTurns(combines: false) == refused + [.leSetScanEnable, .leCreateConnection])
+    #expect(radio.isConnecting)
+    for turnOfScan in [true, false, true] {
+      turn.now = radio.deadline ?? turn.now
+      radio.tick(&turn)
+      #expect(
+        settleInTurns(combines: false)
+          == (turnOfScan
+            ? [.leCreateConnectionCancel, .leSetScanParameters, .leSetScanEnable]
+            : [.leSetScanEnable, .leCreateConnection]))
+      #expect(radio.isConnecting != turnOfScan)
+    }
+    #expect(turn.now == .start + InitiatingTurns.length * 3)
+    radio.perform(.cancelConnect(ConnectID(rawValue: 1)), from: owner, &turn)
+    #expect(settleInTurns(combines: false).isEmpty && isScanning && radio.deadline == nil, "the scan goes on")
+  }
+
+  @Test mutating func aConnectableAdvertisementIsHeldWhileTheControllerConnects() {
+    powerOn()
+    turn.controller.states.bits = 0x3FF_FFFF_FFFF & ~(1 << 32)
+    radio.perform(.startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
+    _ = settleInTurns()
+    radio.connect(request(), &turn)
+    #expect(settleInTurns() == [.leSetAdvertisingEnable, .leCreateConnection])
+    turn.now = .start + InitiatingTurns.length
+    radio.tick(&turn)
+    #expect(settleInTurns() == [.leCreateConnectionCancel, .leSetAdvertisingEnable])
+  }
+
+  @Test mutating func aScanAndAnAdvertisementWaitForLinksThatTheControllerCannotCombine() {
+    powerOn()
+    turn.controller.states.bits = 0x3FF_FFFF_FFFF & ~(1 << 27 | 1 << 38)
+    turn.links.hasPeripheral = true
+    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
+    radio.perform(.startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
+    #expect(
+      settleInTurns() == [.leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData])
+    turn.links.hasPeripheral = false
+    radio.linkEnded(&turn)
+    #expect(settleInTurns() == [.leSetAdvertisingEnable, .leSetScanParameters, .leSetScanEnable])
   }
 }

@@ -71,7 +71,7 @@ import Testing
     scanner.start(ScanParameters(), for: owner, radio, into: &effects)
     scanner.start(ScanParameters(), for: other, radio, into: &effects)
     effects = []
-    scanner.stepCompleted(.parameters, .leSetScanParameters, .commandDisallowed, radio, into: &effects)
+    scanner.stepCompleted(.parameters, .leSetScanParameters, .invalidCommandParameters, radio, into: &effects)
     let recipients = effects.compactMap { effect -> Recipient? in
       if case .event(.scanStopped, to: let recipient) = effect { recipient } else { nil }
     }
@@ -215,7 +215,8 @@ import Testing
     #expect(whole.map(\.data) == [[2, 1, 6]] && whole.first?.scanResponse == [2, 9, 65])
     #expect(whole.first?.isConnectable == true && whole.first?.isScanResponse == false)
     #expect(scanner.deadline == .start + ScanRequest.scanResponseTimeout)
-    scanner.tick(now: .start + ScanRequest.scanResponseTimeout, into: &effects)
+    radio.now = .start + ScanRequest.scanResponseTimeout
+    scanner.tick(radio, into: &effects)
     let late = takeDiscoveries(of: owner)
     #expect(late.map(\.data) == [[1]] && late.first?.scanResponse == nil && scanner.deadline == nil)
   }

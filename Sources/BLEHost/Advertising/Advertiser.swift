@@ -5,6 +5,8 @@ import BLEWire
 enum AdvertiserEffect: Equatable, Sendable {
   /// The controller has started or stopped sending an advertisement.
   case activityChanged
+  /// The controller has refused to advertise while it connects.
+  case cannotCombine
 }
 
 /// The advertisements of the owners. An advertisement stays declared through links and resets of the controller until
@@ -30,6 +32,11 @@ struct Advertiser: Sendable {
   }
   /// Whether a central may have connected to an advertisement.
   var mayHaveLink: Bool { advertisements.contains { $0.mayBeOnAir && $0.intent.isConnectable } }
+
+  /// Whether a connectable advertisement is declared.
+  var isConnectableWanted: Bool { advertisements.contains { $0.intent.isConnectable && !$0.isStopping } }
+  /// Whether the controller sends a connectable advertisement, or is about to.
+  var isConnectableActive: Bool { advertisements.contains { $0.isActive && $0.intent.isConnectable } }
 
   /// Whether the controller sends no advertisement, and no command that makes it send one is pending.
   var isOff: Bool { !advertisements.contains(where: \.isActive) }
@@ -201,7 +208,7 @@ extension Advertiser {
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
     // The controller cannot advertise now: beside the links that are up, or in the state that it is in.
-    let isExplained = radio.hasLinks || advertisements[index].isAnnounced
+    let isExplained = radio.hasLinks || radio.isInitiating || advertisements[index].isAnnounced
     if status.mayPass || (step == .enable && radio.hasLinks), !advertisements[index].isStopping,
       isExplained || advertisements[index].retry.count < Retry.attempts
     {
@@ -219,12 +226,21 @@ extension Advertiser {
     _ index: Int, _ step: DeclaredAdvertisement.Step, _ error: HostError, _ status: HCIErrorCode, _ radio: RadioContext,
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
-    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
     advertisements[index].phase = step == .enable ? .resting : .suspended
     advertisements[index].wasHeld = false
     advertisements[index].retry.refused(now: radio.now)
+    if status == .commandDisallowed, radio.isInitiating { effects.append(.own(.cannotCombine)) }
     guard radio.hasLinks || advertisements[index].isAnnounced, !advertisements[index].isPaused else { return }
     effects.append(.report(.controller, "\(error): advertising is paused, and tried again", peer: nil))
+    pause(index, status, into: &effects)
+  }
+
+  /// Tells the owner, once, that an advertisement is off and goes on by itself.
+  private mutating func pause(
+    _ index: Int, _ status: HCIErrorCode?, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    guard !advertisements[index].isPaused else { return }
+    let (id, recipient) = (advertisements[index].id, advertisements[index].owner.recipient)
     advertisements[index].isPaused = true
     if !advertisements[index].isAnnounced {
       advertisements[index].isAnnounced = true
@@ -235,8 +251,12 @@ extension Advertiser {
 
   /// Enables a configured advertisement. It is configured again if our address has changed.
   private mutating func enable(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
-    if radio.isHeld {
+    let isConnectable = advertisements[index].intent.isConnectable
+    if isHeld(index, radio) {
       advertisements[index].phase = .held
+    } else if isConnectable, !radio.mayAdvertiseBesideLinks {
+      advertisements[index].phase = .resting
+      pause(index, nil, into: &effects)
     } else {
       let isCurrent = advertisements[index].address == radio.address
       take(isCurrent ? .enable : .parameters, index, radio, into: &effects)
@@ -342,13 +362,18 @@ extension Advertiser {
   }
 }
 
-/// Pauses during which an address or the resolving list is changed. Owners do not notice them.
+/// Pauses during which an address or the resolving list is changed, or the controller connects and cannot do both.
+/// Owners do not notice them.
 extension Advertiser {
-  /// Disables what is enabled, until ``release(_:into:)``.
+  /// Disables what is enabled and not allowed now, until ``release(_:into:)``.
   mutating func hold(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
-    for index in advertisements.indices where advertisements[index].phase == .advertising {
+    for index in advertisements.indices where advertisements[index].phase == .advertising && isHeld(index, radio) {
       take(.hold, index, radio, into: &effects)
     }
+  }
+
+  private func isHeld(_ index: Int, _ radio: RadioContext) -> Bool {
+    radio.isHeld || (radio.areOthersHeld && advertisements[index].intent.isConnectable)
   }
 
   private mutating func held(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
@@ -365,7 +390,7 @@ extension Advertiser {
   }
 
   mutating func release(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
-    for index in advertisements.indices where advertisements[index].phase == .held {
+    for index in advertisements.indices where advertisements[index].phase == .held && !isHeld(index, radio) {
       enable(index, radio, into: &effects)
     }
   }

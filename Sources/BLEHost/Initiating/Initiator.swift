@@ -10,6 +10,10 @@ enum InitiatorEffect: Equatable, Sendable {
   case activityChanged
   /// Devices are connected to from now on, or no longer: a scan for their addresses may be due.
   case searchMayChange
+  /// The controller has refused to connect while it scans or advertises.
+  case cannotCombine
+  /// The controller has a link that the host does not know.
+  case needsReset
 }
 
 /// The devices that owners want connected, and the state of the controller's attempts.
@@ -19,7 +23,11 @@ enum InitiatorEffect: Equatable, Sendable {
 ///
 /// ```
 ///   off ─► (clear list ─► add … ) ─► create ─► waiting ──── connected, or cancelled ───► off ─► next device
+///                                      └─ refused for now ─► off ── Retry ──► …
 /// ```
+///
+/// A request ends with a link, with the failure of an attempt to its device alone, or by its owner. What the controller
+/// refuses for now, and an attempt that ends for no device, begin again.
 struct Initiator: Sendable {
   enum Step: Equatable, Sendable { case clear, add(Int), create, cancel }
   enum Phase: Equatable, Sendable { case off, working(Step), waiting, cancelling }
@@ -29,6 +37,14 @@ struct Initiator: Sendable {
   private var phase = Phase.off
   /// The targets that the controller was given.
   private var applied: [InitiatorTarget] = []
+  private var retry = Retry()
+  /// How many devices the controller has been seen to take, where that is less than it reports.
+  private var capacity = Int.max
+  /// When the event that ends a cancelled attempt is not waited for any longer.
+  private var cancelDeadline: Instant?
+
+  /// How long the controller may take to report the end of an attempt that it was told to cancel.
+  static let cancelTime = Duration.seconds(2)
 
   init(maximumRequests: Int) { self.maximumRequests = maximumRequests }
 
@@ -37,6 +53,9 @@ struct Initiator: Sendable {
 
   /// Whether a create command was accepted and no event has ended it.
   var isWaiting: Bool { phase == .waiting || phase == .cancelling || phase == .working(.cancel) }
+
+  /// When ``tick(now:into:)`` has work.
+  var deadline: Instant? { requests.isEmpty ? cancelDeadline : .nearer(cancelDeadline, retry.due) }
 
   /// One request for each device that is wanted, in the order in which they came.
   var devices: [PendingConnection] {
@@ -84,7 +103,13 @@ struct Initiator: Sendable {
   }
 
   /// The controller lost its state; the requests stay.
-  mutating func suspend() { (phase, applied) = (.off, []) }
+  mutating func suspend() {
+    ended()
+    retry.accepted()
+    capacity = .max
+  }
+
+  private mutating func ended() { (phase, applied, cancelDeadline) = (.off, [], nil) }
 
   /// A link came up. The caller reconciles when it has reported it.
   ///
@@ -100,13 +125,33 @@ struct Initiator: Sendable {
   }
 
   /// The controller stopped connecting: by our cancellation, or for a reason of its own.
-  mutating func ended(_ status: HCIErrorCode, into effects: inout [Effect<InitiatorEffect>]) {
-    let tried = applied
-    suspend()
+  mutating func ended(_ status: HCIErrorCode, now: Instant, into effects: inout [Effect<InitiatorEffect>]) {
+    let (tried, wasCancelled) = (applied, isCancelling)
+    ended()
     if status != .unknownConnectionIdentifier, tried.count == 1 {
       fail(tried, .controller(.leCreateConnection, status), into: &effects)
+    } else if !wasCancelled {
+      // It is not known for which device: all are tried again.
+      retry.refused(now: now)
     }
     effects.append(.own(.changed))
+  }
+
+  private var isCancelling: Bool { phase == .cancelling || phase == .working(.cancel) }
+
+  /// Sends a command again that the controller has refused, and ends a cancellation of which the controller does not
+  /// report the end.
+  mutating func tick(now: Instant, into effects: inout [Effect<InitiatorEffect>]) {
+    if let due = cancelDeadline, due <= now {
+      let text = "it does not report the end of \(HCIOpcode.leCreateConnection), which was cancelled"
+      effects.append(.report(.controller, text, peer: nil))
+      ended()
+      effects += [.own(.activityChanged), .own(.changed)]
+    }
+    if let due = retry.due, due <= now {
+      retry.begin()
+      effects.append(.own(.changed))
+    }
   }
 
   /// Fails the requests of these targets, and those of other owners for the same devices.
@@ -134,14 +179,16 @@ extension Initiator {
     _ radio: RadioContext, addresses: [DeviceAddress?], into effects: inout [Effect<InitiatorEffect>]
   ) {
     guard radio.isPoweredOn, !radio.isShuttingDown || phase == .waiting else { return }
-    let targets = zip(devices, radio.isHeld ? [] : addresses).compactMap { request, address in
+    if requests.isEmpty { retry.accepted() }
+    let isHeld = radio.isHeld || radio.isInitiatingHeld
+    let targets = zip(devices, isHeld ? [] : addresses).compactMap { request, address in
       address.map { InitiatorTarget(request: request, address: $0) }
-    }
+    }.prefix(capacity)
     switch phase {
     case .working, .cancelling: break
-    case .waiting where applied != targets: take(.cancel, radio, into: &effects)
-    case .off where !targets.isEmpty:
-      applied = targets
+    case .waiting where applied[...] != targets: take(.cancel, radio, into: &effects)
+    case .off where !targets.isEmpty && retry.due == nil:
+      applied = Array(targets)
       take(targets.count > 1 ? .clear : .create, radio, into: &effects)
     case .waiting, .off: break
     }
@@ -153,27 +200,71 @@ extension Initiator {
     into effects: inout [Effect<InitiatorEffect>]
   ) {
     guard phase == .working(step) else { return }
-    if step == .cancel {
-      // Refused: the link came up, or failed, before; its event reports that. Accepted: the event with status 0x02
-      // follows.
-      phase = status == .success ? .cancelling : .waiting
-      return effects.append(.own(.activityChanged))
-    }
-    guard status == .success else {
-      let tried = applied
-      suspend()
-      fail(tried, .controller(opcode, status), into: &effects)
-      return effects.append(.own(.changed))
-    }
+    if step == .cancel { return cancelAnswered(status, radio, into: &effects) }
+    guard status == .success else { return refused(step, opcode, status, radio, into: &effects) }
     switch step {
     case .clear: take(.add(0), radio, into: &effects)
     case .add(let index) where index + 1 < applied.count: take(.add(index + 1), radio, into: &effects)
     case .add: take(.create, radio, into: &effects)
     case .create:
       phase = .waiting
+      retry.accepted()
       effects.append(.own(.changed))
     case .cancel: break
     }
+  }
+
+  /// Refused: the link came up, or failed, before; its event reports that. Accepted: the event with status 0x02 follows.
+  private mutating func cancelAnswered(
+    _ status: HCIErrorCode, _ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]
+  ) {
+    if status != .success, applied.isEmpty {
+      ended()
+      effects.append(.own(.changed))
+    } else {
+      phase = .cancelling
+      cancelDeadline = radio.now + Self.cancelTime
+    }
+    effects.append(.own(.activityChanged))
+  }
+
+  private mutating func refused(
+    _ step: Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ radio: RadioContext,
+    into effects: inout [Effect<InitiatorEffect>]
+  ) {
+    let tried = applied
+    ended()
+    effects.append(.own(.activityChanged))
+    switch status {
+    case .memoryCapacityExceeded where step != .create && capacity > 1:
+      if case .add(let index) = step { capacity = max(1, index) } else { capacity = 1 }
+      effects.append(.report(.controller, "its filter accept list has room for \(capacity) only", peer: nil))
+    case .unknownCommand where step != .create && capacity > 1:
+      capacity = 1
+      effects.append(
+        .report(.controller, "it has no filter accept list: devices are connected to one after the other", peer: nil))
+    case .commandDisallowed where radio.areOthersActive: effects.append(.own(.cannotCombine))
+    case .commandDisallowed where retry.count == 1:
+      // It may be connecting already, to a device that the host does not know.
+      retry.refused(now: radio.now)
+      return take(.cancel, radio, into: &effects)
+    // With links, one of them is to that device, by an address that the host cannot resolve.
+    case .connectionAlreadyExists where radio.hasLinks: fail(tried, .controller(opcode, status), into: &effects)
+    case .commandDisallowed, .controllerBusy, .unspecifiedError, .connectionAlreadyExists:
+      guard retry.count < Retry.attempts else {
+        retry.accepted()
+        fail(tried, .controller(opcode, status), into: &effects)
+        break
+      }
+      if retry.count == 0 {
+        effects.append(
+          .report(.controller, "the controller rejected \(opcode): \(status): it is sent again", peer: nil))
+      }
+      if status == .connectionAlreadyExists { effects.append(.own(.needsReset)) }
+      retry.refused(now: radio.now)
+    default: fail(tried, .controller(opcode, status), into: &effects)
+    }
+    effects.append(.own(.changed))
   }
 
   private mutating func take(_ step: Step, _ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]) {

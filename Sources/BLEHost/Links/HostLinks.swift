@@ -44,6 +44,7 @@ struct HostLinks: Sendable {
 
   var bonds: BondTable { _read { yield context.bonds } }
   var isEmpty: Bool { table.isEmpty }
+  var roles: LinkRoles { table.roles }
   func contains(_ peer: LinkID) -> Bool { table.index(of: peer) != nil }
 
   /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.

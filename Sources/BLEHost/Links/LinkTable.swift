@@ -63,6 +63,12 @@ struct LinkTable: Sendable, RandomAccessCollection {
     }
   }
 
+  /// Our roles on the links.
+  var roles: LinkRoles {
+    LinkRoles(
+      hasCentral: links.contains { $0.role == .central }, hasPeripheral: links.contains { $0.role == .peripheral })
+  }
+
   func index(of handle: ConnectionHandle) -> Int? { places[handle] }
   func index(of peer: LinkID) -> Int? { places[peer] }
 

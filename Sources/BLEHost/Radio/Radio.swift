@@ -12,6 +12,11 @@ struct Radio: Sendable {
   private var scanner = Scanner()
   private var initiator: Initiator
   private var addresses: AddressManager
+  private var turns = InitiatingTurns()
+  /// What the parts were last told of ``turns``.
+  private var held = Held(initiating: false, others: false)
+
+  private struct Held: Equatable, Sendable { var initiating, others: Bool }
 
   init(_ configuration: HostConfiguration, _ toolbox: SecurityToolbox) {
     advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
@@ -22,7 +27,11 @@ struct Radio: Sendable {
 
   /// When ``tick(_:)`` has work.
   var deadline: Instant? {
-    @inline(__always) get { .nearer(.nearer(scanner.deadline, addresses.deadline), advertiser.deadline) }
+    @inline(__always) get {
+      .nearer(
+        .nearer(.nearer(scanner.deadline, addresses.deadline), .nearer(advertiser.deadline, initiator.deadline)),
+        turns.deadline)
+    }
   }
   /// Our identity: the public address, or a static random one.
   var identity: DeviceAddress { addresses.identity }
@@ -71,7 +80,8 @@ struct Radio: Sendable {
 
   mutating func tick(_ turn: inout RadioTurn) {
     let now = turn.now
-    scan(&turn) { scanner, _, effects in scanner.tick(now: now, into: &effects) }
+    scan(&turn) { $0.tick($1, into: &$2) }
+    if let due = initiator.deadline, due <= now { initiate(&turn) { $0.tick(now: $1.now, into: &$2) } }
     if let due = advertiser.deadline, due <= now { advertise(&turn) { $0.tick($1, into: &$2) } }
     addresses.tick(now: now)
   }
@@ -100,6 +110,7 @@ extension Radio {
     scanner.suspend()
     initiator.suspend()
     addresses.suspend()
+    turns.suspend()
   }
 
   /// The controller has answered a command of one of the parts.
@@ -160,8 +171,12 @@ extension Radio {
   /// - Parameter role: our role on the link, as the controller reports it. The other parameters of the event are
   ///   without meaning then, and some controllers leave this one out, too.
   mutating func connectionFailed(_ status: HCIErrorCode, as role: ConnectedLink.Role, _ turn: inout RadioTurn) {
-    let isOurs = isConnecting && (role == .central || !advertiser.mayHaveLink)
-    if isOurs { return initiate(&turn) { $0.ended(status, into: &$2) } }
+    let isCancelled = status == .unknownConnectionIdentifier
+    if isConnecting, role == .central || isCancelled || !advertiser.mayHaveLink {
+      return initiate(&turn) { $0.ended(status, now: $1.now, into: &$2) }
+    }
+    // The end of an attempt that was cancelled, and which the host no longer waits for.
+    guard !isCancelled else { return }
     advertise(&turn) { $0.connectionFailed($1, into: &$2) }
   }
 
@@ -176,10 +191,12 @@ extension Radio {
 
   mutating func linkAdded(asCentral isCentral: Bool, _ turn: inout RadioTurn) {
     if isCentral { reconcileInitiator(&turn) } else { advertise(&turn) { $0.linkAdded($1, into: &$2) } }
+    if scanner.isWanted { scan(&turn) { $0.reconcile($1, into: &$2) } }
   }
 
   mutating func linkEnded(_ turn: inout RadioTurn) {
     advertise(&turn) { $0.linkEnded($1, into: &$2) }
+    if scanner.isWanted { scan(&turn) { $0.reconcile($1, into: &$2) } }
     if !initiator.requests.isEmpty { reconcileInitiator(&turn) }
   }
 }
@@ -197,14 +214,59 @@ extension Radio {
     manageAddresses(&turn) { $0.review(devices, context, into: &$1) }
   }
 
+  private var areOthersActive: Bool { !scanner.isOff || advertiser.isConnectableActive }
+  private var isInitiatingHeld: Bool {
+    switch turns.turn {
+    case .together: false
+    case .initiating: areOthersActive
+    case .others: true
+    }
+  }
+  private var areOthersHeld: Bool {
+    switch turns.turn {
+    case .together: false
+    case .initiating: true
+    case .others: !initiator.isOff
+    }
+  }
+
+  /// Lets connecting and the others go on by turns where the controller cannot do both at once. Due after each input.
+  mutating func takeTurns(_ turn: inout RadioTurn) {
+    chooseTurn(&turn)
+    let held = Held(initiating: isInitiatingHeld, others: areOthersHeld)
+    guard held != self.held else { return }
+    self.held = held
+    advertise(&turn) { $0.hold($1, into: &$2) }
+    advertise(&turn) { $0.release($1, into: &$2) }
+    scan(&turn) { $0.reconcile($1, into: &$2) }
+    reconcileInitiator(&turn)
+  }
+
+  private mutating func chooseTurn(_ turn: inout RadioTurn) {
+    guard !initiator.requests.isEmpty || turns.turn != .together else { return }
+    let states = turn.controller.states
+    let isScanPossible = states.allow(scanner.isActiveWanted ? .activeScanning : .passiveScanning, beside: .initiating)
+    let isAdvertisingPossible = states.allow(.connectableAdvertising, beside: .initiating)
+    let begins = turns.update(
+      isInitiatingWanted: !initiator.requests.isEmpty,
+      areOthersWanted: scanner.isWanted || advertiser.isConnectableWanted,
+      isPossible: (!scanner.isWanted || isScanPossible) && (!advertiser.isConnectableWanted || isAdvertisingPossible),
+      now: turn.now)
+    if begins {
+      let text = "it cannot connect while it scans or advertises: they go on by turns of \(InitiatingTurns.length)"
+      turn.effects.append(.report(.controller, text, peer: nil))
+    }
+  }
+
   private func context(_ turn: RadioTurn) -> RadioContext {
     let isSearchWanted = initiator.requests.contains {
       turn.devices[$0.device]?.identityResolvingKey != nil && addresses.isSearchWanted(for: $0.device)
     }
     return RadioContext(
       controller: turn.controller, isPoweredOn: turn.isPoweredOn, isShuttingDown: turn.isShuttingDown,
-      isHeld: addresses.isHolding, address: addresses.current, hasLinks: turn.hasLinks, now: turn.now,
-      isSearchWanted: isSearchWanted)
+      isHeld: addresses.isHolding, address: addresses.current, links: turn.links, now: turn.now,
+      isInitiatingHeld: isInitiatingHeld, areOthersHeld: areOthersHeld, areOthersActive: areOthersActive,
+      isInitiating: !initiator.isOff, isSearchWanted: isSearchWanted)
   }
 
   private mutating func advertise(
@@ -216,6 +278,7 @@ extension Radio {
     apply(effects, &turn) { radio, effect, _ in
       switch effect {
       case .activityChanged: radio.addresses.activityChanged()
+      case .cannotCombine: radio.turns.refused()
       }
     }
   }
@@ -229,6 +292,7 @@ extension Radio {
     apply(effects, &turn) { radio, effect, _ in
       switch effect {
       case .activityChanged: radio.addresses.activityChanged()
+      case .cannotCombine: radio.turns.refused()
       }
     }
   }
@@ -246,6 +310,8 @@ extension Radio {
         radio.reconcileInitiator(&turn)
       case .searchMayChange: radio.scan(&turn) { $0.reconcile($1, into: &$2) }
       case .activityChanged: radio.addresses.activityChanged()
+      case .cannotCombine: radio.turns.refused()
+      case .needsReset: turn.needsReset = true
       }
     }
   }
@@ -254,6 +320,7 @@ extension Radio {
   /// controller resolves that, else by the address of its last advertisement. One whose link is ending waits for that:
   /// a controller refuses a second link to a device (Vol 4, Part E, 7.8.12).
   private mutating func reconcileInitiator(_ turn: inout RadioTurn) {
+    chooseTurn(&turn)
     let targets: [DeviceAddress?] = initiator.devices.map { request in
       if turn.disconnecting.contains(request.device) { return nil }
       let last = addresses.resolves(request.device) ? nil : turn.devices.lastAddresses[request.device]

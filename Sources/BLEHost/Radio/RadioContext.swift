@@ -11,17 +11,37 @@ struct RadioContext: Sendable {
   var isHeld = false
   /// Our address, as peers receive it.
   var address = DeviceAddress(octets: BD_ADDR(), kind: .public)
-  var hasLinks = false
+  var links = LinkRoles()
   var now = Instant.start
+  /// Where the controller cannot connect and scan or advertise at once: it is the turn of the others, or they are not
+  /// off yet.
+  var isInitiatingHeld = false
+  /// As ``isInitiatingHeld``, for scans and connectable advertisements.
+  var areOthersHeld = false
+  /// The controller does something beside connecting that it may be unable to do beside it.
+  var areOthersActive = false
+  /// The controller connects.
+  var isInitiating = false
   /// A device to connect to uses private addresses that the controller does not resolve: a scan finds its address.
   var isSearchWanted = false
 
+  var hasLinks: Bool { links.hasAny }
+  /// Whether the controller says that it advertises beside the links that are up.
+  var mayAdvertiseBesideLinks: Bool { controller.states.allow(.connectableAdvertising, beside: links) }
   /// Whether something new may be declared.
   var acceptsRequests: Bool { isPoweredOn && !isShuttingDown }
 
   /// The type of ``address`` in a command. Private addresses that the host makes are random ones (Vol 4, Part E,
   /// 7.8.5).
   var ownAddressType: HCI.OwnAddressType { address.kind == .random ? .random : .public }
+}
+
+/// Our roles on the links that are up.
+struct LinkRoles: Equatable, Sendable {
+  var hasCentral = false
+  var hasPeripheral = false
+
+  var hasAny: Bool { hasCentral || hasPeripheral }
 }
 
 /// The bonded devices, for the resolving list and for connections.
@@ -41,12 +61,14 @@ struct RadioTurn: Sendable {
   var controller = ControllerCapabilities()
   var isPoweredOn = false
   var isShuttingDown = false
-  var hasLinks = false
+  var links = LinkRoles()
   /// The devices, by identity, whose links were asked to end and are still up.
   var disconnecting: [DeviceAddress] = []
   var devices = BondedDevices()
   var now = Instant.start
   var random: RandomSource
+  /// The controller has something that the host does not know: it is to be reset when that costs no link.
+  var needsReset = false
   var effects: [Effect<Never>] = []
 }
 

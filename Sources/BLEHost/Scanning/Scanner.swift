@@ -5,6 +5,8 @@ import BLEWire
 enum ScannerEffect: Equatable, Sendable {
   /// The controller has started or stopped scanning.
   case activityChanged
+  /// The controller has refused to scan while it connects.
+  case cannotCombine
 }
 
 /// The scans of the owners, and the state of the controller's scan, which serves them all.
@@ -28,6 +30,11 @@ struct Scanner: Sendable {
   private var applied: ScanParameters?
   /// The controller does not scan while it waits to connect.
   private var cannotSearch = false
+  private var retry = Retry()
+  /// The controller has scanned for the requests that there are: what it refuses is tried again for as long as they last.
+  private var hasRun = false
+  /// The controller does not scan beside the links that are up, and a line has said so.
+  private var waitsForLinks = false
   /// Extended advertisements of which the controller has reported only a part.
   private var assembler = ExtendedReportAssembler()
   /// What the devices have last advertised, for as long as there is a scan.
@@ -35,12 +42,20 @@ struct Scanner: Sendable {
 
   /// Whether the controller does not scan.
   var isOff: Bool { phase == .off }
-  /// When ``tick(now:)`` has work.
+  /// When ``tick(_:into:)`` has work.
   var deadline: Instant? {
     @inline(__always) get {
-      requests.isEmpty ? assembler.deadline : requests.reduce(assembler.deadline) { .nearer($0, $1.deadline) }
+      requests.isEmpty
+        ? assembler.deadline
+        : requests.reduce(.nearer(assembler.deadline, retry.due)) { .nearer($0, $1.deadline) }
     }
   }
+  /// Whether a scan is declared.
+  var isWanted: Bool { !requests.isEmpty }
+  /// The scan that serves every owner; nil without one.
+  private var union: ScanParameters? { ScanParameters(serving: requests.map(\.parameters)) }
+  /// Whether a declared scan is an active one.
+  var isActiveWanted: Bool { union?.isActive ?? false }
 
   /// Begins the scan of an owner, or changes it.
   ///
@@ -64,7 +79,7 @@ struct Scanner: Sendable {
         requests[index].parameters = parameters
       }
     } else {
-      restarts = ScanParameters(serving: requests.map(\.parameters))?.filtersDuplicates == true
+      restarts = union?.filtersDuplicates == true
       requests.append(ScanRequest(owner: owner, parameters: parameters))
     }
     reconcile(radio, into: &effects)
@@ -72,14 +87,21 @@ struct Scanner: Sendable {
 
   mutating func stop(for owner: OwnerID, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     requests.removeAll { $0.owner == owner }
-    if requests.isEmpty { reports.removeAll() }
+    if requests.isEmpty { forget() }
     reconcile(radio, into: &effects)
   }
 
   mutating func stopAll(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     requests = []
-    reports.removeAll()
+    forget()
     reconcile(radio, into: &effects)
+  }
+
+  /// There is no scan any longer.
+  private mutating func forget() {
+    reports.removeAll()
+    retry.accepted()
+    (hasRun, waitsForLinks) = (false, false)
   }
 
   /// The controller lost its state; the requests stay.
@@ -88,11 +110,17 @@ struct Scanner: Sendable {
     applied = nil
     cannotSearch = false
     restarts = false
+    retry.accepted()
     assembler.removeAll()
   }
 
-  mutating func tick(now: Instant, into effects: inout [Effect<ScannerEffect>]) {
+  mutating func tick(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    let now = radio.now
     assembler.tick(now: now)
+    if let due = retry.due, due <= now {
+      retry.begin()
+      reconcile(radio, into: &effects)
+    }
     for index in requests.indices {
       for discovery in requests[index].due(now: now) { report(discovery, to: index, into: &effects) }
     }
@@ -102,23 +130,39 @@ struct Scanner: Sendable {
   /// 7.8.10).
   mutating func reconcile(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     guard radio.isPoweredOn else { return }
+    noteLinks(radio, into: &effects)
     let wanted = wanted(radio)
     switch phase {
     case .working: break
     case .on where wanted != applied || restarts: take(.disable, radio, into: &effects)
-    case .off where wanted != nil: take(.parameters, radio, into: &effects)
+    case .off where wanted != nil && retry.due == nil: take(.parameters, radio, into: &effects)
     case .on, .off: break
     }
   }
 
   /// The scan that serves every owner; otherwise, if wanted, a passive scan for the host.
   private func wanted(_ radio: RadioContext) -> ScanParameters? {
-    if radio.isHeld { return nil }
-    if let union = ScanParameters(serving: requests.map(\.parameters)) { return union }
+    if radio.isHeld || radio.areOthersHeld { return nil }
+    if let union { return isPossible(union, radio) ? union : nil }
     guard radio.isSearchWanted, !cannotSearch else { return nil }
     var parameters = ScanParameters()
     parameters.isActive = false
     return parameters
+  }
+
+  /// Whether the controller says that it scans beside the links that are up.
+  private func isPossible(_ parameters: ScanParameters, _ radio: RadioContext) -> Bool {
+    radio.controller.states.allow(parameters.isActive ? .activeScanning : .passiveScanning, beside: radio.links)
+  }
+
+  private mutating func noteLinks(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    let waits = union.map { !isPossible($0, radio) } ?? false
+    if waits, !waitsForLinks {
+      effects.append(
+        .report(
+          .controller, "it cannot scan while it has a connection: the scan goes on when that has ended", peer: nil))
+    }
+    waitsForLinks = waits
   }
 
   private mutating func take(_ step: Step, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
@@ -138,27 +182,43 @@ struct Scanner: Sendable {
   ) {
     guard phase == .working(step) else { return }
     effects.append(.own(.activityChanged))
-    guard status == .success else {
-      phase = .off
-      // No owner requested this scan; the known addresses of the devices are used.
-      if requests.isEmpty { return cannotSearch = true }
-      let owners = requests.map(\.owner)
-      requests = []
-      reports.removeAll()
-      effects += owners.map { .event(.scanStopped(.controller(opcode, status)), to: $0.recipient) }
-      return
-    }
+    guard status == .success else { return refused(opcode, status, radio, into: &effects) }
     switch step {
     case .parameters:
       phase = .off
       if wanted(radio) == applied { return take(.enable, radio, into: &effects) }
-    case .enable: phase = .on
+    case .enable:
+      (phase, hasRun) = (.on, true)
+      retry.accepted()
     case .disable:
       phase = .off
       applied = nil
       assembler.removeAll()
     }
     reconcile(radio, into: &effects)
+  }
+}
+
+extension Scanner {
+  private mutating func refused(
+    _ opcode: HCIOpcode, _ status: HCIErrorCode, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]
+  ) {
+    phase = .off
+    // No owner requested this scan; the known addresses of the devices are used.
+    if requests.isEmpty { return cannotSearch = true }
+    if status == .commandDisallowed, radio.isInitiating { effects.append(.own(.cannotCombine)) }
+    guard status.mayPass, hasRun || retry.count < Retry.attempts else {
+      let owners = requests.map(\.owner)
+      requests = []
+      forget()
+      effects += owners.map { .event(.scanStopped(.controller(opcode, status)), to: $0.recipient) }
+      return
+    }
+    if retry.count == 0 {
+      let error = HostError.controller(opcode, status)
+      effects.append(.report(.controller, "\(error): scanning is paused, and tried again", peer: nil))
+    }
+    retry.refused(now: radio.now)
   }
 }
 

@@ -7,6 +7,8 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var commands = HCI.SupportedCommands()
   package var features: HCI.LMPFeatures = []
   package var leFeatures: HCI.LEFeatures = []
+  /// What its link layer does at the same time.
+  var states = SupportedStates()
   package var publicAddress = BD_ADDR()
   /// Data octets of an ACL packet to the controller, and how many it holds.
   package var aclLength = 0

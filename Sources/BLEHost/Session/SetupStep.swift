@@ -14,6 +14,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
   case localVersion, supportedCommands, supportedFeatures, publicAddress
   case leFeatures, leBufferSizeV2, leBufferSize, bufferSize
   case eventMask, leEventMask, leHostSupport
+  case leStates
   case acceptListSize, resolvingListSize, maximumDataLength, suggestedDataLength
   case advertisingSets, maximumAdvertisingData
   case randomAddress
@@ -61,6 +62,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
     // Zero octets of LE buffers: LE uses the ones of BR/EDR (Vol 4, Part E, 7.8.2).
     case .bufferSize: controller.aclLength == 0 || controller.aclCount == 0
     case .leHostSupport: controller.features.contains(.leSupported) && commands.contains(HCI.WriteLEHostSupport.self)
+    case .leStates: commands.contains(HCI.LEReadSupportedStates.self)
     case .acceptListSize: commands.contains(HCI.LEReadFilterAcceptListSize.self)
     case .resolvingListSize: commands.contains(HCI.LEReadResolvingListSize.self)
     case .maximumDataLength:
@@ -100,6 +102,7 @@ extension SetupStep {
     case .eventMask: HCI.SetEventMask { $0.eventMask = Self.events }
     case .leEventMask: HCI.LESetEventMask { $0.eventMask = Self.leEvents(for: capabilities) }
     case .leHostSupport: HCI.WriteLEHostSupport { $0.leSupportedHost = true }
+    case .leStates: HCI.LEReadSupportedStates()
     case .acceptListSize: HCI.LEReadFilterAcceptListSize()
     case .resolvingListSize: HCI.LEReadResolvingListSize()
     case .maximumDataLength: HCI.LEReadMaximumDataLength()
@@ -166,6 +169,7 @@ extension ControllerCapabilities {
       (aclLength, aclCount) = (
         Int(buffers.aclDataPacketLength), Int(buffers.totalNumACLDataPackets)
       )
+    case .leStates: states.bits = try HCI.LEReadSupportedStates.Response(returned: returned).states
     case .acceptListSize:
       acceptListSize = Int(
         try HCI.LEReadFilterAcceptListSize.Response(returned: returned).filterAcceptListSize)
