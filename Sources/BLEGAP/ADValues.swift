@@ -115,7 +115,7 @@ public struct CompanyIdentifier: AssignedNumber {
 
 /// The local name of a device in advertising data (Core Specification Supplement, Part A, 1.2).
 public struct LocalName: Equatable, Sendable {
-  /// The name in UTF-8, as received: a peer may send other octets.
+  /// The name in UTF-8, as received: a peer may send other octets, and pad the name.
   public var octets: Bytes
   /// Whether this is the whole name; false for a shortened one.
   public var isComplete: Bool
@@ -131,12 +131,15 @@ public struct LocalName: Equatable, Sendable {
     self.init(octets: Bytes(text.utf8), isComplete: isComplete)
   }
 
-  /// The name; nil if the octets are not valid UTF-8.
-  public var text: String? { String(validating: octets, as: UTF8.self) }
+  /// The name without the padding of its field (``DeviceText``); nil if the octets are not valid UTF-8.
+  public var text: String? { DeviceText(octets).valid }
 
-  /// The name for a display: invalid octets are replaced by U+FFFD, and characters that a terminal interprets are
-  /// escaped (`String.init(printable:)`).
-  public var displayText: String { String(printable: String(decoding: octets, as: UTF8.self)) }
+  /// The name for a comparison: ``text``, with U+FFFD instead of octets that are not valid UTF-8.
+  public var repairedText: String { DeviceText(octets).repaired }
+
+  /// The name for a display: ``repairedText`` with escapes for characters that a terminal interprets
+  /// (`String.init(printable:)`).
+  public var displayText: String { String(printable: repairedText) }
 
   /// The longest beginning of `name` that fits in `length` octets, cut between characters.
   ///

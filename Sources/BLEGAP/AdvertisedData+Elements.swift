@@ -55,9 +55,9 @@ extension AdvertisedData {
     }
   }
 
-  /// The name of a broadcast, UTF-8 (0x30).
+  /// The name of a broadcast, UTF-8 (0x30), without the padding of its field (``DeviceText``).
   public var broadcastName: String? {
-    last { if case .broadcastName(let octets) = $0 { String(decoding: octets, as: UTF8.self) } else { nil } }
+    last { if case .broadcastName(let octets) = $0 { DeviceText(octets).repaired } else { nil } }
   }
 
   /// The identifier of the set that the device belongs to (0x2E).

@@ -15,8 +15,12 @@ public import BLEWire
 public struct AdvertisedData: Equatable, Sendable {
   /// Flags.
   public var flags: AdvertisingFlags?
-  /// The local name. A complete name takes precedence over a shortened one, in either order.
+  /// The local name. A complete name takes precedence over a shortened one, in either order, and a name over one
+  /// without text.
   public var localName: LocalName?
+  /// The text of ``localName``, without the padding of its field and with U+FFFD instead of octets that are not valid
+  /// UTF-8; nil if there is no name, or none with text.
+  public var name: String? { localName.map(\.repairedText).flatMap { $0.isEmpty ? nil : $0 } }
   /// The UUIDs of all lists of services, in order.
   public var serviceUUIDs: [BluetoothUUID] {
     get { storage.read { $0.serviceUUIDs } }
@@ -120,13 +124,20 @@ public struct AdvertisedData: Equatable, Sendable {
     switch structure.type {
     // A later version may add octets to the flags; the first octet keeps its meaning.
     case .flags: if let octet = data.first { flags = AdvertisingFlags(rawValue: octet) }
-    case .completeLocalName: localName = LocalName(octets: data, isComplete: true)
-    case .shortenedLocalName:
-      if localName?.isComplete != true { localName = LocalName(octets: data, isComplete: false) }
+    case .completeLocalName: take(LocalName(octets: data, isComplete: true))
+    case .shortenedLocalName: take(LocalName(octets: data, isComplete: false))
     case .txPowerLevel: if data.count == 1, let octet = data.first { txPowerLevel = Int8(bitPattern: octet) }
     case .appearance, .peripheralConnectionIntervalRange, .uri, .manufacturerSpecificData: add(ADElement(structure))
     default: break
     }
+  }
+
+  private mutating func take(_ new: LocalName) {
+    if let known = localName {
+      if known.isComplete, !new.isComplete, !DeviceText(known.octets).isEmpty { return }
+      if !DeviceText(known.octets).isEmpty, DeviceText(new.octets).isEmpty { return }
+    }
+    localName = new
   }
 
   private mutating func add(_ element: ADElement) {

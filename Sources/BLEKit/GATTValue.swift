@@ -1,7 +1,9 @@
+import BLEWire
+
 /// A type whose values are sent as the octets of a characteristic.
 ///
 /// Integers are little-endian, as in the characteristics of the SIG (GATT Specification Supplement, 2.2); a `String` is
-/// UTF-8. A type of the program conforms with two members:
+/// UTF-8 without a NUL. A type of the program conforms with two members:
 ///
 /// ```swift
 /// struct Temperature: GATTValue {
@@ -30,8 +32,9 @@ extension Array: GATTValue where Element == UInt8 {
 }
 
 extension String: GATTValue {
-  /// Decodes UTF-8; nil if the octets are not UTF-8.
-  public init?(octets: [UInt8]) { self.init(validating: octets, as: UTF8.self) }
+  /// Decodes UTF-8 up to the first NUL: many devices send a terminator, or pad a field of fixed length. Nil if the
+  /// octets before it are not UTF-8. ``DeviceText`` also removes other padding, and replaces invalid octets.
+  public init?(octets: [UInt8]) { self.init(validating: DeviceText.untilNUL(octets[...]), as: UTF8.self) }
   public var octets: [UInt8] { Array(utf8) }
 }
 

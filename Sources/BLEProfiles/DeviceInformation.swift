@@ -73,12 +73,11 @@ extension RemoteDevice {
 }
 
 extension DeviceInformation {
-  /// Sets the property of a characteristic from the octets of its value, without the NULs that some devices append to
-  /// strings.
+  /// Sets the property of a characteristic from the octets of its value; a string is without the padding of its field
+  /// (``DeviceText``).
   public mutating func set(_ characteristic: BluetoothUUID, _ octets: [UInt8]) {
     if let text = Self.texts.first(where: { $0.0 == characteristic }) {
-      let end = octets.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
-      self[keyPath: text.1] = String(octets: Array(octets[..<end]))
+      self[keyPath: text.1] = DeviceText(octets[...]).valid
       return
     }
     switch characteristic {

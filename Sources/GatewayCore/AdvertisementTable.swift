@@ -13,6 +13,9 @@ public struct AdvertisementTable: Sendable {
     public var rssi: Int?
     public var isConnectable: Bool
 
+    /// The name for people and for messages; nil for a device without one.
+    public var displayName: String? { contents.name.map { String(printable: $0) } }
+
     public init(address: DeviceAddress, contents: AdvertisedData, rssi: Int?, isConnectable: Bool) {
       self.address = address
       self.contents = contents
@@ -53,7 +56,7 @@ public struct AdvertisementTable: Sendable {
     if row.isNew { coalesced += 1 }
     let name = row.entry.contents.localName
     row.entry = entry
-    if entry.contents.localName == nil { row.entry.contents.localName = name }
+    if entry.contents.name == nil { row.entry.contents.localName = name }
     row.heard = now
     row.isNew = true
     rows[address] = row

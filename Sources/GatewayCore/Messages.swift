@@ -20,7 +20,7 @@ public enum Messages {
     return encode(
       Value(
         hex: hexadecimal(octets), time: text(of: time), value: measured?.value, unit: measured?.unit,
-        text: Quantity.of(uuid) == nil ? printableText(octets) : nil))
+        text: text(octets, of: uuid)))
   }
 
   /// An advertisement.
@@ -48,7 +48,7 @@ public enum Messages {
         address: entry.address.octets.description,
         addressType: entry.address.kind.rawValue & 1 == 1 ? "random" : "public", connectable: entry.isConnectable,
         gateway: gateway, manufacturerData: Dictionary(manufacturers, uniquingKeysWith: { _, last in last }),
-        name: contents.localName?.displayText, rssi: entry.rssi,
+        name: entry.displayName, rssi: entry.rssi,
         serviceData: Dictionary(
           contents.serviceData.map { ($0.uuid.uuidString, hexadecimal($0.data)) }, uniquingKeysWith: { _, last in last }
         ),
@@ -145,9 +145,14 @@ public enum Messages {
     octets.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
-  /// UTF-8 text without control characters; nil for anything else.
-  private static func printableText(_ octets: [UInt8]) -> String? {
-    guard !octets.isEmpty, let text = String(validating: octets, as: UTF8.self) else { return nil }
-    return text.unicodeScalars.allSatisfy(String.isPrintable) ? text : nil
+  /// The text of a value without its padding: of a text characteristic whatever it is, of another one without a
+  /// quantity UTF-8 text without control characters, with nothing but NULs after it. Nil for anything else.
+  private static func text(_ octets: [UInt8], of uuid: BluetoothUUID) -> String? {
+    let text = DeviceText(octets[...])
+    guard !text.isEmpty, Quantity.of(uuid) == nil else { return nil }
+    if uuid.isTextType { return String(printable: text.repaired) }
+    let rest = octets.dropFirst(DeviceText.untilNUL(octets[...]).count)
+    guard let valid = text.valid, rest.allSatisfy({ $0 == 0 }) else { return nil }
+    return valid.unicodeScalars.allSatisfy(String.isPrintable) ? valid : nil
   }
 }

@@ -233,7 +233,7 @@ actor Gateway {
   func subscriptions(of address: DeviceAddress) -> [GatewayConfiguration.Subscription] {
     guard claims.serves(address), let contents = table[address]?.contents else { return [] }
     return configuration.subscriptions(
-      address: address, name: contents.localName?.displayText, services: contents.serviceUUIDs)
+      address: address, name: contents.name, services: contents.serviceUUIDs)
   }
 
   private func connectIfConfigured(_ address: DeviceAddress) {
@@ -266,7 +266,7 @@ actor Gateway {
 
   /// A value of the device was received or read.
   func received(_ octets: [UInt8], of attribute: AttributeName) {
-    let name = table[attribute.address]?.contents.localName?.displayText
+    let name = table[attribute.address]?.displayName
     if isConnected {
       for message in homeAssistant?.announcements(of: attribute, deviceName: name) ?? [] {
         enqueue(message, of: attribute.address)

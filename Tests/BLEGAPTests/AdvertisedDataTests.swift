@@ -40,10 +40,25 @@ import Testing
   }
 
   @Test func replacesInvalidUTF8InTheName() throws {
-    let name = try #require(try seen("03 09 41 ff").localName)
+    let name = try #require(try seen("03 09 41 c3").localName)
     #expect(name.text == nil)
     #expect(name.displayText == "A\u{FFFD}")
-    #expect(name.octets == [0x41, 0xFF])
+    #expect(name.octets == [0x41, 0xC3])
+  }
+
+  @Test func aNameHasNoPaddingButItsOctetsStay() throws {
+    let seen = try seen("08 09 50 61 64 00 00 00 00")
+    let name = try #require(seen.localName)
+    #expect(name.text == "Pad" && name.displayText == "Pad" && "\(name)" == "Pad" && seen.name == "Pad")
+    #expect(name.octets == [0x50, 0x61, 0x64, 0, 0, 0, 0])
+    #expect(AdvertisedData(advertisingData: [4, 0x30, 0x41, 0, 0]).broadcastName == "A")
+  }
+
+  @Test func aNameWithoutTextReplacesNone() throws {
+    #expect(try seen("06 09 50 75 6c 73 65", "02 09 00").name == "Pulse")
+    #expect(try seen("03 08 50 75", "02 09 00").name == "Pu")
+    #expect(try seen("02 09 00", "03 08 50 75").name == "Pu")
+    #expect(try seen("02 09 00").name == nil && seen("01 09").name == nil && seen("").name == nil)
   }
 
   /// Of a list, complete UUIDs are used, of flags the first octet; other data of the wrong length is ignored.

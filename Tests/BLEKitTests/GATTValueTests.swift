@@ -29,6 +29,15 @@ import Testing
     #expect(String(octets: [0xC3]) == nil)
   }
 
+  /// White space and line ends at the end are data: a program may read lines in parts.
+  @Test(arguments: [
+    ("on\0", "on"), ("on\0\0\0", "on"), ("on\0off", "on"), ("\0", ""), ("", ""), ("on \r\n", "on \r\n"),
+  ])
+  func textEndsBeforeTheFirstNUL(_ octets: String, _ text: String) {
+    #expect(String(octets: Array(octets.utf8)) == text)
+    #expect(String(octets: Array(octets.utf8) + [0, 0xFF]) == text)
+  }
+
   @Test func aTruthIsOneOctet() {
     #expect(Bool(octets: [1]) == true && Bool(octets: [0]) == false)
     #expect(Bool(octets: [2]) == nil && Bool(octets: []) == nil)

@@ -216,12 +216,15 @@ struct DeviceValueTests {
     try expectBoth("0555444900322e313600", identifier)
   }
 
-  @Test func textsOfDevicesEndWithTheirNUL() {
+  @Test func textsOfDevicesHaveNoPadding() {
     var information = DeviceInformation()
     information.set("2A29", Array("Maker\0\0".utf8))
-    information.set("2A24", [0xFF])
+    information.set("2A25", Array("0815  ".utf8))
+    information.set("2A26", Array("1.0\0old".utf8))
+    information.set("2A24", [0xC3])
     information.set("2A50", [1, 0x4C, 0])
     #expect(information.manufacturerName == "Maker" && information.modelNumber == nil && information.pnpID == nil)
+    #expect(information.serialNumber == "0815" && information.firmwareRevision == "1.0")
   }
 
   @Test func reportsOfKeyboardsHaveEightOctets() throws {

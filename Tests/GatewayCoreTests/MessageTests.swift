@@ -56,6 +56,28 @@ struct MessageTests {
     #expect(fields["gateway"] as? String == "kitchen")
   }
 
+  @Test func aNameHasNoPadding() throws {
+    var contents = AdvertisedData()
+    contents.localName = LocalName("Pad\0\0")
+    let address = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .random)
+    let entry = AdvertisementTable.Entry(address: address, contents: contents, rssi: -61, isConnectable: true)
+    let payload = Messages.advertisement(entry, gateway: "kitchen", at: noon)
+    let fields = try #require(JSONSerialization.jsonObject(with: payload) as? [String: Any])
+    #expect(fields["name"] as? String == "Pad")
+  }
+
+  @Test(
+    arguments: [
+      ("2A29", "Maker\0\0", "Maker"), ("2A29", "Maker\0old", "Maker"), ("FFF1", "on\0", "on"), ("FFF1", "on\0off", nil),
+      ("FFF1", "a\u{1B}", nil), ("FFF1", "", nil), ("2A29", "\0", nil),
+    ] as [(String, String, String?)])
+  func theTextOfAValueHasNoPadding(characteristic: String, value: String, text: String?) throws {
+    let payload = Messages.value(Array(value.utf8), of: BluetoothUUID(stringLiteral: characteristic), at: noon)
+    let fields = try #require(JSONSerialization.jsonObject(with: payload) as? [String: Any])
+    #expect(fields["text"] as? String == text)
+    #expect(fields["hex"] as? String == Array(value.utf8).hexadecimal)
+  }
+
   @Test func aResultHasTheIdentifierOfItsRequest() throws {
     let request = try Request.read(Data(#"{"id":"7"}"#.utf8))
     #expect(

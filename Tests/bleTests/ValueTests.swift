@@ -26,7 +26,10 @@ struct ValueTests {
     ("e907010203040500 00 00", "2A2B", "2025-01-02 03:04:05"), ("0100", "2902", "notifications"),
     ("0300", "2902", "notifications, indications"),
     ("0000", "2902", "off"), ("0400", "2902", "04 00"), ("48656c6c6f", "2A00", "\"Hello\""),
-    ("48656c6c6f00", "2A29", "\"Hello\""), ("ff41", "2A00", "ff 41"),
+    ("48656c6c6f00", "2A29", "\"Hello\""), ("ff41", "2A00", "\"\u{FFFD}A\" (ff 41)"), ("504100", "2901", "\"PA\""),
+    ("5041002020", "2A00", "\"PA\""), ("504120ff", "2AF8", "\"PA\""), ("504100ff", "2A25", "\"PA\""),
+    ("0000", "2A00", "\"\""),
+    ("", "2A00", "empty"), ("0a", "2AC9", "0a"),
     ("014c0001000200", "2A50", "Apple, Inc., product 0x0001, version 0x0002"),
     ("020300372A", "2803", "Heart Rate Measurement at 0x0003"),
   ])
@@ -38,6 +41,8 @@ struct ValueTests {
   @Test func showsOctetsAndTextOfAnUnknownType() {
     #expect(ValueText.text([0x01, 0x02], of: nil) == "01 02")
     #expect(ValueText.text(Array("abcd".utf8)[...], of: "FFF0") == "\"abcd\" (61 62 63 64)")
+    #expect(ValueText.text(Array("abcd\0\0".utf8)[...], of: nil) == "\"abcd\" (61 62 63 64 00 00)")
+    #expect(ValueText.text(Array("abcd\0e".utf8)[...], of: nil) == "61 62 63 64 00 65")
     let long = [UInt8](repeating: 0, count: 512)
     #expect(ValueText.text(long[...], of: nil).hasSuffix("… (512 octets)"))
   }

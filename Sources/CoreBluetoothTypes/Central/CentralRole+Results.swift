@@ -67,10 +67,11 @@ extension CentralRole {
     _ peer: LinkID, _ result: Result<GATTClient.Outcome, GATTClientError>, into effects: inout CentralEffects
   ) {
     connections[peer]?.nameRead = nil
-    guard case .success(.values(let values)) = result.map(\.found), let octets = values.first?.value, !octets.isEmpty,
+    guard case .success(.values(let values)) = result.map(\.found), let octets = values.first?.value,
       let address = connections[peer]?.address
     else { return }
-    let name = String(decoding: octets, as: UTF8.self)
+    let name = DeviceText(octets[...]).repaired
+    guard !name.isEmpty else { return }
     devices[address]?.name = name
     effects.facts.append(.named(address, name))
     // An advertisement may have given one meanwhile.

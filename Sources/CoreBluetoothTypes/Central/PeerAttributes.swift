@@ -65,7 +65,7 @@ final class PeerDescriptor: CBDescriptor, @unchecked Sendable {
   /// Stores the octets that were read, in the type of the descriptor (see ``CBDescriptor/value``).
   func keep(_ octets: [UInt8]) {
     switch type {
-    case "2901": held = .text(String(decoding: octets, as: UTF8.self))
+    case "2901": held = .text(DeviceText(octets[...]).repaired)
     case "2900", "2902", "2903":
       held = .number(octets.prefix(2).reversed().reduce(0) { $0 << 8 | Int($1) })
     default: held = .data(Data(octets))

@@ -10,9 +10,9 @@ enum ValueText {
   /// The decoded value; without a decoder, text in quotation marks if all octets are text, otherwise hexadecimal
   /// octets.
   static func text(_ octets: Bytes, of uuid: BluetoothUUID?) -> String {
-    if let uuid, let short = uuid.shortValue, let number = UInt16(exactly: short) {
-      if strings.contains(number) { return quoted(octets) ?? plain(octets) }
-      if let decoded = decoders[number]?(octets) { return decoded }
+    if let uuid, uuid.isTextType { return string(octets) }
+    if let short = uuid?.shortValue, let number = UInt16(exactly: short), let decoded = decoders[number]?(octets) {
+      return decoded
     }
     return plain(octets)
   }
@@ -36,14 +36,17 @@ enum ValueText {
     return String(decoding: text, as: UTF8.self) + (octets.count > 64 ? " … (\(octets.count) octets)" : "")
   }
 
+  /// The value of a text characteristic, in quotation marks. Text with invalid octets is followed by the octets.
+  private static func string(_ octets: Bytes) -> String {
+    let text = DeviceText(octets)
+    if text.isEmpty { return octets.isEmpty ? "empty" : "\"\"" }
+    let shown = "\"\(String(printable: text.repaired))\""
+    return text.valid == nil ? "\(shown) (\(spaced(octets)))" : shown
+  }
+
   private static func quoted(_ octets: Bytes) -> String? {
     ble.text(in: octets).map { "\"\(String(printable: $0))\"" }
   }
-
-  /// Device Name, System strings of Device Information, Characteristic User Description.
-  private static let strings: Set<UInt16> = [
-    0x2A00, 0x2A24, 0x2A25, 0x2A26, 0x2A27, 0x2A28, 0x2A29, 0x2901, 0x2AB5, 0x2ABE, 0x2AC9,
-  ]
 
   private typealias Decode = @Sendable (Bytes) -> String?
 

@@ -183,7 +183,8 @@ import Testing
     "6.14 Values of descriptors have the types of their UUIDs",
     arguments: [
       ("2900", [1, 0], "1"), ("2901", [0x48, 0x69], "Hi"), ("2902", [2, 0], "2"), ("2903", [1, 1], "257"),
-      ("2902", [2], "2"), ("2904", [1, 2, 3], "3 bytes"), ("2908", [1], "1 bytes"), ("2901", [0xFF], "\u{FFFD}"),
+      ("2902", [2], "2"), ("2904", [1, 2, 3], "3 bytes"), ("2908", [1], "1 bytes"), ("2901", [0xC3], "\u{FFFD}"),
+      ("2901", [0x48, 0x69, 0, 0x78], "Hi"),
     ] as [(BluetoothUUID, [UInt8], String)])
   func descriptorsHaveTheirTypes(uuid: BluetoothUUID, octets: [UInt8], text: String) throws {
     let (fixture, peripheral, characteristics) = try scene()
