@@ -1,4 +1,5 @@
 import AdapterFixtures
+import BLEHCI
 import BLEHost
 import BLEL2CAP
 import BLESMP
@@ -115,9 +116,12 @@ import Testing
     let client = AdapterClient(over: link.connection, log: { _, _ in })
     client.start { _ in }
     link.say(
-      .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1]), .channelClosed(Self.channel.id, .linkEnded))
+      .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1]),
+      .channelClosed(Self.channel.id, .linkEnded(.connectionTimeout)))
     let stream = try #require(client.stream(of: Self.channel))
-    #expect(stream.end == .linkEnded && stream.read(atMost: 9) == [1] && client.stream(of: Self.channel) == nil)
+    #expect(
+      stream.end == .linkEnded(.connectionTimeout) && stream.read(atMost: 9) == [1]
+        && client.stream(of: Self.channel) == nil)
   }
 
   /// An SDU that the host has no room for leaves a gap: nothing follows it, and the channel is closed.

@@ -216,10 +216,12 @@ import Testing
 
   @Test func onlyTheFirstEndIsReported() {
     let (stream, sink) = open()
-    stream.ended(.linkEnded)
+    stream.ended(.linkEnded(.connectionTimeout))
     stream.ended(.closedByPeer)
     stream.close()
-    #expect(sink.takeEvents() == [.ended(.linkEnded), .finished] && stream.end == .linkEnded && sink.take() == [])
+    #expect(
+      sink.takeEvents() == [.ended(.linkEnded(.connectionTimeout)), .finished]
+        && stream.end == .linkEnded(.connectionTimeout) && sink.take() == [])
   }
 
   @Test func closesAtOnceWhenNothingWaits() {
@@ -261,7 +263,7 @@ import Testing
     #expect(stream.write([1]) == 1)
     stream.close()
     _ = sink.take()
-    stream.ended(.linkEnded)
+    stream.ended(.linkEnded(.connectionTimeout))
     stream.abort()
     #expect(sink.take() == [] && stream.end == .closed)
   }
@@ -280,9 +282,9 @@ import Testing
     let (stream, sink) = open()
     stream.observe(nil)
     stream.received([1])
-    stream.ended(.linkEnded)
+    stream.ended(.linkEnded(.connectionTimeout))
     stream.observe { event in sink.events.withLock { $0.append(event) } }
-    #expect(sink.takeEvents() == [.readable, .ended(.linkEnded), .finished])
+    #expect(sink.takeEvents() == [.readable, .ended(.linkEnded(.connectionTimeout)), .finished])
   }
 
   @Test func aHandlerMayCallTheStream() {

@@ -222,7 +222,9 @@ struct ChannelPair {
     var pair = try ChannelPair()
     pair.open()
     pair.couple.disconnect()
-    for host in 0...1 { #expect(pair.closed(host) == [.linkEnded]) }
+    for (host, reason) in [HCIErrorCode.remoteUserTerminatedConnection, .terminatedByLocalHost].enumerated() {
+      #expect(pair.closed(host) == [.linkEnded(reason)])
+    }
     let id = OpenChannelID(rawValue: 9)
     pair.ask(1, .openChannel(id, pair.link(1), ChannelRequest(spsm: ChannelPair.service)))
     #expect(pair.failures(1) == [.notConnected])
@@ -321,7 +323,7 @@ struct ChannelPair {
     }
     #expect(pair.received(0) == [[1], [2]])
     pair.couple.disconnect(1)
-    #expect(pair.closed(0) == [.linkEnded])
+    #expect(pair.closed(0) == [.linkEnded(.remoteUserTerminatedConnection)])
     #expect(pair.closed(2).isEmpty)
   }
 }

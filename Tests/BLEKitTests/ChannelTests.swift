@@ -66,7 +66,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (ChannelCloseReason.linkEnded, BLEError.Kind.disconnected), (.violation(.noCredit), .invalidResponse),
+    (ChannelCloseReason.linkEnded(.connectionTimeout), BLEError.Kind.disconnected),
+    (.violation(.noCredit), .invalidResponse),
     (.keyRevoked, .security),
   ])
   func anEndThatMayHaveLostOctetsIsThrown(_ reason: ChannelCloseReason, _ kind: BLEError.Kind) async throws {

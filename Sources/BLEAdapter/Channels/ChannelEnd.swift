@@ -1,3 +1,4 @@
+import BLEHCI
 import BLEHost
 import BLEL2CAP
 
@@ -11,8 +12,8 @@ package enum ChannelEnd: Equatable, Sendable {
   case violation(String)
   /// The channel demanded security that the link has lost: a pairing failed after the link was encrypted with its key.
   case notSecured
-  /// The link ended.
-  case linkEnded
+  /// The link ended, for this reason.
+  case linkEnded(DisconnectReason)
   /// The client of the adapter has ended.
   case detached
   /// Too many commands waited for the host, which could not take the next octets.
@@ -29,7 +30,7 @@ extension ChannelEnd: CustomStringConvertible {
     case .closedByPeer: "the other device closed the channel"
     case .violation(let rule): "the channel was closed: the other device sent \(rule)"
     case .notSecured: "the channel was closed: the pairing of the link has failed. Pair, then open another one"
-    case .linkEnded: "the channel ended with its link"
+    case .linkEnded(let reason): "the channel ended with its link: \(reason)"
     case .detached: "the channel ended with its adapter"
     case .overloaded: "the channel was closed: too many commands wait for the host (write on fewer channels at once)"
     }
@@ -45,7 +46,7 @@ extension ChannelEnd {
       case .violation(let violation): .violation("\(violation)")
       case .duplicateCID: .violation("one channel number for two channels")
       case .keyRevoked: .notSecured
-      case .linkEnded: .linkEnded
+      case .linkEnded(let reason): .linkEnded(DisconnectReason(rawValue: reason.rawValue))
       }
   }
 }

@@ -1,4 +1,5 @@
 package import BLEGATT
+package import BLEHCI
 package import BLEL2CAP
 
 /// A service that peers may open credit-based channels to (Vol 3, Part A, 4.22 and 4.25). It is a declared intent: it
@@ -81,8 +82,8 @@ package enum ChannelCloseReason: Hashable, Sendable {
   case duplicateCID
   /// The channel demanded security, and the pairing whose key encrypts the link has failed.
   case keyRevoked
-  /// The link has ended.
-  case linkEnded
+  /// The link has ended, for this reason.
+  case linkEnded(HCIErrorCode)
 }
 
 extension ChannelCloseReason: CustomStringConvertible {
@@ -93,7 +94,7 @@ extension ChannelCloseReason: CustomStringConvertible {
     case .violation(let violation): "the peer broke a rule: \(violation)"
     case .duplicateCID: "the peer gave one channel number to two channels"
     case .keyRevoked: "the pairing whose key encrypts the link has failed"
-    case .linkEnded: "the link has ended"
+    case .linkEnded(let reason): "the link has ended: \(reason)"
     }
   }
 }

@@ -1,4 +1,5 @@
 import BLEGATT
+import BLEHCI
 import BLEL2CAP
 import BLEWire
 
@@ -173,8 +174,8 @@ extension LinkChannels {
   }
 
   /// The link has ended, and with it every channel and every request.
-  mutating func linkEnded(_ turn: inout LinkTurn) {
-    for number in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) { closed(number, .linkEnded, &turn) }
+  mutating func linkEnded(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
+    for number in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) { closed(number, .linkEnded(reason), &turn) }
     openings.linkEnded(&turn)
   }
 }
@@ -263,7 +264,8 @@ extension ChannelCloseReason {
     case .peer: self = .peer
     case .violation(let violation): self = .violation(violation)
     case .duplicateCID: self = .duplicateCID
-    case .linkEnded: self = .linkEnded
+    // LinkChannels closes the channels of a link itself, with the reason.
+    case .linkEnded: self = .linkEnded(.unspecifiedError)
     }
   }
 }

@@ -256,7 +256,7 @@ extension Link {
   mutating func ended(_ reason: HCIErrorCode, _ context: inout LinkContext) {
     server.linkEnded(context.services, into: &context.turn.server)
     client.linkEnded(into: &context.turn.client)
-    signalling.channels.linkEnded(&context.turn)
+    signalling.channels.linkEnded(reason, &context.turn)
     context.turn.effects.append(.event(.disconnected(peer, reason), to: .everyone))
   }
 }

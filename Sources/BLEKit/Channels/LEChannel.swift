@@ -144,7 +144,7 @@ public final class LEChannel: Sendable {
       if octets.isEmpty || stream.end != nil {
         let result: Result<Void, BLEError> =
           octets.isEmpty
-          ? .success(()) : .failure(BLEError(.disconnected, "\(stream.end ?? .closed): open another one"))
+          ? .success(()) : .failure((stream.end ?? .closed).ofWriting)
         state.writers.removeFirst()
         calls.append { writer.resume(returning: result) }
         continue
@@ -204,7 +204,14 @@ extension ChannelEnd {
     case .violation: .failure(BLEError(.invalidResponse, "\(self)"))
     case .notSecured: .failure(BLEError(.security, "\(self)"))
     case .overloaded: .failure(BLEError(.limitExceeded, "\(self)"))
-    case .linkEnded, .detached: .failure(BLEError(.disconnected, "\(self)"))
+    case .linkEnded, .detached: .failure(BLEError(.disconnected, "\(self)", disconnectReason: disconnectReason))
     }
   }
+
+  /// The error of a write.
+  fileprivate var ofWriting: BLEError {
+    BLEError(.disconnected, "\(self): open another one", disconnectReason: disconnectReason)
+  }
+
+  private var disconnectReason: DisconnectReason? { if case .linkEnded(let reason) = self { reason } else { nil } }
 }

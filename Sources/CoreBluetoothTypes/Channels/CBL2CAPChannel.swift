@@ -1,4 +1,5 @@
 import BLEAdapter
+import BLEHCI
 import BLEHost
 public import Dispatch
 public import Foundation
@@ -129,7 +130,9 @@ extension CBError {
     case .closed, .closedByPeer: return nil
     case .violation: self.init(.unknown, "\(end)")
     case .notSecured: self.init(.encryptionTimedOut, "\(end)")
-    case .linkEnded: self.init(.peripheralDisconnected, "\(end): connect and open another one")
+    case .linkEnded(let reason):
+      let error = CBError(disconnected: HCIErrorCode(rawValue: reason.rawValue))
+      self.init(error.code, "\(end): connect and open another one")
     case .overloaded: self.init(.outOfSpace, "\(end)")
     case .detached: self.init(.operationCancelled, "\(end): keep the manager for as long as its channels")
     }

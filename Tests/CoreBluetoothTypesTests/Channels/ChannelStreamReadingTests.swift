@@ -69,7 +69,7 @@ import Testing
   @Test(arguments: [true, false]) func closeEndsAReaderThatWaits(_ closesStream: Bool) {
     open()
     let read = LateResult { [fixture] in fixture.read() }
-    if closesStream { fixture.input.close() } else { fixture.stream.ended(.linkEnded) }
+    if closesStream { fixture.input.close() } else { fixture.stream.ended(.linkEnded(.connectionTimeout)) }
     #expect((read.value ?? [])?.isEmpty ?? true)
   }
 
@@ -84,7 +84,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (ChannelEnd.linkEnded, CBError.Code.peripheralDisconnected), (.violation("a frame without a credit"), .unknown),
+    (ChannelEnd.linkEnded(.remoteUserTerminatedConnection), CBError.Code.peripheralDisconnected),
+    (.linkEnded(.connectionTimeout), .connectionTimeout), (.violation("a frame without a credit"), .unknown),
     (.detached, .operationCancelled), (.notSecured, .encryptionTimedOut),
   ])
   func anotherEndIsAnError(_ end: ChannelEnd, _ code: CBError.Code) {

@@ -170,7 +170,7 @@ import Testing
     _ = recorder.wait(for: 1)
     fixture.input.close()
     fixture.stream.received([1])
-    fixture.stream.ended(.linkEnded)
+    fixture.stream.ended(.linkEnded(.connectionTimeout))
     queue.sync {}
     #expect(recorder.events == ["open"])
   }
@@ -186,8 +186,8 @@ import Testing
     fixture.output.open()
     _ = output.wait(for: 2)
     fixture.stream.received([1])
-    fixture.stream.ended(.linkEnded)
+    fixture.stream.ended(.linkEnded(.connectionTimeout))
     #expect(input.wait(for: 3) == ["open", "bytes", "error"] && output.wait(for: 3) == ["open", "space", "error"])
-    #expect((fixture.input.streamError as? CBError)?.code == .peripheralDisconnected)
+    #expect((fixture.input.streamError as? CBError)?.code == .connectionTimeout)
   }
 }
