@@ -47,6 +47,52 @@ struct BringUpTests {
     #expect(error == .controller(.reset, .hardwareFailure))
   }
 
+  /// A controller of BR/EDR alone: its answer to the first LE command says so, where its features do not.
+  @Test(
+    arguments: [
+      (0, HCIErrorCode.unknownCommand, "it does not know LE Read Local Supported Features (0x2003)"),
+      (1 << 38, .unsupportedFeatureOrParameterValue, "it does not know LE Read Local Supported Features (0x2003)"),
+      (1, .unknownCommand, "LE Supported (Controller) is not among its features"),
+      (1, .commandDisallowed, "LE Supported (Controller) is not among its features"),
+    ] as [(UInt64, HCIErrorCode, String)])
+  func aControllerWithoutLEIsCalledThat(_ features: UInt64, _ status: HCIErrorCode, _ why: String) {
+    var controller = ScriptedController()
+    controller.lmpFeatures = HCI.LMPFeatures(rawValue: features)
+    controller.refusals[.leReadLocalSupportedFeatures] = status
+    let bench = Bench(controller)
+    guard case .state(.unsupported, let error?) = bench.events.last else { Issue.record("\(bench.events)"); return }
+    #expect(
+      "\(error)"
+        == "the controller has no Bluetooth Low Energy: \(why). Use another adapter, of Bluetooth 4.0 or later")
+  }
+
+  @Test func aControllerThatListsNoLEGetsNoLECommand() {
+    var controller = ScriptedController()
+    controller.lmpFeatures = HCI.LMPFeatures(rawValue: 1)
+    controller.supported.insert(.reset)
+    let bench = Bench(controller)
+    #expect(bench.core.state == .unsupported)
+    #expect(bench.controller.commands.last?.opcode == .readBDADDR)
+  }
+
+  /// A wrong bit of the features does no harm.
+  @Test func aControllerThatKnowsTheLECommandsHasLE() {
+    var controller = ScriptedController()
+    controller.lmpFeatures = HCI.LMPFeatures(rawValue: 1)
+    controller.supported.insert(.leReadLocalSupportedFeatures)
+    #expect(Bench(controller).core.state == .poweredOn)
+    controller.supported = HCI.SupportedCommands()
+    #expect(Bench(controller).core.state == .poweredOn)
+  }
+
+  /// The answer of a controller that has LE, but fails.
+  @Test func anotherRefusalOfALECommandIsItself() {
+    var controller = ScriptedController()
+    controller.refusals[.leReadBufferSize] = .hardwareFailure
+    guard case .state(.unsupported, let error) = Bench(controller).events.last else { Issue.record("no event"); return }
+    #expect(error == .controller(.leReadBufferSize, .hardwareFailure))
+  }
+
   @Test func whatTheControllerOnlyNeedNotKnowMayBeRefused() {
     var controller = ScriptedController()
     controller.refusals[.readLocalVersionInformation] = .unknownCommand

@@ -11,6 +11,8 @@ import BLEWire
 /// virtual radio.
 struct ScriptedController {
   var supported = HCI.SupportedCommands()
+  /// None: the features say nothing about LE.
+  var lmpFeatures: HCI.LMPFeatures = []
   var leFeatures: HCI.LEFeatures = [.encryption]
   var publicAddress = BD_ADDR(0x0011_2233_4455)
   var aclLength: UInt16 = 27
@@ -49,7 +51,7 @@ struct ScriptedController {
     case .readLocalSupportedCommands:
       HCI.ReadLocalSupportedCommands.Response { $0.supportedCommands = supported }.encoded
     case .readLocalVersionInformation: HCI.ReadLocalVersionInformation.Response { $0.hciVersion = 13 }.encoded
-    case .readLocalSupportedFeatures: HCI.ReadLocalSupportedFeatures.Response().encoded
+    case .readLocalSupportedFeatures: HCI.ReadLocalSupportedFeatures.Response { $0.features = lmpFeatures }.encoded
     case .leReadLocalSupportedFeatures: HCI.LEReadLocalSupportedFeatures.Response { $0.features = leFeatures }.encoded
     case .leReadBufferSize:
       HCI.LEReadBufferSize.Response {

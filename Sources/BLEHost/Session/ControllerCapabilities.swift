@@ -34,6 +34,31 @@ package struct ControllerCapabilities: Equatable, Sendable {
     leFeatures.contains(.connectionParametersRequest) && commands.contains(HCI.LEConnectionUpdate.self)
   }
 
+  /// The error for a controller that says that it has no LE: neither in its LMP features (Vol 2, Part C, 3.3) nor in its
+  /// commands. One of the two is not enough, because some controllers report one of them wrong; one that has reported
+  /// none decides with its answer to the first LE command.
+  var lackOfLowEnergy: HostError? {
+    guard !features.isEmpty, !features.contains(.leSupported), commands != HCI.SupportedCommands(),
+      !commands.contains(HCI.LEReadLocalSupportedFeatures.self)
+    else { return nil }
+    return Self.noLowEnergy("LE Supported (Controller) is not among its features")
+  }
+
+  /// The error for a controller that has rejected an LE command that every LE controller has; nil if it has LE, or if
+  /// the step needs no LE.
+  func lackOfLowEnergy(_ step: SetupStep, _ status: HCIErrorCode) -> HostError? {
+    guard [.leFeatures, .leBufferSize, .leEventMask].contains(step) else { return nil }
+    if !features.isEmpty, !features.contains(.leSupported) {
+      return Self.noLowEnergy("LE Supported (Controller) is not among its features")
+    }
+    let isUnknown = status == .unknownCommand || status == .unsupportedFeatureOrParameterValue
+    return isUnknown ? Self.noLowEnergy("it does not know \(step.opcode)") : nil
+  }
+
+  private static func noLowEnergy(_ why: String) -> HostError {
+    .unsupported("Bluetooth Low Energy: \(why). Use another adapter, of Bluetooth 4.0 or later")
+  }
+
   /// The PHYs of the controller (Vol 6, Part B, 4.6; Docs/Decisions/0066).
   package var phys: HCI.PHYs {
     var phys: HCI.PHYs = .le1M

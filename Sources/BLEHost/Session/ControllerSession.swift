@@ -98,7 +98,9 @@ struct ControllerSession: Sendable {
         failure = .unspecifiedError
       }
     }
-    if let failure, step.isRequired { return fail(.controller(step.opcode, failure), into: &effects) }
+    if let failure, step.isRequired {
+      return fail(capabilities.lackOfLowEnergy(step, failure) ?? .controller(step.opcode, failure), into: &effects)
+    }
     if step == .leFeatures { return effects.append(.own(.chooseAddress)) }
     advance(after: step, into: &effects)
   }
@@ -112,6 +114,7 @@ struct ControllerSession: Sendable {
   private mutating func advance(after step: SetupStep, into effects: inout [Effect<SessionEffect>]) {
     let usesRandomAddress = address.kind == .random
     if let next = step.following(capabilities, usesRandomAddress: usesRandomAddress, isExclusive: isExclusive) {
+      if next == .leFeatures, let error = capabilities.lackOfLowEnergy { return fail(error, into: &effects) }
       return send(next, into: &effects)
     }
     guard capabilities.aclLength > 0, capabilities.aclCount > 0 else {
