@@ -168,16 +168,130 @@ import Testing
     #expect(second.primaryPHY == .leCoded && second.isDirected, "of the advertisement, not of its scan response")
   }
 
+  private static func waiting() -> ScanFilter {
+    var filter = ScanFilter(number: 1)
+    filter.waitsForScanResponse = true
+    return filter
+  }
+
+  /// An advertisement of a device that answers scan requests.
+  private static func scannable(_ number: UInt64, _ data: String, rssi: Int8 = -40) throws -> Discovery {
+    var discovery = try discovery(number, data)
+    (discovery.isScannable, discovery.rssi) = (true, rssi)
+    return discovery
+  }
+
   /// A scan that waits reports both at once (``ScanParameters/waitsForScanResponse``).
   @Test func anAdvertisementWithItsScanResponseIsOneReport() throws {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
-    let filter = ScanFilter(number: 1)
-    var whole = try Self.discovery(1, "020106")
-    whole.scanResponse = [2, 9, 0x41]
-    registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
-    let addition = registry.add(whole, for: filter, isNeeded: { $0 })
-    #expect(addition.name?.new == "A" && addition.report?.data.localName?.text == "A")
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    #expect(table.add(try Self.scannable(1, "020106"), for: Self.waiting()).report == nil)
+    #expect(table.add(try Self.scannable(1, "020106"), for: Self.waiting()).report == nil)
+    let addition = table.add(try Self.discovery(1, "020941", isScanResponse: true), for: Self.waiting())
+    #expect(addition.name?.new == "A" && addition.report?.data.localName?.text == "A" && addition.report?.name == "A")
     #expect(addition.report?.report.scanResponse == [2, 9, 0x41])
-    #expect(registry.add(whole, for: filter, isNeeded: { $0 }).report == nil)
+    #expect(addition.report?.report.advertisingData == [2, 1, 6])
+    for isScanResponse in [false, true] {
+      let again = try Self.discovery(1, isScanResponse ? "020941" : "020106", isScanResponse: isScanResponse)
+      #expect(table.add(again, for: Self.waiting()).report == nil)
+    }
+    #expect(table.takeWaiting(for: Self.waiting()).isEmpty)
+    // A device that answers no scan request is not waited for.
+    #expect(table.add(try Self.discovery(2, "020106"), for: Self.waiting()).report != nil)
+  }
+
+  @Test func anOverdueAdvertisementIsReportedWithoutItsScanResponse() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    let advertisement = try Self.scannable(1, "020941", rssi: -50)
+    var overdue = advertisement
+    overdue.isOverdue = true
+    #expect(table.add(advertisement, for: Self.waiting()).report == nil)
+    let report = table.add(overdue, for: Self.waiting()).report
+    #expect(report?.name == "A" && report?.rssi == -50 && report?.report.scanResponse == [])
+    #expect(table.add(overdue, for: Self.waiting()).report == nil)
+    // A late scan response adds to it.
+    #expect(table.add(try Self.discovery(1, "020a00", isScanResponse: true), for: Self.waiting()).report != nil)
+    // A scan that does not wait has had it as an advertisement.
+    #expect(table.add(overdue, for: ScanFilter(number: 2, allowsDuplicates: true)).report == nil)
+  }
+
+  @Test func whatWaitsIsReportedAtTheEndOfTheScan() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var filter = Self.waiting()
+    filter.nameText = "a"
+    for (number, name) in [(1, "020941"), (2, "020942"), (3, "020961")] as [(UInt64, String)] {
+      #expect(table.add(try Self.scannable(number, name, rssi: -50), for: filter).report == nil)
+    }
+    let waiting = table.takeWaiting(for: filter)
+    #expect(waiting.map(\.name) == ["A", "a"] && waiting.map(\.rssi) == [-50, -50])
+    #expect(waiting.map(\.content.address) == [Self.address(1), Self.address(3)])
+    #expect(table.takeWaiting(for: filter).isEmpty, "once")
+    #expect(table.takeWaiting(for: ScanFilter(number: 2)).isEmpty, "another scan")
+  }
+
+  /// Each report is compared with the conditions, not the first one of a device alone.
+  @Test func aNameThatComesLaterMeetsTheCondition() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var filter = ScanFilter(number: 1)
+    filter.nameText = "de"
+    for other in ["020106", "1aff4c000215", "0409416263", "020106"] {
+      #expect(table.add(try Self.discovery(1, other), for: filter).report == nil)
+    }
+    #expect(table.add(try Self.discovery(1, "0409446576"), for: filter).report?.name == "Dev")
+    #expect(table.add(try Self.discovery(1, "0409446576"), for: filter).report == nil)
+  }
+
+  @Test func aDeviceThatComesNearerMeetsTheCondition() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var filter = ScanFilter(number: 1)
+    filter.minimumRSSI = -60
+    func report(_ rssi: Int8) throws -> DiscoveredDevice? {
+      var discovery = try Self.discovery(1, "020106")
+      discovery.rssi = rssi
+      return table.add(discovery, for: filter).report
+    }
+    #expect(try report(-61) == nil && report(127) == nil && report(-90) == nil)
+    #expect(try report(-60)?.rssi == -60)
+    #expect(try report(-30) == nil, "once")
+  }
+
+  /// The name and the strength come with different advertisements.
+  @Test func theLastNameOfADeviceStays() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var filter = ScanFilter(number: 1)
+    (filter.minimumRSSI, filter.nameText) = (-60, "polar")
+    var named = try Self.discovery(1, "0609506f6c6172")
+    named.rssi = -61
+    #expect(table.add(named, for: filter).report == nil)
+    let report = table.add(try Self.discovery(1, "020106"), for: filter).report
+    #expect(report?.name == "Polar" && report?.data.localName == nil)
+  }
+
+  /// One report of the pair is strong enough.
+  @Test func aStrongAdvertisementWithAWeakScanResponseIsReported() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var filter = Self.waiting()
+    filter.minimumRSSI = -60
+    #expect(table.add(try Self.scannable(1, "020106", rssi: -60), for: filter).report == nil)
+    var response = try Self.discovery(1, "020941", isScanResponse: true)
+    response.rssi = -62
+    let report = table.add(response, for: filter).report
+    #expect(report?.name == "A" && report?.rssi == -60)
+  }
+
+  /// A device that alternates advertisements with and without its name is not reported each time.
+  @Test func aScanThatReportsNamesReportsEachNewName() throws {
+    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var filter = ScanFilter(number: 1)
+    filter.reportsNames = true
+    var names: [String?] = []
+    for data in ["020106", "0409446576", "020106", "0409446576", "0409416263", "020107"] {
+      if let report = table.add(try Self.discovery(1, data), for: filter).report { names.append(report.name) }
+    }
+    #expect(names == [nil, "Dev", "Abc"])
+    filter = ScanFilter(number: 2)
+    for data in ["020106", "0409446576"] {
+      if table.add(try Self.discovery(1, data), for: filter).report != nil { names.append("another") }
+    }
+    #expect(names == [nil, "Dev", "Abc", "another"])
   }
 }

@@ -30,6 +30,11 @@ import Testing
     }
   }
 
+  private mutating func tick(at time: Instant) {
+    radio.now = time
+    scanner.tick(radio, into: &effects)
+  }
+
   @Test mutating func aScanIsConfiguredThenEnabled() {
     scanner.start(ScanParameters(), for: owner, radio, into: &effects)
     #expect(complete() == [.parameters, .enable] && !scanner.isOff)
@@ -204,47 +209,75 @@ import Testing
     _ = complete()
   }
 
-  @Test mutating func anAdvertisementWaitsForItsScanResponse() {
+  @Test mutating func anAdvertisementIsReportedAtOnceAndAgainWithoutItsScanResponse() {
     startWaiting()
     receive(report(1, .connectable, [2, 1, 6]))
     receive(report(2, .scannable, [1]))
     receive(report(3, .nonConnectable, [3]))
-    #expect(takeDiscoveries(of: owner).map(\.data) == [[3]], "without a scan response to wait for")
+    #expect(takeDiscoveries(of: owner).map(\.data) == [[2, 1, 6], [1], [3]])
     receive(report(1, .scanResponse, [2, 9, 65]))
-    let whole = takeDiscoveries(of: owner)
-    #expect(whole.map(\.data) == [[2, 1, 6]] && whole.first?.scanResponse == [2, 9, 65])
-    #expect(whole.first?.isConnectable == true && whole.first?.isScanResponse == false)
+    #expect(takeDiscoveries(of: owner).map(\.data) == [[2, 9, 65]])
+    receive(report(2, .scannable, [2]))
+    #expect(takeDiscoveries(of: owner).map(\.data) == [[2]])
     #expect(scanner.deadline == .start + ScanRequest.scanResponseTimeout)
-    radio.now = .start + ScanRequest.scanResponseTimeout
-    scanner.tick(radio, into: &effects)
+    tick(at: .start + (ScanRequest.scanResponseTimeout - .microseconds(1)))
+    #expect(takeDiscoveries(of: owner).isEmpty)
+    tick(at: .start + ScanRequest.scanResponseTimeout)
     let late = takeDiscoveries(of: owner)
-    #expect(late.map(\.data) == [[1]] && late.first?.scanResponse == nil && scanner.deadline == nil)
+    #expect(late.map(\.data) == [[2]] && late.map(\.isOverdue) == [true] && scanner.deadline == nil)
   }
 
-  @Test mutating func aScanThatDoesNotWaitIsNotDelayedByOneThatDoes() {
+  /// The owner has its answer: the device does not have to send a scan response for each advertisement.
+  @Test mutating func aDeviceIsWaitedForOnce() {
+    startWaiting()
+    receive(report(1, .connectable, [1]))
+    tick(at: .start + ScanRequest.scanResponseTimeout)
+    receive(report(2, .connectable, [1]))
+    receive(report(2, .scanResponse, [2]))
+    for number in 1...2 as ClosedRange<UInt64> { receive(report(number, .connectable, [3])) }
+    #expect(scanner.deadline == nil)
+    // Another scan of the owner has not had it.
+    var parameters = ScanParameters()
+    (parameters.waitsForScanResponse, parameters.reportsChanges) = (true, true)
+    scanner.start(parameters, for: owner, radio, into: &effects)
+    receive(report(1, .connectable, [3]), at: .start + .seconds(60))
+    #expect(scanner.deadline == .start + .seconds(60) + ScanRequest.scanResponseTimeout)
+  }
+
+  @Test mutating func aScanThatDoesNotWaitHasNoOverdueReports() {
     startWaiting()
     var parameters = ScanParameters()
     parameters.allowsDuplicates = true
     scanner.start(parameters, for: other, radio, into: &effects)
     _ = complete()
     receive(report(1, .connectable, [2, 1, 6]))
-    #expect(takeDiscoveries(of: other).map(\.data) == [[2, 1, 6]] && takeDiscoveries(of: owner).isEmpty)
     receive(report(1, .scanResponse, [2, 9, 65]))
-    #expect(takeDiscoveries(of: other).map(\.isScanResponse) == [true])
-    #expect(takeDiscoveries(of: owner).map(\.scanResponse) == [[2, 9, 65]])
+    receive(report(2, .connectable, [2, 1, 6]))
+    tick(at: .start + ScanRequest.scanResponseTimeout)
+    let both = effects.compactMap { effect -> [Discovery]? in
+      if case .event(.discovered(let found), to: Recipient.owner(owner).joined(by: other)) = effect {
+        found
+      } else {
+        nil
+      }
+    }
+    #expect(both.flatMap { $0 }.map(\.isScanResponse) == [false, true, false])
+    #expect(takeDiscoveries(of: owner).map(\.isOverdue) == [true] && takeDiscoveries(of: other).isEmpty)
   }
 
   @Test mutating func waitingAdvertisementsAreBounded() {
     startWaiting()
     for number in 0..<UInt64(ScanRequest.maximumWaiting) { receive(report(number, .connectable, [1])) }
-    #expect(takeDiscoveries(of: owner).isEmpty)
+    #expect(takeDiscoveries(of: owner).allSatisfy { !$0.isOverdue })
     receive(report(UInt64(ScanRequest.maximumWaiting), .connectable, [1]))
-    #expect(takeDiscoveries(of: owner).map(\.address.octets) == [BD_ADDR(0)])
+    let found = takeDiscoveries(of: owner)
+    #expect(found.map(\.isOverdue) == [true, false] && found.first?.address.octets == BD_ADDR(0))
   }
 
-  @Test mutating func theEndOfAScanForgetsWhatWaits() {
+  @Test mutating func nothingWaitsAfterTheEndOfAScan() {
     startWaiting()
     receive(report(1, .connectable, [1]))
+    #expect(takeDiscoveries(of: owner).map(\.data) == [[1]], "nothing is lost with it")
     scanner.stop(for: owner, radio, into: &effects)
     #expect(scanner.deadline == nil)
   }

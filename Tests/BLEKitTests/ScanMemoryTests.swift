@@ -80,14 +80,19 @@ import Testing
 
   /// Results whose devices sent the longest advertisement and the longest scan response.
   @Test func theMemoryOfWaitingResultsIsBounded() throws {
-    var scan = try scan()
+    var options = ScanOptions()
+    options.waitsForScanResponse = true
+    var scan = Scan(options, try options.parameters(), ScanBuffer<ScanResult>())
     var batch = ScanBuffer<ScanResult>.Batch()
     func receive(_ number: Int) {
-      var discovery = Discovery(
-        address: Self.address(number), isConnectable: true, isScanResponse: false, data: LongAdvertisement.longData,
-        rssi: -40)
-      discovery.scanResponse = LongAdvertisement.longData
-      _ = scan.receive([discovery])
+      let discoveries = [false, true].map { isScanResponse in
+        var discovery = Discovery(
+          address: Self.address(number), isConnectable: true, isScanResponse: isScanResponse,
+          data: LongAdvertisement.longData, rssi: -40)
+        discovery.isScannable = true
+        return discovery
+      }
+      _ = scan.receive(discoveries)
     }
     receive(0)
     var isReady = try scan.results.take(into: &batch)

@@ -3,13 +3,22 @@ package import BLEHost
 import BLEOptions
 package import BLEWire
 
-/// The devices that a scan reports.
+/// The devices that a scan reports. Each report of a device is compared with the conditions, not the first one alone:
+/// names come later, data changes, a device comes nearer.
 package struct ScanFilter: Sendable {
-  /// Different for each scan of a client: each scan reports devices again.
+  /// Different for each scan of a client, and above 0: each scan reports devices again.
   package var number: UInt64
   package var services: [BluetoothUUID]
   package var solicited: [BluetoothUUID]
   package var allowsDuplicates: Bool
+  /// Text that the name contains, in lower case; nil for any name, or none.
+  package var nameText: String?
+  /// In dBm; nil for any strength, or none.
+  package var minimumRSSI: Int8?
+  /// Whether an advertisement is kept back until its scan response has come, or is overdue (``Discovery/isOverdue``).
+  package var waitsForScanResponse = false
+  /// Whether a device is reported again when its name becomes known or changes.
+  package var reportsNames = false
 
   package init(
     number: UInt64, services: [BluetoothUUID] = [], solicited: [BluetoothUUID] = [], allowsDuplicates: Bool = false
@@ -22,12 +31,18 @@ package struct ScanFilter: Sendable {
 
   /// Whether a device is reported: it has any of the services, in its list or in its overflow area, or any of the
   /// solicited ones. Without either, every device is.
-  func matches(_ data: AdvertisedData) -> Bool {
+  ///
+  /// - Parameter name: the last name that the device has advertised.
+  func matches(_ data: AdvertisedData, name: String?) -> Bool {
+    if let nameText, name?.lowercased().contains(nameText) != true { return false }
     if services.isEmpty, solicited.isEmpty { return true }
     if !services.isEmpty, data.serviceUUIDs.contains(where: services.contains) { return true }
     if !solicited.isEmpty, data.solicitedServiceUUIDs.contains(where: solicited.contains) { return true }
     return !(data.overflowArea?.matches(of: services) ?? []).isEmpty
   }
+
+  /// Whether a report is strong enough.
+  func admits(_ rssi: Int8) -> Bool { minimumRSSI.map { rssi != 127 && rssi >= $0 } ?? true }
 }
 
 /// Advertising data or a scan response of a device, as last received.
@@ -36,22 +51,13 @@ struct AdvertisedArea: Sendable {
   private(set) var source: Discovery.Shared?
   /// Whether the data is incomplete.
   private(set) var isTruncated = false
-  private let isScanResponse: Bool
 
-  init(isScanResponse: Bool) { self.isScanResponse = isScanResponse }
-
-  var octets: [UInt8] { source.map { octets(in: $0) } ?? [] }
-
-  private func octets(in report: Discovery.Shared) -> [UInt8] {
-    // A scan response comes alone, or with its advertisement.
-    if isScanResponse, !report.content.isScanResponse { return report.content.scanResponse ?? [] }
-    return report.content.data
-  }
+  var octets: [UInt8] { source?.content.data ?? [] }
 
   /// - Returns: whether the octets have changed. The beginning of the present octets, whose end the controller has
   ///   lost, is not a change.
   mutating func replace(by report: Discovery.Shared, isTruncated isNewTruncated: Bool) -> Bool {
-    let (new, old) = (octets(in: report), octets)
+    let (new, old) = (report.content.data, octets)
     if isNewTruncated, old.starts(with: new), !old.isEmpty { return false }
     guard new != old || isNewTruncated != isTruncated else { return false }
     (source, isTruncated) = (report, isNewTruncated)
@@ -61,12 +67,17 @@ struct AdvertisedArea: Sendable {
 
 /// The advertisements of a device.
 package struct AdvertisementRecord: Sendable {
-  private var advertisingData = AdvertisedArea(isScanResponse: false)
-  private var scanResponse = AdvertisedArea(isScanResponse: true)
+  private var advertisingData = AdvertisedArea()
+  private var scanResponse = AdvertisedArea()
   private var isConnectable = false
   /// The last additions of either kind: adding one of them again changes nothing.
   private var added: (advertisement: Discovery.Shared?, scanResponse: Discovery.Shared?)
+  /// The last name that the device has advertised. Not every advertisement has one.
   package private(set) var name: String?
+  /// The name when the device was last reported.
+  private var reportedName: String?
+  /// The wait of a scan for the scan response of the device.
+  private var wait = Wait()
   /// The content that the reports of a scan share for as long as nothing changes.
   private var content: AdvertisedContent?
   /// The content that was last reported.
@@ -77,6 +88,16 @@ package struct AdvertisementRecord: Sendable {
   private var latest: Discovery.Shared? { added.advertisement ?? added.scanResponse }
   /// Whether the data of one of the areas is incomplete.
   private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
+
+  /// How far a scan is that waits for the scan response of the device.
+  private struct Wait: Sendable {
+    /// The number of the scan.
+    var scan: UInt64 = 0
+    /// Whether the scan response has come, or is overdue.
+    var isOver = false
+    /// The signal strength of the last advertisement that was kept back; nil for none.
+    var rssi: Int8?
+  }
 
   package init() {}
 
@@ -103,6 +124,14 @@ package struct AdvertisementRecord: Sendable {
     _ discovery: Discovery, for filter: ScanFilter, view: (any AdvertisedView.Type)?
   ) -> DeviceTable.Addition {
     var addition = DeviceTable.Addition()
+    if wait.scan != filter.number { wait = Wait(scan: filter.number) }
+    if discovery.isOverdue {
+      // The advertisement itself was received before.
+      guard filter.waitsForScanResponse, !wait.isOver else { return addition }
+      wait.isOver = true
+    } else if discovery.shared.content.isScanResponse {
+      wait.isOver = true
+    }
     if discovery.shared === added.advertisement || discovery.shared === added.scanResponse {
       if let content, content.scan == filter.number {
         report(content, discovery, isNew: false, for: filter, into: &addition)
@@ -113,7 +142,7 @@ package struct AdvertisementRecord: Sendable {
     var data: AdvertisedData?
     if isNew {
       let new = parsed
-      if let name = new.localName?.text ?? new.localName?.displayText, name != self.name {
+      if let name = new.name, name != self.name {
         addition.name = (name, isChange: self.name != nil)
         self.name = name
       }
@@ -124,7 +153,7 @@ package struct AdvertisementRecord: Sendable {
       common = content
     } else {
       common = AdvertisedContent(
-        data ?? self.data, isConnectable: isConnectable, for: filter, latest: latest ?? discovery.shared,
+        data ?? self.data, name: name, isConnectable: isConnectable, for: filter, latest: latest ?? discovery.shared,
         areas: (advertisingData, scanResponse), view: view)
       content = common
     }
@@ -150,33 +179,45 @@ package struct AdvertisementRecord: Sendable {
       return scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated)
     }
     added.advertisement = discovery.shared
-    if new.scanResponse != nil { added.scanResponse = nil }
     if isConnectable != new.isConnectable {
       isConnectable = new.isConnectable
       content = nil
     }
-    // Of an advertisement with its scan response, the controller lost the end of the scan response.
-    let isTruncated = new.isTruncated && new.scanResponse == nil
-    var isNew = advertisingData.replace(by: discovery.shared, isTruncated: isTruncated)
-    if new.scanResponse != nil, scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated) {
-      isNew = true
-    }
-    return isNew
+    return advertisingData.replace(by: discovery.shared, isTruncated: new.isTruncated)
   }
 
-  /// The report of a scan: one for each device, and another one when its scan response adds to it, or when truncated
-  /// data is complete.
+  /// The report of a scan: one for each device, and another one when its scan response adds to it, when truncated data
+  /// is complete, or when a name is new that the scan reports.
   private mutating func report(
     _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
     into addition: inout DeviceTable.Addition
   ) {
     if !filter.allowsDuplicates, let reported, reported.scan == filter.number {
       let completes = reported.isTruncated && !isTruncated
-      guard isNew, discovery.shared.content.isScanResponse || completes, reported.data != common.data else { return }
+      let adds = isNew && (discovery.shared.content.isScanResponse || completes) && reported.data != common.data
+      guard adds || filter.reportsNames && reportedName != name else { return }
     }
     guard common.isWanted else { return }
+    // One strong report is enough: the scan response of a strong advertisement may be a little weaker.
+    guard let rssi = filter.admits(discovery.rssi) ? discovery.rssi : wait.rssi else { return }
+    if filter.waitsForScanResponse, discovery.shared.content.isScannable, !wait.isOver {
+      wait.rssi = rssi
+      return
+    }
+    wait.rssi = nil
+    reportedName = name
     if reported === common { addition.isRepeated = true } else { reported = common }
-    addition.report = DiscoveredDevice(common, rssi: discovery.rssi)
+    addition.report = DiscoveredDevice(common, rssi: rssi)
+  }
+
+  /// The report that a scan has kept back for the scan response of the device; nil for none. It is reported then.
+  mutating func takeWaiting(for filter: ScanFilter) -> DiscoveredDevice? {
+    guard wait.scan == filter.number, let rssi = wait.rssi, let content, content.scan == filter.number,
+      content.isWanted
+    else { return nil }
+    wait.rssi = nil
+    (reported, reportedName) = (content, name)
+    return DiscoveredDevice(content, rssi: rssi)
   }
 }
 

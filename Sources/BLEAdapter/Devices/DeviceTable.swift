@@ -89,6 +89,12 @@ package struct DeviceTable: Sendable {
     return addition
   }
 
+  /// The reports that a scan has kept back for the scan responses of their devices, in the order of the last uses of the
+  /// devices. It reports them at its end.
+  package mutating func takeWaiting(for filter: ScanFilter) -> [DiscoveredDevice] {
+    keys.slots.compactMap { records[$0].takeWaiting(for: filter) }
+  }
+
   /// Adds an advertisement or a scan response of a device, which does not have to be in the table. If there is no room,
   /// the least recently used devices are removed.
   package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {

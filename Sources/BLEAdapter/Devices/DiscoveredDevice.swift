@@ -21,6 +21,9 @@ public struct DiscoveredDevice: Sendable {
     // Lent to the reader of one of its properties, which copies only that one.
     _read { yield content.data }
   }
+  /// The last name that the device has advertised, without padding (``DeviceText``). An advertisement without a name
+  /// does not change it.
+  public var name: String? { content.name }
   /// Whether the device accepts connections, by the type of its advertising PDU.
   public var isConnectable: Bool { content.isConnectable }
   /// Whether the data is incomplete: the controller lost the rest of an extended advertisement, or it has more
@@ -45,6 +48,8 @@ package final class AdvertisedContent: Sendable {
   /// The number of the scan.
   package let scan: UInt64
   package let data: AdvertisedData
+  /// The last name that the device has advertised, now or before.
+  package let name: String?
   package let isConnectable: Bool
   package var isTruncated: Bool { areas.advertisingData.isTruncated || areas.scanResponse.isTruncated }
   package let overflowServiceUUIDs: [BluetoothUUID]
@@ -60,15 +65,15 @@ package final class AdvertisedContent: Sendable {
 
   /// - Parameter viewType: the client's view of contents, if it has one.
   init(
-    _ data: AdvertisedData, isConnectable: Bool, for filter: ScanFilter, latest: Discovery.Shared,
+    _ data: AdvertisedData, name: String?, isConnectable: Bool, for filter: ScanFilter, latest: Discovery.Shared,
     areas: (advertisingData: AdvertisedArea, scanResponse: AdvertisedArea), view viewType: (any AdvertisedView.Type)?
   ) {
-    (self.data, self.isConnectable) = (data, isConnectable)
+    (self.data, self.name, self.isConnectable) = (data, name, isConnectable)
     (self.latest, self.areas) = (latest, areas)
     scan = filter.number
     let overflow = data.overflowArea?.matches(of: filter.services) ?? []
     overflowServiceUUIDs = overflow
-    isWanted = filter.matches(data)
+    isWanted = filter.matches(data, name: name)
     var octets = Self.objectOctets + data.allocatedOctets + overflow.allocatedOctets
     if let viewType, data.areListsParsed {
       keepsView = true
@@ -83,9 +88,12 @@ package final class AdvertisedContent: Sendable {
     allocatedOctets = octets
   }
 
-  /// The object itself: its header, and 64 octets for what is small.
+  /// The object itself: its header, and 80 octets for what is small.
   private static let objectOctets = BLEWire.allocatedOctets(
-    80 + MemoryLayout<AdvertisedData>.stride + 2 * MemoryLayout<AdvertisedArea>.stride)
+    96 + MemoryLayout<AdvertisedData>.stride + 2 * MemoryLayout<AdvertisedArea>.stride)
+
+  /// The address of the device, as the last report has it.
+  package var address: DeviceAddress { latest.content.address }
 
   /// Whether the content keeps a report in memory.
   func refers(to report: Discovery.Shared) -> Bool {
@@ -113,6 +121,5 @@ extension Discovery.Shared {
   /// The octets of memory of the object and of its octets.
   var allocatedOctets: Int {
     BLEWire.allocatedOctets(16 + MemoryLayout<Discovery.Content>.size) + content.data.allocatedOctets
-      + (content.scanResponse?.allocatedOctets ?? 0)
   }
 }

@@ -34,8 +34,6 @@ package struct Discovery: Equatable, Sendable {
     package var periodicInterval: UInt16?
     /// The AD structures, unparsed.
     package var data: [UInt8]
-    /// The scan response, where the scan waits for it (``ScanParameters/waitsForScanResponse``) and it has come.
-    package var scanResponse: [UInt8]?
     /// Whether the data is incomplete, because the controller lost the rest (Vol 4, Part E, 7.7.65.13).
     package var isTruncated: Bool
   }
@@ -51,6 +49,9 @@ package struct Discovery: Equatable, Sendable {
   package private(set) var shared: Shared
   /// In dBm; 127 where the controller has none.
   package var rssi: Int8
+  /// Whether it was reported before, and its scan response has not come in time, which the owner waits for
+  /// (``ScanParameters/waitsForScanResponse``).
+  package var isOverdue = false
 
   package var content: Content { shared.content }
 
@@ -78,7 +79,7 @@ package struct Discovery: Equatable, Sendable {
   }
 
   package static func == (a: Self, b: Self) -> Bool {
-    a.rssi == b.rssi && (a.shared === b.shared || a.content == b.content)
+    a.rssi == b.rssi && a.isOverdue == b.isOverdue && (a.shared === b.shared || a.content == b.content)
   }
 }
 

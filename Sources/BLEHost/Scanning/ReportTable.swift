@@ -41,7 +41,7 @@ struct ReportTable: Sendable {
   mutating func receive(_ view: AdvertisingReportView, in event: Span<UInt8>) -> Int {
     let fields = view.fields(in: event)
     let key = Self.key(
-      view.address(in: event).identity, set: view.advertisingSID(in: event), isWhole: false,
+      view.address(in: event).identity, set: view.advertisingSID(in: event),
       isScanResponse: view.isScanResponse(in: event))
     let slot: Int
     if let known = keys.slot(of: key) {
@@ -57,7 +57,7 @@ struct ReportTable: Sendable {
     return slot
   }
 
-  /// Takes a report that was decoded as a whole, or that was joined with its scan response.
+  /// Takes a report that was decoded as a whole.
   ///
   /// - Returns: where it is until the next report.
   mutating func receive(_ discovery: Discovery) -> Int {
@@ -74,11 +74,11 @@ struct ReportTable: Sendable {
 
   private mutating func replace(_ slot: Int, by content: Discovery.Content) {
     let before = entries[slot].content.content
-    octets += content.octetCount - before.octetCount
+    octets += content.data.count - before.data.count
     entries[slot].content = Discovery.Shared(content)
     let isSame =
-      before.data == content.data && before.scanResponse == content.scanResponse
-      && before.isTruncated == content.isTruncated && before.isConnectable == content.isConnectable
+      before.data == content.data && before.isTruncated == content.isTruncated
+      && before.isConnectable == content.isConnectable
     if !isSame { entries[slot].number = nextNumber() }
     makeRoom(for: 0, keeping: slot)
   }
@@ -89,14 +89,14 @@ struct ReportTable: Sendable {
     let number = nextNumber()
     let entry = Entry(content: Discovery.Shared(content), fields: nil, number: number, firstNumber: number)
     if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
-    octets += content.octetCount
+    octets += content.data.count
     makeRoom(for: 0, keeping: slot)
     return slot
   }
 
   private mutating func makeRoom(for new: Int, keeping kept: Int?) {
     while keys.count + new > Self.limit || octets > Self.maximumOctets, let oldest = keys.oldest, oldest != kept {
-      octets -= entries[oldest].content.content.octetCount
+      octets -= entries[oldest].content.content.data.count
       entries[oldest].content = Self.none
       keys.remove(oldest)
     }
@@ -126,21 +126,14 @@ struct ReportTable: Sendable {
 /// The duplicates of a controller (Vol 6, Part B, 4.4.3.5): the same device, whatever the data. A device with several
 /// advertising sets sends as many advertisements.
 extension ReportTable {
-  /// From bit 0: address, address type, advertising set plus one; an advertisement with its scan response, a scan
-  /// response.
-  private static func key(_ address: DeviceAddress, set: UInt8?, isWhole: Bool, isScanResponse: Bool) -> UInt64 {
+  /// From bit 0: address, address type, advertising set plus one; a scan response.
+  private static func key(_ address: DeviceAddress, set: UInt8?, isScanResponse: Bool) -> UInt64 {
     let set = set.map { UInt64($0 & 0x0F) + 1 } ?? 0
     return address.octets.value & 0xFFFF_FFFF_FFFF | UInt64(address.kind.rawValue) << 48 | set << 56
-      | (isWhole ? 1 << 62 : 0) | (isScanResponse ? 1 << 63 : 0)
+      | (isScanResponse ? 1 << 63 : 0)
   }
 
   private static func key(_ content: Discovery.Content) -> UInt64 {
-    key(
-      content.address, set: content.advertisingSet, isWhole: content.scanResponse != nil,
-      isScanResponse: content.isScanResponse)
+    key(content.address, set: content.advertisingSet, isScanResponse: content.isScanResponse)
   }
-}
-
-extension Discovery.Content {
-  fileprivate var octetCount: Int { data.count + (scanResponse?.count ?? 0) }
 }

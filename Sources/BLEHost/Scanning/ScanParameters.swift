@@ -14,8 +14,9 @@ package struct ScanParameters: Equatable, Sendable {
   /// The PHYs of the primary channels: LE 1M, LE Coded, or both (Vol 4, Part E, 7.8.64). LE Coded needs a controller
   /// that has it.
   package var phys: HCI.PHYs = .le1M
-  /// Whether an advertisement with a scan response is reported with it, as one discovery. The scan is active then. It
-  /// is reported without it when none has come in time.
+  /// Whether the owner waits for the scan response of a device before it uses the advertisement. The scan is active
+  /// then. Both are reported as they are received; an advertisement whose scan response has not come in time is
+  /// reported once more (``Discovery/isOverdue``).
   package var waitsForScanResponse = false
 
   package init() {}

@@ -9,9 +9,21 @@ struct ScanRequest: Sendable {
   /// for each change, by slot; 0 for none. It has as many entries as the table has at most.
   private var reported: ContiguousArray<UInt64> = []
 
-  /// Advertisements that wait for their scan responses, the oldest first (``ScanParameters/waitsForScanResponse``).
-  private var waiting: [(discovery: Discovery, deadline: Instant)] = []
-  /// Advertisements that wait; with one more the oldest is reported.
+  /// The numbers of the contents whose devices have answered a scan request, or have not in time, by slot; 0 for none.
+  private var settled: ContiguousArray<UInt64> = []
+
+  /// An advertisement whose scan response has not come.
+  private struct Waiting {
+    var discovery: Discovery
+    /// Its place in ``ReportTable``, and the number of its content there when it was first received.
+    let slot: Int
+    let number: UInt64
+    let deadline: Instant
+  }
+
+  /// The oldest first (``ScanParameters/waitsForScanResponse``).
+  private var waiting: [Waiting] = []
+  /// Advertisements that wait; with one more the oldest is overdue.
   static let maximumWaiting = 256
   /// How long an advertisement waits. An active scanner sends its request at the latest in the next event of the
   /// advertiser, but may skip some (Vol 6, Part B, 4.4.3.2).
@@ -33,41 +45,62 @@ struct ScanRequest: Sendable {
   }
 }
 
-/// Advertisements with their scan responses.
+/// Advertisements whose scan responses the owner waits for.
 extension ScanRequest {
   /// When an advertisement has waited long enough.
   var deadline: Instant? { waiting.first?.deadline }
 
-  /// Keeps an advertisement that has a scan response, and joins the two.
+  /// An advertisement or a scan response was received.
   ///
-  /// - Returns: the reports that are complete.
-  mutating func join(_ discovery: Discovery, now: Instant) -> [Discovery] {
-    let index = waiting.firstIndex {
-      $0.discovery.reportedAddress == discovery.reportedAddress && $0.discovery.isLegacy == discovery.isLegacy
-        && $0.discovery.advertisingSet == discovery.advertisingSet
+  /// - Returns: an advertisement that is overdue, because too many wait.
+  mutating func wait(
+    for discovery: Discovery, _ report: ReportTable.Entry, at slot: Int, now: Instant
+  ) -> Discovery? {
+    guard parameters.waitsForScanResponse else { return nil }
+    if discovery.isScanResponse {
+      if let index = index(of: discovery) { settle(waiting.remove(at: index)) }
+      return nil
     }
-    guard discovery.isScanResponse else {
-      if let index {
-        waiting[index].discovery = discovery
-        return []
-      }
-      guard discovery.isScannable else { return [discovery] }
-      waiting.append((discovery, now + Self.scanResponseTimeout))
-      return waiting.count > Self.maximumWaiting ? [waiting.removeFirst().discovery] : []
+    guard discovery.isScannable, !isSettled(report, at: slot) else { return nil }
+    if let index = index(of: discovery) {
+      waiting[index].discovery = discovery
+      return nil
     }
-    guard let index else { return [discovery] }
-    var whole = waiting.remove(at: index).discovery
-    whole.scanResponse = discovery.data
-    whole.isTruncated = whole.isTruncated || discovery.isTruncated
-    whole.rssi = discovery.rssi
-    return [whole]
+    waiting.append(
+      Waiting(discovery: discovery, slot: slot, number: report.number, deadline: now + Self.scanResponseTimeout))
+    return waiting.count > Self.maximumWaiting ? overdue(waiting.removeFirst()) : nil
   }
 
   /// The advertisements that have waited long enough.
   mutating func due(now: Instant) -> [Discovery] {
-    let due = waiting.prefix { $0.deadline <= now }.map(\.discovery)
+    let due = Array(waiting.prefix { $0.deadline <= now })
     waiting.removeFirst(due.count)
-    return due
+    return due.map { overdue($0) }
+  }
+
+  /// The advertisement that a scan response belongs to, or the same advertisement.
+  private func index(of discovery: Discovery) -> Int? {
+    waiting.firstIndex {
+      $0.discovery.reportedAddress == discovery.reportedAddress && $0.discovery.isLegacy == discovery.isLegacy
+        && $0.discovery.advertisingSet == discovery.advertisingSet
+    }
+  }
+
+  private mutating func overdue(_ waiting: Waiting) -> Discovery {
+    settle(waiting)
+    var discovery = waiting.discovery
+    discovery.isOverdue = true
+    return discovery
+  }
+
+  private mutating func settle(_ waiting: Waiting) {
+    while settled.count <= waiting.slot { settled.append(0) }
+    settled[waiting.slot] = waiting.number
+  }
+
+  private func isSettled(_ report: ReportTable.Entry, at slot: Int) -> Bool {
+    // A lower number is that of another device, which was in this slot before.
+    settled.indices.contains(slot) && settled[slot] >= report.firstNumber
   }
 }
 

@@ -122,7 +122,8 @@ struct Scanner: Sendable {
       reconcile(radio, into: &effects)
     }
     for index in requests.indices {
-      for discovery in requests[index].due(now: now) { report(discovery, to: index, into: &effects) }
+      let recipient = requests[index].owner.recipient
+      effects += requests[index].due(now: now).map { .event(.discovered([$0]), to: recipient) }
     }
   }
 
@@ -272,28 +273,15 @@ extension Scanner {
       // With one scan the controller filters.
       let isFiltered = requests.count == 1 && requests[index].parameters.filtersDuplicates
       if requests[index].parameters.waitsForScanResponse {
-        for whole in requests[index].join(Discovery(entry.content, rssi: rssi), now: now) {
-          if let whole = admitted(whole, by: index) { report(whole, owner.recipient) }
+        let discovery = Discovery(entry.content, rssi: rssi)
+        if let overdue = requests[index].wait(for: discovery, entry, at: slot, now: now) {
+          report(overdue, owner.recipient)
         }
-      } else if requests[index].admits(entry, at: slot) || isFiltered {
+      }
+      if requests[index].admits(entry, at: slot) || isFiltered {
         recipient = recipient?.joined(by: owner) ?? owner.recipient
       }
     }
     if let recipient { report(Discovery(entry.content, rssi: rssi), recipient) }
-  }
-
-  /// A discovery that has waited for its scan response, with the content that its repetitions share; nil for a
-  /// duplicate.
-  private mutating func admitted(_ discovery: Discovery, by index: Int) -> Discovery? {
-    let slot = reports.receive(discovery)
-    guard requests[index].admits(reports[slot], at: slot) else { return nil }
-    return Discovery(reports[slot].content, rssi: discovery.rssi)
-  }
-
-  private mutating func report(
-    _ discovery: Discovery, to index: Int, into effects: inout [Effect<ScannerEffect>]
-  ) {
-    guard let discovery = admitted(discovery, by: index) else { return }
-    effects.append(.event(.discovered([discovery]), to: requests[index].owner.recipient))
   }
 }

@@ -45,7 +45,7 @@ public struct ReceivedAdvertisement: Sendable {
 extension ReceivedAdvertisement: ScanElement {
   /// The object of the content, and its octets.
   var allocatedOctets: Int {
-    Self.objectOctets + shared.content.data.allocatedOctets + (shared.content.scanResponse?.allocatedOctets ?? 0)
+    Self.objectOctets + shared.content.data.allocatedOctets
   }
 
   private static let objectOctets = BLEWire.allocatedOctets(16 + MemoryLayout<Discovery.Content>.size)
@@ -127,7 +127,8 @@ struct AdvertisementReceiver: Sendable {
   /// - Returns: whether the reader waits.
   func receive(_ discoveries: [Discovery]) -> Bool {
     results.append { results in
-      for discovery in discoveries { results.append(ReceivedAdvertisement(discovery)) }
+      // An overdue one was received before.
+      for discovery in discoveries where !discovery.isOverdue { results.append(ReceivedAdvertisement(discovery)) }
     }
   }
 }

@@ -19,6 +19,9 @@ public struct ScanResult: Sendable {
     // Lent to the reader of one of its properties, which copies only that one.
     _read { yield device.content.data }
   }
+  /// The last name that the device has advertised since the scan began, without padding (``DeviceText``); nil if it has
+  /// advertised none. ``contents`` has the name of the last advertisement, which may have none.
+  public var name: String? { device.name }
   /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device may have them.
   public var overflowServiceUUIDs: [BluetoothUUID] { device.overflowServiceUUIDs }
   /// In dBm; nil if the controller does not know it.
@@ -37,12 +40,19 @@ public struct ScanResult: Sendable {
 }
 
 /// The parameters of a scan.
+///
+/// ``services``, ``nameText`` and ``minimumRSSI`` are compared with each advertisement of a device, not only with the
+/// first one: a device whose name comes later, or that comes nearer, is reported then.
 public struct ScanOptions: Hashable, Sendable {
   /// Only devices that advertise one of these services, in their lists or, perhaps, in the overflow area
   /// (``OverflowArea``); empty for all.
   public var services: [BluetoothUUID] = []
+  /// Only devices with this text in their name, in upper or lower case; nil for all.
+  public var nameText: String?
+  /// Only devices with this signal strength or a stronger one, in dBm; nil for all.
+  public var minimumRSSI: Int?
   /// Whether each advertisement is reported; false reports each device once, and once more when its scan response adds
-  /// to it.
+  /// to it, or when it advertises another name or its first.
   public var allowsDuplicates = false
   /// Whether scan requests are sent (Vol 6, Part B, 4.4.3.2).
   public var isActive = true
@@ -53,7 +63,7 @@ public struct ScanOptions: Hashable, Sendable {
   /// The PHYs of the primary channels: LE 1M, LE Coded, or both. LE Coded needs a controller that has it.
   public var phys: Set<LEPHY> = [.le1M]
   /// Whether a device with a scan response is reported together with it; it is reported without it if none has arrived
-  /// for 2 s. The scan is active then.
+  /// for 2 s, and at the latest at the end of the scan, to a reader whose task is cancelled. The scan is active then.
   public var waitsForScanResponse = false
 
   /// All devices, each once.
@@ -70,9 +80,18 @@ public struct ScanOptions: Hashable, Sendable {
       )
     }
     (parameters.phys, parameters.waitsForScanResponse) = (phys.phys, waitsForScanResponse)
-    (parameters.isActive, parameters.allowsDuplicates) = (isActive, allowsDuplicates)
-    parameters.reportsChanges = !allowsDuplicates
+    parameters.isActive = isActive
+    // The data of a device that comes nearer does not change.
+    parameters.allowsDuplicates = allowsDuplicates || minimumRSSI != nil
+    parameters.reportsChanges = !parameters.allowsDuplicates
     return parameters
+  }
+
+  var filter: ScanFilter {
+    var filter = ScanFilter(number: 1, services: services, allowsDuplicates: allowsDuplicates)
+    (filter.nameText, filter.minimumRSSI) = (nameText?.lowercased(), minimumRSSI.map(Int8.init(clamping:)))
+    (filter.waitsForScanResponse, filter.reportsNames) = (waitsForScanResponse, true)
+    return filter
   }
 }
 
@@ -141,7 +160,7 @@ struct Scan: Sendable {
 
   init(_ options: ScanOptions, _ parameters: ScanParameters, _ results: ScanBuffer<ScanResult>) {
     (self.parameters, self.results) = (parameters, results)
-    filter = ScanFilter(number: 1, services: options.services, allowsDuplicates: options.allowsDuplicates)
+    filter = options.filter
   }
 
   /// Gives the results of advertisements and scan responses to the reader, if the scan reports them.
@@ -155,6 +174,14 @@ struct Scan: Sendable {
       }
     }
   }
+
+  /// Gives the results that wait for scan responses to the reader.
+  mutating func end() {
+    let waiting = devices.takeWaiting(for: filter)
+    _ = results.append { results in
+      for device in waiting { results.append(ScanResult(device.content.address, device)) }
+    }
+  }
 }
 
 extension AdapterSession {
@@ -162,7 +189,9 @@ extension AdapterSession {
     startScan { state, id, results throws(BLEError) in
       state.scans[id] = Scan(options, try options.parameters(), results)
     } ending: { state, id in
-      state.scans.removeValue(forKey: id) != nil
+      guard var scan = state.scans.removeValue(forKey: id) else { return false }
+      scan.end()
+      return true
     }
   }
 
@@ -230,7 +259,10 @@ extension AdapterSession.State {
 
   /// Ends all scans.
   mutating func endScans(_ error: BLEError, into actions: inout Actions) {
-    for scan in scans.values { actions.later { scan.results.finish(throwing: error) } }
+    for var scan in scans.values {
+      scan.end()
+      actions.later { [results = scan.results] in results.finish(throwing: error) }
+    }
     for receiver in receivers.values { actions.later { receiver.results.finish(throwing: error) } }
     (scans, receivers) = ([:], [:])
   }

@@ -22,7 +22,7 @@ public let CBCentralManagerScanOptionWindowKey = "BLEScanOptionWindow"
 /// `[LEPHY]` or `Set<LEPHY>`: the PHYs of the primary channels, LE 1M, LE Coded or both. The default is LE 1M.
 public let CBCentralManagerScanOptionPHYsKey = "BLEScanOptionPHYs"
 /// `NSNumber`, a Boolean: a device with a scan response is reported together with it, or without it if none arrives for
-/// 2 s. The default is false.
+/// 2 s, at the latest with the end of the scan, after ``CBCentralManager/stopScan()``. The default is false.
 public let CBCentralManagerScanOptionWaitsForScanResponseKey = "BLEScanOptionWaitsForScanResponse"
 
 /// `ConnectionParameterRequest`: the timing of the new link. CoreBluetooth has neither this key nor the next two.

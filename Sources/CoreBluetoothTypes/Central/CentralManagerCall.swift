@@ -11,6 +11,8 @@ enum CentralManagerCall: Sendable {
   indirect case willRestore(CentralRole.RestoredObjects)
   /// Not made if the scan of the report has ended in the meantime.
   case discovered(CBPeripheral, DiscoveredDevice)
+  /// A device that the scan has kept back for its scan response until the end of the scan.
+  case discoveredAtEnd(CBPeripheral, DiscoveredDevice)
   case connected(CBPeripheral)
   case failedToConnect(CBPeripheral, any Error)
   case disconnected(CBPeripheral, isReconnecting: Bool, (any Error)?)
@@ -55,6 +57,8 @@ extension CBCentralManager {
       }
     case .discovered(let peripheral, let device):
       guard device.content.scan == activeScan.load(ordering: .acquiring) else { return }
+      delegate?.centralManager(self, didDiscover: peripheral, device: device)
+    case .discoveredAtEnd(let peripheral, let device):
       delegate?.centralManager(self, didDiscover: peripheral, device: device)
     case .connected(let peripheral): delegate?.centralManager(self, didConnect: peripheral)
     case .failedToConnect(let peripheral, let error):

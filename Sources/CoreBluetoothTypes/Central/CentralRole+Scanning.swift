@@ -36,7 +36,7 @@ final class AdvertisementDictionary: AdvertisedView {
     add(
       data.manufacturerData.isEmpty ? 0 : 1, octets: 128,
       and: data.manufacturerData.reduce(0) { max($0, $1.data.count) })
-    // Text of invalid UTF-8 has up to six octets for each that was received.
+    // Text of invalid UTF-8 has up to three octets for each that was received.
     if let name = data.localName { add(1, octets: 48 + name.octets.count * 6) }
     // At most three quarters of the places of a dictionary are taken.
     var places = 4
@@ -53,7 +53,7 @@ extension AdvertisedContent {
     var entries: [(String, Any)] = []
     entries.reserveCapacity(8)
     entries.append((CBAdvertisementDataIsConnectable, isConnectable ? Self.yes : Self.no))
-    if let name = data.localName { entries.append((CBAdvertisementDataLocalNameKey, name.text ?? name.displayText)) }
+    if let name = data.name { entries.append((CBAdvertisementDataLocalNameKey, name)) }
     if let company = data.manufacturerData.first(where: { OverflowArea($0) == nil }) {
       entries.append((CBAdvertisementDataManufacturerDataKey, Data(company.encoded)))
     }
@@ -84,6 +84,7 @@ extension CentralRole {
   ) {
     scans += 1
     scan = ScanFilter(number: scans, services: services, solicited: solicited, allowsDuplicates: allowsDuplicates)
+    scan?.waitsForScanResponse = scanParameters.waitsForScanResponse
     var parameters = scanParameters
     // The host removes duplicates. Changed data is reported, because a scan response or a name may be new.
     (parameters.allowsDuplicates, parameters.reportsChanges) = (allowsDuplicates, !allowsDuplicates)
@@ -92,8 +93,19 @@ extension CentralRole {
 
   mutating func stopScan(into effects: inout CentralEffects) {
     guard scan != nil else { return }
-    scan = nil
+    endScan(into: &effects)
     effects.commands.append(.stopScanning)
+  }
+
+  /// The scan has ended: devices that it has kept back for their scan responses are reported.
+  mutating func endScan(into effects: inout CentralEffects) {
+    guard let ended = scan.take(), ended.waitsForScanResponse else { return }
+    for device in devices.table.takeWaiting(for: ended) {
+      let address = device.content.address.identity
+      guard let object = peripheral(at: address) else { continue }
+      effects.facts.append(.seen(address, name: device.name, services: device.data.serviceUUIDs))
+      effects.calls.append(.discoveredAtEnd(object, device))
+    }
   }
 
   mutating func discovered(_ discoveries: [Discovery], into effects: inout CentralEffects) {
@@ -108,9 +120,11 @@ extension CentralRole {
     let slot = slot(of: address)
     let addition = devices.add(discovery, at: slot, for: scan, isNeeded: Self.isNeeded)
     let known = devices[slot: slot].object.object
-    if let name = addition.name, let known {
+    if let name = addition.name, let known, known.name != name.new {
+      let isFirst = known.name == nil
       known.update(name: name.new)
-      if name.isChange { effects.calls.append(.peripheral(known, .updatedName)) }
+      // The first name of a device is news unless the report of the device follows.
+      if !isFirst || addition.report == nil { effects.calls.append(.peripheral(known, .updatedName)) }
     }
     guard let device = addition.report, let object = known ?? peripheral(at: address) else { return }
     if addition.isRepeated {

@@ -133,7 +133,7 @@ extension CentralRole {
     case .discovered(let discoveries): discovered(discoveries, into: &effects)
     case .scanStopped(let error):
       guard scan != nil else { return }
-      scan = nil
+      endScan(into: &effects)
       if let error { effects.notices.append("the scan ended: \(error)") }
     case .connected(let connection): connected(connection, advertising: [], into: &effects)
     case .identified(let peer, let identity):

@@ -251,6 +251,80 @@ import Testing
     #expect(peripheral.name == "Name")
   }
 
+  /// A device that advertises its name later, or in every other advertisement.
+  @Test func aNameThatComesLaterIsTold() throws {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(1, "020106")
+    let peripheral = try #require(fixture.recorder.takeFound())
+    peripheral.delegate = fixture.recorder
+    #expect(fixture.takeCalls() == ["discovered - -40"] && peripheral.name == nil)
+    fixture.advertise(1, "0201060409446576")
+    #expect(fixture.takeCalls() == ["name Dev"] && peripheral.name == "Dev")
+    fixture.advertise(1, "020106")
+    fixture.advertise(1, "0201060409446576")
+    #expect(fixture.takeCalls() == [] && peripheral.name == "Dev")
+  }
+
+  /// With the report of the device, the program has the name already.
+  @Test func aNameInAReportIsToldOnce() throws {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: nil)
+    fixture.advertise(1, "020106")
+    let peripheral = try #require(fixture.recorder.takeFound())
+    peripheral.delegate = fixture.recorder
+    fixture.advertise(1, "0409446576", isScanResponse: true)
+    #expect(fixture.takeCalls() == ["discovered - -40", "discovered Dev -40"] && peripheral.name == "Dev")
+  }
+
+  /// A scan that waits for scan responses keeps nothing back after its end.
+  @Test(arguments: [false, true]) func theEndOfAScanReportsWhatWaits(isEndedByHost: Bool) throws {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(
+      withServices: nil, options: [CBCentralManagerScanOptionWaitsForScanResponseKey: true])
+    var discovery = Discovery(
+      address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [2, 9, 0x41], rssi: -50)
+    discovery.isScannable = true
+    fixture.say(.discovered([discovery]))
+    #expect(fixture.takeCalls() == [])
+    if isEndedByHost { fixture.say(.scanStopped(nil)) } else { fixture.manager.stopScan() }
+    #expect(fixture.takeCalls() == ["discovered A -50"])
+    fixture.manager.stopScan()
+    #expect(fixture.takeCalls() == [])
+  }
+
+  @Test func theServiceFilterIsTestedWithEachReport() throws {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(withServices: ["180F"])
+    fixture.advertise(1, "020106")
+    #expect(fixture.takeCalls() == [])
+    fixture.advertise(1, "02010603020f18")
+    fixture.advertise(1, "02010603020f18")
+    #expect(fixture.takeCalls() == ["discovered - -40"])
+  }
+
+  /// The fields of many devices have a fixed length.
+  @Test(arguments: ["0809506164 00000000", "0709506164 2020ff", "0809506164 00ff4142"])
+  func paddingIsNotPartOfAName(_ name: String) throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, name.replacing(" ", with: ""))
+    #expect(peripheral.name == "Pad")
+    #expect(fixture.recorder.lastDictionary[AdvertisementDataLocalNameKey] == "Pad")
+  }
+
+  @Test func paddingAloneIsNoName() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1, "03090000")
+    #expect(peripheral.name == nil && fixture.recorder.lastDictionary[AdvertisementDataLocalNameKey] == nil)
+    fixture.manager.connect(peripheral)
+    fixture.linkUp(1)
+    let read = try #require(nameRead(fixture))
+    _ = fixture.takeCalls()
+    let value = AttributeValue(handle: 3, value: [UInt8]("Lamp\0\0".utf8))
+    fixture.say(.client(LinkID(rawValue: 1), .finished(read, .success(.values([value])))))
+    #expect(fixture.takeCalls() == ["name Lamp"] && peripheral.name == "Lamp")
+  }
+
   /// A new run of the program connects to a device that it has not heard yet.
   @Test func whoIsBondedIsRetrievedUnseen() throws {
     let record = BondFixtures.record(1)
