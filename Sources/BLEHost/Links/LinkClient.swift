@@ -226,6 +226,9 @@ struct LinkClient: Sendable {
     var changes: [ClosedRange<AttributeHandle>] = []
     for event in output.gatt.events {
       switch event {
+      // Without another MTU the exchange has ended, too: the owners know that the device answers.
+      case .finished(.stack, .failure(.errorResponse(_, request: .exchangeMTURequest, _))):
+        output.effects.append(.event(.mtu(peer, mtu), to: .everyone))
       case .finished(.stack, _): break
       case .finished(.bearers, let result): setUp = result
       case .notification, .indication, .servicesChanged:
