@@ -151,7 +151,10 @@ final class AdapterSession: Sendable {
       case .mtu(let peer, let mtu):
         state.links[peer]?.mtu = mtu
         state.clients[peer]?.mtu = mtu
-      case .connectionUpdated(let peer, let timing): state.timingChanged(peer, timing, into: &actions)
+        state.proven(peer, into: &actions)
+      case .connectionUpdated(let peer, let timing):
+        state.timingChanged(peer, timing, into: &actions)
+        state.proven(peer, into: &actions)
       case .dataLength(let peer, let length): state.links[peer]?.dataLength = length
       case .connectionUpdateRefused(let peer, let error):
         state.waits.answer(.timing(peer), .failure(BLEError(error)), into: &actions)
@@ -159,9 +162,11 @@ final class AdapterSession: Sendable {
       case .paired(let peer, let device): state.paired(peer, device, into: &actions)
       case .pairingFailed(let peer, let failure):
         state.links[peer]?.pairingFailure = failure
+        state.proven(peer, into: &actions)
         state.pairingEnded(peer, .failure(BLEError(failure)), into: &actions)
       case .bondLost(let peer, _, let loss):
         state.links[peer]?.bondLoss = loss
+        state.proven(peer, into: &actions)
         state.pairingEnded(peer, .failure(BLEError(loss)), into: &actions)
       case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
       case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)

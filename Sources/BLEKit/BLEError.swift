@@ -32,8 +32,8 @@ public struct BLEError: Error, Hashable, Sendable {
     case att(ATTErrorCode)
     /// The link could not be encrypted, or the pairing failed.
     case security
-    /// The device does not have the service or characteristic, or the characteristic lacks the property that the call
-    /// needs.
+    /// No such device was found, or it does not have the service or characteristic, or the characteristic lacks the
+    /// property that the call needs.
     case notFound
     /// An argument is outside the limits that the documentation of the call states.
     case invalidArgument
@@ -58,7 +58,7 @@ public struct BLEError: Error, Hashable, Sendable {
   public let bondLoss: BondLostError?
   /// Why the pairing that the operation needed failed, if that is the reason: for example a wrong passkey.
   public let pairingFailure: PairingError?
-  /// Why the link ended, if that is the reason.
+  /// Why the link ended, or was not established, if that is the reason.
   public let disconnectReason: DisconnectReason?
 
   init(
@@ -87,8 +87,14 @@ public struct BLEError: Error, Hashable, Sendable {
     let text =
       !place.isEmpty && description.contains(place)
       ? description.replacing(place, with: attribute) : "\(attribute): \(description)"
-    return Self(
-      kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure, disconnectReason: disconnectReason)
+    return with(text)
+  }
+
+  /// The error with more text.
+  func adding(_ text: String) -> Self { with(description + text) }
+
+  private func with(_ text: String) -> Self {
+    Self(kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure, disconnectReason: disconnectReason)
   }
 
   static let servicesChanged = Self(
@@ -130,7 +136,9 @@ extension BLEError {
         default: .invalidResponse
         }
       }
-    self.init(kind, "\(error)")
+    var reason: DisconnectReason?
+    if case .controller(_, let code) = error, kind == .timedOut { reason = DisconnectReason(rawValue: code.rawValue) }
+    self.init(kind, "\(error)", disconnectReason: reason)
   }
 
   /// The error for the reason of the GATT client.

@@ -19,6 +19,8 @@ struct LinkState: Sendable {
   var bondLoss: BondLoss?
   /// Why the last pairing failed; nil after one that did not.
   var pairingFailure: PairingFailure?
+  /// Whether something that was received on the link proves that it is established.
+  var isProven: Bool
 
   // Our server (Peripheral).
   /// The value from which the parts of the last long read are cut.
@@ -63,7 +65,8 @@ extension AdapterSession.State {
       session: session, peer: connection.peer, address: connection.address, isCentral: connection.role == .peripheral)
     if links[connection.peer] == nil {
       links[connection.peer] = LinkState(
-        address: connection.address, isCentral: connection.role == .peripheral, timing: connection.timing)
+        address: connection.address, isCentral: connection.role == .peripheral, timing: connection.timing,
+        isProven: connection.role == .peripheral)
       clients[connection.peer] = ServedClient(
         address: connection.address, isCentral: connection.role == .peripheral)
       // A device that connected to this one; those that this one connects to are the results of `connect`.
@@ -74,6 +77,13 @@ extension AdapterSession.State {
     // The link came up while its task gave up: the host had no request to cancel any more. The request may also be that
     // of another owner, which is reported to everyone.
     if abandonedConnects.remove(request) != nil { actions.commands.append(.release(connection.peer)) }
+  }
+
+  /// The device has sent something on the link.
+  mutating func proven(_ peer: LinkID, into actions: inout Actions) {
+    guard links[peer]?.isProven == false else { return }
+    links[peer]?.isProven = true
+    waits.answer(.linkProof(peer), .success(()), into: &actions)
   }
 
   /// The device at the other end of a link; nil where the link has ended.
@@ -106,6 +116,7 @@ extension AdapterSession.State {
 
   mutating func securityChanged(_ peer: LinkID, _ security: SecurityState, into actions: inout Actions) {
     links[peer]?.security = security
+    if security.level > .none { proven(peer, into: &actions) }
     if security.isBondProven { links[peer]?.forgetFailures() }
     // The link is encrypted with a new key before the keys are distributed (Vol 3, Part H, 2.4.3): `paired` reports the
     // end of that.

@@ -23,6 +23,8 @@ extension Awaited<Void> {
   static func listenEnd(_ psm: SPSM) -> Self { Self(.listenEnd(psm)) }
   /// - Parameter level: the level that the pairing has to reach.
   static func pairing(_ peer: LinkID, _ level: SecurityLevel) -> Self { Self(.pairing(peer, level)) }
+  /// Something that the link has received.
+  static func linkProof(_ peer: LinkID) -> Self { Self(.linkProof(peer)) }
 }
 
 extension Awaited<RemoteDevice> {
@@ -74,6 +76,7 @@ enum AwaitedEvent: Hashable, Sendable {
   case timing(LinkID)
   case pairing(LinkID, SecurityLevel)
   case channel(LinkID, OpenChannelID)
+  case linkProof(LinkID)
   case linkEnd(LinkID)
 
   /// The link that the event belongs to, and whose end ends the wait; nil if it belongs to the session alone. The end
@@ -84,7 +87,7 @@ enum AwaitedEvent: Hashable, Sendable {
       .listenEnd:
       nil
     case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .pairing(let peer, _),
-      .channel(let peer, _), .linkEnd(let peer):
+      .channel(let peer, _), .linkProof(let peer), .linkEnd(let peer):
       peer
     }
   }

@@ -24,7 +24,8 @@ import Testing
       .connected(
         ConnectedLink(
           peer: peer, address: address, role: .central,
-          timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
+          timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)),
+      .mtu(peer, ATT.defaultMTU))
     return try await link
   }
 
@@ -81,6 +82,7 @@ import Testing
             peer: peer, address: address, role: .central,
             timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: request)))
     }
+    host.say(.mtu(peer, ATT.defaultMTU))
     let device = try await connecting.value
     let reading = Task { try await device.readRSSI() }
     guard case .readRSSI(peer) = try await host.next() else { Issue.record("the link is released"); return }

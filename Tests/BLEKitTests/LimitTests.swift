@@ -269,13 +269,14 @@ import Testing
 
   @Test func aReaderWith1024ValuesBeforeItGetsAnError() async throws {
     let adapter = try await host.open()
-    async let link = adapter.connect(to: .init(octets: .init(9), kind: .public))
+    async let link = adapter.connect(to: DeviceAddress(octets: .init(9), kind: .public))
     guard case .connect(let id, let address, _, _) = try await host.next() else { return }
     host.say(
       .connected(
         ConnectedLink(
           peer: client, address: address, role: .central,
-          timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
+          timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)),
+      .mtu(client, 23))
     let device = try await link
     async let discovery = device.service("180D")
     func finish(_ outcome: GATTClient.Outcome) async throws {

@@ -267,7 +267,10 @@ extension AdapterSession.State {
     _ peer: LinkID, _ event: GATTClient.Event, of session: AdapterSession, into actions: inout Actions
   ) {
     switch event {
+    // The end of the link follows, with its reason, which is the error of the operation.
+    case .finished(_, .failure(.linkEnded)) where links[peer] != nil: break
     case .finished(let id, let result):
+      proven(peer, into: &actions)
       let (loss, failure) = (links[peer]?.bondLoss, links[peer]?.pairingFailure)
       waits.answer(
         .operation(peer, id),

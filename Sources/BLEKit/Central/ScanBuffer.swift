@@ -167,18 +167,19 @@ final class ScanReader<Element: ScanElement>: Sendable {
   /// Takes the results, and waits if there are none. At the end there are none.
   func take(into batch: inout ScanBuffer<Element>.Batch, isolation actor: isolated (any Actor)?) async throws(BLEError)
   {
-    if Task.isCancelled { cancel() }
+    if Task.isCancelled { stop() }
     while true {
       if try results.take(into: &batch) { return }
       await withTaskCancellationHandler {
         await results.wait(isolation: actor)
       } onCancel: {
-        cancel()
+        stop()
       }
     }
   }
 
-  private func cancel() {
+  /// Ends the scan. The reader gets the results that have arrived, then the end.
+  func stop() {
     end()
     results.finish(throwing: nil)
   }
