@@ -27,13 +27,13 @@ struct AdapterUseTests {
     // The stranger is in range before the device is.
     for try await found in user.scan(ScanOptions())
     where found.contents.localName?.displayText == real.octets.description { break }
-    let search = Task {
-      try await AdapterUse.find(real.octets.description.lowercased(), with: user, timeout: .seconds(600))
-    }
+    let progress = SearchProgress(real.octets.description.lowercased(), with: user, timeout: .seconds(600))
+    let search = Task { try await user.search(progress.target, within: .seconds(600)) }
     let device = Task { try await lock.advertise(Advertisement(localName: "Lock")) }
     defer { device.cancel() }
     let found = try await search.value
-    #expect(found == real)
+    await progress.end()
+    #expect(found.address == real)
   }
 
   @Test(arguments: [false, true]) func aNewBondIsAsStrongAsTheLostOne(isAuthenticated: Bool) throws {
@@ -42,7 +42,7 @@ struct AdapterUseTests {
     let arguments = try ParsedArguments(ValueCommands.read, ["Lock", "2A6E"])
     let command = AdapterUse.command(
       for: BLEError(BondLoss.keysDiffer), of: device, with: Bond(identity: device, strength: strength), arguments)
-    let pair = "ble pair C0:11:22:33:44:55" + (isAuthenticated ? " --authenticated" : "")
-    #expect(command == "ble bonds --remove C0:11:22:33:44:55 && \(pair)")
+    let pair = "ble pair C0:11:22:33:44:55-random" + (isAuthenticated ? " --authenticated" : "")
+    #expect(command == "ble bonds --remove C0:11:22:33:44:55-random && \(pair)")
   }
 }

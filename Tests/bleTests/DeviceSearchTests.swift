@@ -31,6 +31,11 @@ struct DeviceSearchTests {
     #expect(results == [false, false, true] && search.count == 2)
   }
 
+  @Test func paddingIsNotPartOfAName() {
+    var search = DeviceSearch("Pad", bonds: [])
+    #expect(found(&search, [(device, named("Pad\0\0\0\0"))]) == [true])
+  }
+
   @Test func findsAShortenedNameThatIsWhatTheUserHasNamed() {
     var search = DeviceSearch("Kitchen", bonds: [])
     #expect(found(&search, [(device, named("Kitchen", isComplete: false))]) == [true])
@@ -52,7 +57,7 @@ struct DeviceSearchTests {
     #expect(
       error.description
         == "no device 'Kitchen Lamp' was found in 30 s, but C0:11:22:33:44:55 (random) advertises the beginning of this name: a long name is "
-        + "shortened. Use the address C0:11:22:33:44:55, or the name 'Kitchen'")
+        + "shortened. Use the address C0:11:22:33:44:55-random, or the name 'Kitchen'")
   }
 
   @Test func namesTheCommandThatShowsTheDevicesInRange() {
@@ -71,6 +76,29 @@ struct DeviceSearchTests {
     #expect(search.count == DeviceSearch.limit)
     // One past the limit is found nevertheless.
     #expect(found(&search, [(other, named("Lamp"))]) == [true])
+  }
+
+  @Test(arguments: ["C0:11:22:33:44:55-public", "c0:11:22:33:44:55-PUBLIC", "C0:11:22:33:44:55 (public)"])
+  func aWordDecidesTheKindOfAnAddress(_ word: String) {
+    let stranger = DeviceAddress(octets: device.octets, kind: .publicIdentity)
+    var search = DeviceSearch(word, bonds: [device])
+    #expect(found(&search, [(device, named(word)), (stranger, AdvertisedData())]) == [false, true])
+  }
+
+  @Test func findsANameThatComesLaterOrAlternates() {
+    var search = DeviceSearch("Dev", bonds: [])
+    #expect(
+      found(&search, [(device, AdvertisedData()), (device, named("Abc")), (device, named("Dev"))]) == [
+        false, false, true,
+      ])
+    let later = search.add(device, AdvertisedData(), name: "Dev")
+    #expect(later)
+  }
+
+  @Test func aShortenedNameMayComeLater() {
+    var search = DeviceSearch("Kitchen Lamp", bonds: [])
+    _ = found(&search, [(device, AdvertisedData()), (device, named("Kitchen", isComplete: false))])
+    #expect(search.notFound(after: .seconds(1), scan: "ble scan").description.contains("'Kitchen'"))
   }
 
   @Test func aBondDecidesTheKindOfAnAddress() {

@@ -27,7 +27,8 @@ struct DeviceTableTests {
     -> DeviceTable.Row
   {
     let payload = try Advertisement(localName: name, serviceUUIDs: services, elements: elements).payload(under: .full)
-    return DeviceTable.Row(strength: -50, address: BD_ADDR(0xC011_2233_4455), contents: payload.contents)
+    let address = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
+    return DeviceTable.Row(strength: -50, address: address, name: name, contents: payload.contents)
   }
 
   private var beacon: ADElement {
@@ -39,11 +40,11 @@ struct DeviceTableTests {
     let rows = try ["温度計", "Cafe\u{301}", "Plain", "温度計温度計温度計1"].map { try row($0, ["181A"]) }
     #expect(
       DeviceTable.lines(rows, width: 80, isWide: false) == [
-        "RSSI  ADDRESS            NAME                CONTENT",
-        " -50  C0:11:22:33:44:55  温度計              Environmental Sensing",
-        " -50  C0:11:22:33:44:55  Cafe\u{301}                Environmental Sensing",
-        " -50  C0:11:22:33:44:55  Plain               Environmental Sensing",
-        " -50  C0:11:22:33:44:55  温度計温度計温度…   Environmental Sensing",
+        "RSSI  ADDRESS                   NAME                CONTENT",
+        " -50  C0:11:22:33:44:55-random  温度計              Environmental Sensing",
+        " -50  C0:11:22:33:44:55-random  Cafe\u{301}                Environmental Sensing",
+        " -50  C0:11:22:33:44:55-random  Plain               Environmental Sensing",
+        " -50  C0:11:22:33:44:55-random  温度計温度計温度…   Environmental Sensing",
       ])
   }
 
@@ -51,11 +52,11 @@ struct DeviceTableTests {
     let rows = try [row("温度計", ["181A", "180F", "180A", "180D"]), row("Plain"), row(nil)]
     #expect(
       DeviceTable.lines(rows, width: 50, isWide: false) == [
-        "RSSI  ADDRESS            NAME",
-        " -50  C0:11:22:33:44:55  温度計",
+        "RSSI  ADDRESS                   NAME",
+        " -50  C0:11:22:33:44:55-random  温度計",
         "      Environmental Sensing, Battery, Device Info…",
-        " -50  C0:11:22:33:44:55  Plain",
-        " -50  C0:11:22:33:44:55  ",
+        " -50  C0:11:22:33:44:55-random  Plain",
+        " -50  C0:11:22:33:44:55-random  ",
         "      no name and no services",
       ])
   }
@@ -64,8 +65,8 @@ struct DeviceTableTests {
     let rows = try [row("Plain"), row(nil)]
     #expect(
       DeviceTable.lines(rows, width: 80, isWide: false).dropFirst() == [
-        " -50  C0:11:22:33:44:55  Plain               ",
-        " -50  C0:11:22:33:44:55                      no name and no services",
+        " -50  C0:11:22:33:44:55-random  Plain               ",
+        " -50  C0:11:22:33:44:55-random                      no name and no services",
       ])
     #expect(AdvertisementText.line(try row("Plain").contents) == "\"Plain\"")
   }
@@ -74,8 +75,8 @@ struct DeviceTableTests {
     let rows = try [row(nil, elements: [beacon])]
     #expect(
       DeviceTable.lines(rows, width: 80, isWide: false)[1]
-        == " -50  C0:11:22:33:44:55                      iBeacon E2C56DB5-DFFB-48D2-B060-D0…")
-    for width in [30, 50, 72, 80, 132] {
+        == " -50  C0:11:22:33:44:55-random                      iBeacon E2C56DB5-DFFB-48D2-…")
+    for width in [30, 50, 78, 79, 80, 132] {
       let lines = DeviceTable.lines(rows, width: width, isWide: true)
       #expect(lines.allSatisfy { $0.columns <= width })
       let words = lines.dropFirst().joined().filter { $0 != " " }

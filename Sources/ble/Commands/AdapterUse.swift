@@ -56,19 +56,29 @@ enum AdapterUse {
     }
   }
 
-  /// Connects to the device with the address or name `target`, runs `body` and ends the link.
+  /// Searches for the device with the address or name `target`, connects to it, runs `body` and ends the link.
   ///
+  /// - Parameter timeout: the time until the link is up, in which the search and the attempts are repeated.
   /// - Throws: ``ToolError`` with the address of the device, and the command that makes a bond if one is missing.
   static func withDevice(
     _ target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
     _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
   ) async throws {
-    let address = try await find(target, with: adapter, timeout: timeout, scan: arguments.commandLine("scan"))
+    let search = SearchProgress(target, with: adapter, timeout: timeout)
+    let result: Result<Void, any Error>
     do {
-      try await adapter.withConnection(to: address, timeout: timeout) { device in try await body(device) }
-    } catch let error as BLEError {
-      if error.kind == .cancelled { throw error }
-      throw explained(error, of: address, with: adapter.bonds.first { $0.identity == address }, arguments)
+      try await adapter.withConnection(to: search.target, timeout: timeout) { device in
+        await search.end(connectedTo: device.address)
+        try await body(device)
+      }
+      result = .success(())
+    } catch { result = .failure(error) }
+    await search.end()
+    do { try result.get() } catch let error as BLEError where error.kind != .cancelled {
+      guard let address = search.device else {
+        throw error.kind == .notFound ? search.notFound(scan: arguments.commandLine("scan")) : error
+      }
+      throw explained(error, of: address, with: adapter.bonds.first { $0.identity == address.identity }, arguments)
     }
   }
 
@@ -88,7 +98,7 @@ enum AdapterUse {
   static func command(
     for error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments
   ) -> String? {
-    let address = device.octets.description
+    let address = device.word
     let pair = arguments.commandLine(["pair", address] + (bond?.isProtected == true ? ["--authenticated"] : []))
     if let loss = error.bondLoss {
       switch loss.cause {
@@ -107,46 +117,6 @@ enum AdapterUse {
     case .att(.insufficientEncryption), .att(.insufficientEncryptionKeySize): return pair
     default: return nil
     }
-  }
-
-  /// Scans until a device is the `target`, as ``DeviceSearch`` decides.
-  ///
-  /// - Parameter scan: the command line that shows the devices in range, for the error.
-  static func find(
-    _ target: String, with adapter: Adapter, timeout: Duration, scan: String = "ble scan"
-  ) async throws -> DeviceAddress {
-    let search = Mutex(DeviceSearch(target, bonds: adapter.bonds.map(\.identity)))
-    let start = ContinuousClock.now
-    @Sendable func show() {
-      let left = max(.zero, timeout - (ContinuousClock.now - start)).components.seconds
-      let count = search.withLock { $0.count }
-      Output.progress(
-        "searching for '\(String(printable: target))': \(count) \(count == 1 ? "device" : "devices") in range, \(left) s left"
-      )
-    }
-    show()
-    let progress = Task {
-      while (try? await Task.sleep(for: .seconds(1))) != nil { show() }
-    }
-    let result: Result<DeviceAddress?, any Error>
-    do {
-      result = .success(
-        try await first(within: timeout) { () async throws -> DeviceAddress? in
-          var options = ScanOptions()
-          // The name can be in the scan response.
-          options.waitsForScanResponse = search.withLock { $0.address == nil }
-          for try await result in adapter.scan(options) {
-            if search.withLock({ $0.add(result.address, result.contents) }) { return result.address }
-          }
-          return nil
-        })
-    } catch { result = .failure(error) }
-    // The progress line is erased after its last text.
-    progress.cancel()
-    await progress.value
-    Output.progress("")
-    guard let found = try result.get() else { throw search.withLock { $0.notFound(after: timeout, scan: scan) } }
-    return found
   }
 
   /// The result of `body`; nil if it takes longer than `limit`.

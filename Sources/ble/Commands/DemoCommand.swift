@@ -45,9 +45,9 @@ enum DemoCommand {
   }
 
   private static func read(_ beats: Int, with adapter: Adapter) async throws {
-    let address = try await AdapterUse.find("Heart Rate", with: adapter, timeout: .seconds(10))
-    say("reader", "found \(address), and connects")
-    try await adapter.withConnection(to: address) { device in
+    let found = try await adapter.findDevice(named: "Heart Rate", timeout: .seconds(10))
+    say("reader", "found \(found.address), and connects")
+    try await adapter.withConnection(to: found) { device in
       let service = try await device.service("180D")
       say("reader", "discovered \(service.characteristics.count) characteristics, ATT_MTU \(device.mtu)")
       guard let location = service["2A38"], let measurement = service["2A37"] else {

@@ -5,57 +5,77 @@ import ToolCore
 
 /// The search for the device that the user has named, in the results of a scan.
 ///
-/// Text that reads as an address is only an address: any device can advertise it as a name. If there is a bond for it,
-/// the device is the bonded one, whose address has the kind of the bond. The case of a name does not matter.
+/// Text that reads as an address is only an address, with its kind or without (`AddressWord`): any device can advertise
+/// it as a name. If there is a bond for an address without a kind, the device is the bonded one. The case of a name does
+/// not matter, nor does padding.
 struct DeviceSearch {
   private let target: String
   /// The address, if the target is one.
-  let address: BD_ADDR?
+  let address: AddressWord?
   private let bonded: [DeviceAddress]
   /// Devices with a shortened name that the target begins with, in the order in which they were found.
   private var shortened: [(address: DeviceAddress, name: String)] = []
   private var devices: Set<DeviceAddress> = []
+  /// The last device that was the target.
+  private(set) var found: DeviceAddress?
+  /// Whether it has accepted connections.
+  private(set) var isConnectable = false
 
   /// Devices that are remembered for the text of an error.
   static let limit = 1_000
 
   init(_ target: String, bonds: [DeviceAddress]) {
     self.target = target
-    let address = DeviceAddress(target, kind: .public)?.octets
+    let address = AddressWord(target)
     self.address = address
-    bonded = bonds.filter { $0.octets == address }
+    bonded = bonds.filter { address?.names($0) == true }
   }
 
   /// The devices that were found, the target or not.
   var count: Int { devices.count }
 
-  /// Compares a device with the target.
+  /// Compares a result with the target.
   ///
   /// - Returns: whether it is the target.
-  mutating func add(_ device: DeviceAddress, _ contents: AdvertisedData) -> Bool {
-    let isNew = devices.count < Self.limit && devices.insert(device).inserted
+  mutating func add(_ result: ScanResult) -> Bool {
+    guard add(result.address, result.contents, name: result.name) else { return false }
+    (found, isConnectable) = (result.address, isConnectable || result.isConnectable)
+    return true
+  }
+
+  /// Compares a device with the target.
+  ///
+  /// - Parameter name: its last name, which these contents may not have.
+  /// - Returns: whether it is the target.
+  mutating func add(_ device: DeviceAddress, _ contents: AdvertisedData, name: String? = nil) -> Bool {
+    if devices.count < Self.limit { devices.insert(device) }
     if let address {
-      return device.octets == address && (bonded.isEmpty || bonded.contains(device.identity))
+      return address.names(device) && (bonded.isEmpty || bonded.contains(device.identity))
     }
-    guard let name = contents.localName else { return false }
-    let text = String(decoding: name.octets, as: UTF8.self).uppercased()
-    if text == target.uppercased() { return true }
-    if isNew, !name.isComplete, !text.isEmpty, target.uppercased().hasPrefix(text) {
-      shortened.append((device, name.displayText))
-    }
+    let wanted = target.uppercased()
+    if (contents.name ?? name)?.uppercased() == wanted { return true }
+    guard let name = contents.localName, !name.isComplete, let text = contents.name?.uppercased(),
+      wanted.hasPrefix(text), shortened.count < Self.limit, !shortened.contains(where: { $0.address == device })
+    else { return false }
+    shortened.append((device, name.displayText))
     return false
   }
 
-  /// The error after a search of `time` without the target.
+  /// The error after a search of `time` without the target, or without one that accepts connections.
   ///
   /// - Parameter scan: the command line that shows the devices in range.
   func notFound(after time: Duration, scan: String) -> ToolError {
-    let head = "no device '\(target)' was found in \(time.formattedSeconds)"
+    let head = "no device '\(String(printable: target))' was found in \(time.formattedSeconds)"
+    if let found, !isConnectable {
+      return .notFound(
+        "\(found) is '\(String(printable: target))', but accepts no connections. It may be connected to another device, or "
+          + "accept them only for some time after a button was pressed")
+    }
     if let (device, name) = shortened.first {
       let others = shortened.count == 1 ? "" : ", as \(shortened.count - 1) more do"
       return .notFound(
         "\(head), but \(device) advertises the beginning of this name\(others): a long name is shortened. Use the address "
-          + "\(device.octets), or the name '\(name)'")
+          + "\(device.word), or the name '\(name)'")
     }
     return .notFound("\(head). Is it switched on, near, and not connected elsewhere? Run: \(scan)")
   }
@@ -68,4 +88,10 @@ extension Duration {
     let tenths = attoseconds / 100_000_000_000_000_000
     return tenths == 0 ? "\(seconds) s" : "\(seconds).\(tenths) s"
   }
+}
+
+extension CommandDeclaration.Operand {
+  /// The device of a command.
+  static let device = Self(
+    name: "DEVICE", help: "its name, or its address: C0:11:22:33:44:55, with -public or -random after it if both exist")
 }

@@ -13,7 +13,7 @@ enum InspectCommand {
       "Every readable characteristic and descriptor is read. A value that needs encryption makes the adapter pair, where the device "
         + "pairs without a question.",
     ],
-    operands: [.init(name: "DEVICE", help: "the address or the name of the device")],
+    operands: [.device],
     options: CommandDeclaration.Option.adapter + [
       .json, CommandDeclaration.Option.timeout, .flag("no-values", "reads no values"),
     ],

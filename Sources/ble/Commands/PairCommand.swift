@@ -12,7 +12,7 @@ enum PairCommand {
     details: [
       "Passkeys and numbers are asked on the terminal; without a terminal the adapter has no input and no output (Just Works)."
     ],
-    operands: [.init(name: "DEVICE", help: "the address or the name of the device")],
+    operands: [.device],
     options: CommandDeclaration.Option.adapter + [
       CommandDeclaration.Option.timeout,
       .flag("authenticated", "fails where the key is not protected against a man in the middle"),
@@ -39,6 +39,7 @@ enum PairCommand {
 
   private struct Line: Encodable {
     var address: String
+    var addressType: String
     var authenticated: Bool
     var secureConnections: Bool
     var keySize: Int
@@ -46,6 +47,7 @@ enum PairCommand {
 
   private struct RememberedLine: Encodable {
     var address: String
+    var addressType: String
     var bonded = false
   }
 
@@ -80,31 +82,19 @@ enum PairCommand {
   }
 
   @Sendable private static func showBonds(_ arguments: ParsedArguments) async throws {
-    let removed = arguments.value("remove")?.uppercased()
-    if let removed {
-      return try await AdapterUse.withAdapter(arguments) { adapter in
-        let bond = adapter.bonds.first { $0.address.uppercased() == removed }
-        if let bond { adapter.remove(bond) }
-        let remembered = adapter.rememberedDevices.filter { $0.octets.description == removed }
-        guard bond != nil || !remembered.isEmpty else {
-          throw ToolError.notFound(
-            "no bond with \(removed), and no remembered device. Run: \(arguments.commandLine("bonds"))")
-        }
-        for device in remembered { _ = adapter.forget(device) }
-        Output.line("\(removed): removed")
-      }
-    }
+    if let text = arguments.value("remove") { return try await remove(text, arguments) }
     let bonds = try stored(arguments)
     for bond in bonds {
       if arguments.has("json") {
         Output.json(
           Line(
-            address: bond.address, authenticated: bond.isProtected, secureConnections: bond.usesSecureConnections,
+            address: bond.address, addressType: kind(bond.identity), authenticated: bond.isProtected,
+            secureConnections: bond.usesSecureConnections,
             keySize: bond.keySize))
       } else {
         let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
         let strength = bond.isProtected ? "authenticated" : "not authenticated"
-        Output.line("\(bond.address)  \(kind), \(strength), key of \(bond.keySize) octets")
+        Output.line("\(bond.identity.word)  \(kind), \(strength), key of \(bond.keySize) octets")
       }
     }
     let bonded = Set(bonds.map(\.identity))
@@ -114,10 +104,36 @@ enum PairCommand {
     }
     for device in remembered {
       if arguments.has("json") {
-        Output.json(RememberedLine(address: device.octets.description))
+        Output.json(RememberedLine(address: device.octets.description, addressType: kind(device)))
       } else {
-        Output.line("\(device.octets)  remembered, without a bond")
+        Output.line("\(device.word)  remembered, without a bond")
       }
+    }
+  }
+
+  private static func kind(_ address: DeviceAddress) -> String { address.isRandom ? "random" : "public" }
+
+  private static func remove(_ text: String, _ arguments: ParsedArguments) async throws {
+    guard let word = AddressWord(text) else {
+      throw ToolError.usage(
+        "--remove takes an address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not '\(String(printable: text))'",
+        of: bonds)
+    }
+    try await AdapterUse.withAdapter(arguments) { adapter in
+      let found = adapter.bonds.filter { word.names($0.identity) }
+      let remembered = adapter.rememberedDevices.filter { word.names($0) }
+      let devices = Set(found.map(\.identity) + remembered.map(\.identity))
+      guard let device = devices.first else {
+        throw ToolError.notFound(
+          "no bond with \(text), and no remembered device. Run: \(arguments.commandLine("bonds"))")
+      }
+      guard devices.count == 1 else {
+        let words = devices.map(\.word).sorted().joined(separator: " and ")
+        throw ToolError.usage("\(words) are two devices: add the kind of the address", of: bonds)
+      }
+      for bond in found { adapter.remove(bond) }
+      for device in remembered { _ = adapter.forget(device) }
+      Output.line("\(device.word): removed")
     }
   }
 

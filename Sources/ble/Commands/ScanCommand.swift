@@ -8,7 +8,9 @@ enum ScanCommand {
     name: "scan", summary: "shows the devices in range",
     details: [
       "On a terminal it is a table, the strongest signal first, until Control-C or --duration. Otherwise each device is one line, for "
-        + "10 seconds."
+        + "10 seconds.",
+      "The kind of an address, -public or -random, follows it: two devices can have the same address of different kinds. DEVICE of other "
+        + "commands takes an address with its kind, or without.",
     ],
     options: CommandDeclaration.Option.adapter + [
       .json,
@@ -16,8 +18,8 @@ enum ScanCommand {
       .value(
         "service", "UUID", "only devices that advertise this service, a UUID or a name such as 'Heart Rate'",
         isRepeatable: true),
-      .value("name", "TEXT", "only devices with this text in their name"),
-      .value("rssi", "DBM", "only devices with this signal strength or a stronger one, -127 to 20"),
+      .value("name", "TEXT", "only devices with this text in their name, which may come later"),
+      .value("rssi", "DBM", "only devices with this signal strength or a stronger one at some time, -127 to 20"),
       .flag("all", "reports each advertisement, not only the first of each device (with --json)"),
       .flag("coded", "scans on LE Coded, too"),
       .flag("wide", "the table has the whole content of each device, in as many lines as it needs"),
@@ -62,8 +64,8 @@ enum ScanCommand {
     let isWide = arguments.has("wide")
     options.allowsDuplicates = isTable || arguments.has("all")
     options.waitsForScanResponse = !options.allowsDuplicates
-    let minimum = try arguments.number("rssi", in: -127...20)
-    let name = arguments.value("name")?.lowercased()
+    options.minimumRSSI = try arguments.number("rssi", in: -127...20)
+    options.nameText = arguments.value("name")
     let duration = try arguments.seconds("duration") ?? (isTable ? nil : .seconds(10))
     let isJSON = arguments.has("json")
 
@@ -71,10 +73,9 @@ enum ScanCommand {
       let table = isTable ? DeviceTable(isWide: isWide) : nil
       defer { table?.end() }
       _ = try await AdapterUse.first(within: duration ?? .seconds(86_400 * 365)) { [options] () async throws -> Bool? in
+        // The end of the duration cancels the task: what waits for a scan response is reported then.
         for try await result in adapter.scan(options) {
           if Output.isClosed { return true }
-          if let minimum, (result.rssi ?? -128) < minimum { continue }
-          if let name, result.contents.localName.map({ text(of: $0).lowercased().contains(name) }) != true { continue }
           if let table {
             table.add(result)
           } else if isJSON {
@@ -88,24 +89,23 @@ enum ScanCommand {
     }
   }
 
-  /// `-61 dBm  F0:F1:F2:F3:F4:F5  "Thermometer", Health Thermometer`
+  /// `-61 dBm  F0:F1:F2:F3:F4:F5-public  "Thermometer", Health Thermometer`
   private static func plain(_ result: ScanResult) -> String {
     let strength = result.rssi.map { "\($0) dBm" } ?? "? dBm"
-    return "\(strength.leftPadded(to: 8))  \(result.address.octets)  \(AdvertisementText.line(result.contents))"
+    return
+      "\(strength.leftPadded(to: 8))  \(result.address.word)  \(AdvertisementText.line(result.contents, name: result.name))"
   }
-
-  private static func text(of name: LocalName) -> String { String(decoding: name.octets, as: UTF8.self) }
 
   private static func line(_ result: ScanResult) -> Line {
     let contents = result.contents
     return Line(
       address: result.address.octets.description,
-      addressType: result.address.kind.rawValue & 1 == 1 ? "random" : "public",
-      rssi: result.rssi, name: contents.localName.map(text), services: contents.serviceUUIDs.map(\.uuidString),
+      addressType: result.address.isRandom ? "random" : "public",
+      rssi: result.rssi, name: result.name, services: contents.serviceUUIDs.map(\.uuidString),
       manufacturer: contents.manufacturerData.map { .init(company: $0.company.rawValue, data: $0.data.hexadecimal) },
       serviceData: Dictionary(
         contents.serviceData.map { ($0.uuid.uuidString, $0.data.hexadecimal) }, uniquingKeysWith: { _, last in last }),
       txPower: contents.txPowerLevel.map(Int.init), connectable: result.isConnectable,
-      summary: AdvertisementText.line(contents))
+      summary: AdvertisementText.line(contents, name: result.name))
   }
 }

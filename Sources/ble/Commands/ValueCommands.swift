@@ -5,7 +5,7 @@ import ToolCore
 /// `ble read`, `ble write` and `ble subscribe`: one characteristic of a device.
 enum ValueCommands {
   private static let operands: [CommandDeclaration.Operand] = [
-    .init(name: "DEVICE", help: "the address or the name of the device"),
+    .device,
     .init(name: "CHARACTERISTIC", help: "its UUID or its assigned name, such as 2A19 or 'Battery Level'"),
   ]
   private static let options =

@@ -2,6 +2,7 @@ import BLEGAP
 import BLEKit
 import BLEWire
 import Synchronization
+import ToolCore
 
 /// A table of devices that is drawn again twice a second, the strongest signal first.
 final class DeviceTable: Sendable {
@@ -14,16 +15,18 @@ final class DeviceTable: Sendable {
   struct Row: Sendable {
     /// In dBm.
     var strength: Int?
-    var address: BD_ADDR
+    var address: DeviceAddress
+    /// The last name that the device has advertised.
+    var name: String?
     var contents: AdvertisedData
   }
 
   /// The maximum number of devices that are kept; of more, the weakest is left out.
   static let limit = 1_000
   /// The columns before the name, and before the content if both are in one line.
-  private static let (nameColumn, contentColumn) = (25, 45)
+  private static let (nameColumn, contentColumn) = (32, 52)
   /// A narrower window has the content of a device in a line of its own, indented.
-  private static let narrowest = 72
+  private static let narrowest = 79
   private static let indent = 6
 
   /// Whether the content is shown whole, in as many lines as it needs.
@@ -36,7 +39,8 @@ final class DeviceTable: Sendable {
   func add(_ result: ScanResult) {
     let now = ContinuousClock.now
     state.withLock { state in
-      let row = Row(strength: result.rssi, address: result.address.octets, contents: result.contents)
+      let row = Row(
+        strength: result.rssi, address: result.address, name: result.name, contents: result.contents)
       state.rows.add(row, of: result.address, strength: result.rssi)
       guard state.drawn.map({ now - $0 >= .milliseconds(500) }) ?? true else { return }
       let (width, height) = (Style.columns, Style.rows)
@@ -74,16 +78,16 @@ final class DeviceTable: Sendable {
   }
 
   private static func head(_ width: Int) -> String {
-    let text = "RSSI  ADDRESS            NAME"
+    let text = "RSSI  ADDRESS".padded(to: nameColumn) + "NAME"
     return Style.bold((width < narrowest ? text : text.padded(to: contentColumn) + "CONTENT").shortened(to: width))
   }
 
   private static func lines(_ row: Row, width: Int, isWide: Bool) -> [String] {
-    let name = row.contents.localName?.displayText ?? ""
+    let name = row.name.map { String(printable: $0) } ?? ""
     let content = AdvertisementText.content(row.contents)
     // A device without a name and content has a line that says so.
     let text = content.isEmpty && name.isEmpty ? "no name and no services" : content
-    let head = "\((row.strength.map(String.init) ?? "?").leftPadded(to: 4))  \(row.address)  "
+    let head = "\((row.strength.map(String.init) ?? "?").leftPadded(to: 4))  \(row.address.word)  "
     let isNarrow = width < narrowest
     let room = max(20, width - (isNarrow ? indent : contentColumn))
     let parts = isWide ? text.wrapped(to: room) : text.isEmpty ? [] : [text.shortened(to: room)]

@@ -9,10 +9,12 @@ enum AdvertisementText {
   static func line(_ octets: Bytes) -> String { line(AdvertisedData(advertisingData: octets)) }
 
   /// One line: name, services, beacon or manufacturer.
-  static func line(_ data: AdvertisedData) -> String {
+  ///
+  /// - Parameter name: the last name of the device, which these data may not have.
+  static func line(_ data: AdvertisedData, name: String? = nil) -> String {
     let content = content(data)
-    guard let name = data.localName else { return content.isEmpty ? "no name and no services" : content }
-    return "\"\(name.displayText)\"" + (content.isEmpty ? "" : ", \(content)")
+    guard let name = data.name ?? name else { return content.isEmpty ? "no name and no services" : content }
+    return "\"\(String(printable: name))\"" + (content.isEmpty ? "" : ", \(content)")
   }
 
   /// Everything except the name; empty if there is nothing else.
