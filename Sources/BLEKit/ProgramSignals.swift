@@ -13,11 +13,23 @@ package final class ProgramSignals: Sendable {
   static let numbers = [SIGINT, SIGTERM]
   static let repetition: Duration = .milliseconds(200)
 
+  /// How long a program may wait for its task after the first signal: until then a link that is ended counts as ended,
+  /// whatever the controller does, and the rest of two seconds is for the end of the adapters.
+  package static let patience: Duration = .milliseconds(1_200)
+
   private let first = Mutex<(number: Int32, time: ContinuousClock.Instant)?>(nil)
+  private let whenLate: (@Sendable (Int32) -> Void)?
   private let beforeEnd: @Sendable () -> Void
 
-  /// - Parameter beforeEnd: runs before a second signal ends the process.
-  package init(beforeEnd: @escaping @Sendable () -> Void = {}) { self.beforeEnd = beforeEnd }
+  /// - Parameters:
+  ///   - whenLate: called ``patience`` after the first signal, if the process still runs: ends it. Nil waits for the
+  ///     task.
+  ///   - beforeEnd: runs before a second signal ends the process.
+  package init(
+    whenLate: (@Sendable (Int32) -> Void)? = nil, beforeEnd: @escaping @Sendable () -> Void = {}
+  ) {
+    (self.whenLate, self.beforeEnd) = (whenLate, beforeEnd)
+  }
 
   /// The signal that has cancelled the task.
   package var received: Int32? { first.withLock { $0?.number } }
@@ -37,7 +49,12 @@ package final class ProgramSignals: Sendable {
         // A source that nobody refers to reports no signal.
         withExtendedLifetime(source) {}
         switch effect(of: number, at: .now) {
-        case .cancels: work.cancel()
+        case .cancels:
+          work.cancel()
+          guard let whenLate else { break }
+          let (seconds, attoseconds) = Self.patience.components
+          let time = Double(seconds) + Double(attoseconds) / 1e18
+          DispatchQueue.global().asyncAfter(deadline: .now() + time) { whenLate(number) }
         case .isRepeated: break
         case .ends:
           beforeEnd()

@@ -9,7 +9,12 @@ struct GatewayTool {
   static func main() async {
     // A broker that closes the connection is an error of the call, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
-    let work = ProgramSignals().task(run)
+    // A controller that answers nothing does not keep the gateway from ending.
+    let signals = ProgramSignals(whenLate: { _ in
+      Adapter.shutDownAll(atMost: .milliseconds(600))
+      exit(0)
+    })
+    let work = signals.task(run)
     let (text, status) = await outcome(of: work)
     if let text { Log.line(text) }
     Adapter.shutDownAll()

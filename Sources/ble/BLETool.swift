@@ -1,5 +1,6 @@
 import BLEKit
 import Glibc
+import Synchronization
 import ToolCore
 
 /// The tool `ble`: its commands and the way it ends.
@@ -38,8 +39,17 @@ struct BLETool {
     HelpCommand.declaration, CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 
-  /// The first signal cancels the command, which closes its adapter.
-  private static let signals = ProgramSignals { Screen.leave() }
+  /// The first signal cancels the command, which closes its adapter. A command that waits for a controller all the same
+  /// is not waited for.
+  private static let signals = ProgramSignals(
+    whenLate: { number in
+      Screen.leave()
+      end(nil, 128 + number)
+    }, beforeEnd: { Screen.leave() })
+
+  /// How long the tool waits until advertising is stopped, links are ended and transports are closed.
+  private static let patience: Duration = .milliseconds(600)
+  private static let isEnding = Mutex(false)
 
   static func main() async {
     Output.prepare()
@@ -48,8 +58,19 @@ struct BLETool {
     var (text, status) = await outcome(of: work)
     // Many sequences end without an error when their task is cancelled, so the outcome does not show the cancellation.
     if let number = signals.received { (text, status) = (nil, 128 + number) }
-    // Bonds are stored, links are ended.
-    Adapter.shutDownAll()
+    end(text, status)
+  }
+
+  /// Ends the process: bonds are stored, links are ended, whatever the controller does.
+  private static func end(_ text: String?, _ status: Int32) -> Never {
+    // Another thread ends the process already.
+    if isEnding.withLock({ isEnding in
+      defer { isEnding = true }
+      return isEnding
+    }) {
+      while true { pause() }
+    }
+    Adapter.shutDownAll(atMost: patience)
     switch Output.end {
     case .closed?: exit(Output.closedStatus)
     case .failed(let number)?:

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 
 @testable import BLEKit
@@ -52,6 +53,19 @@ import Testing
       await ProgramTests.runUntilSignal(SIGTERM)
     }
     #expect(!Self.text(result).contains { $0.contains("cancelled") })
+  }
+
+  /// A task that waits for something that never comes.
+  @Test func aTaskThatDoesNotEndAfterASignalIsNotWaitedFor() async {
+    await #expect(processExitsWith: .exitCode(128 + SIGTERM)) {
+      let signals = ProgramSignals(whenLate: { number in exit(128 + number) })
+      let held = Mutex<UnsafeContinuation<Void, Never>?>(nil)
+      let work = signals.task {
+        kill(getpid(), SIGTERM)
+        await withUnsafeContinuation { task in held.withLock { $0 = task } }
+      }
+      try await work.value
+    }
   }
 
   @Test func aSecondSignalEndsTheProcessUnlessItRepeatsTheFirst() {

@@ -67,11 +67,13 @@ enum AdapterUse {
     let search = SearchProgress(target, with: adapter, timeout: timeout)
     let result: Result<Void, any Error>
     do {
-      try await adapter.withConnection(to: search.target, timeout: timeout) { device in
-        await search.end(connectedTo: device.address)
+      let device = try await adapter.connect(to: search.target, timeout: timeout)
+      await search.end(connectedTo: device.address)
+      do {
         try await body(device)
-      }
-      result = .success(())
+        result = .success(())
+      } catch { result = .failure(error) }
+      await end(device)
     } catch { result = .failure(error) }
     await search.end()
     do { try result.get() } catch let error as BLEError where error.kind != .cancelled {
@@ -80,6 +82,15 @@ enum AdapterUse {
       }
       throw explained(error, of: address, with: adapter.bonds.first { $0.identity == address.identity }, arguments)
     }
+  }
+
+  /// How long a command waits for the end of its link: what it has to say is printed.
+  private static let patience: Duration = .seconds(1)
+
+  /// Ends the link.
+  private static func end(_ device: RemoteDevice) async {
+    // In a task of its own: a task that was cancelled cannot wait.
+    _ = try? await Task { try await first(within: patience) { await device.disconnect() } }.value
   }
 
   /// An error of a device, with its address and the command that makes a bond if one is missing.
