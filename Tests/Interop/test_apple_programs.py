@@ -231,6 +231,7 @@ def test_the_tool_shows_and_removes_remembered_devices(radio, tmp_path):
             check(chime, CHIME if run == 1 else ["retrievePeripherals 0", *CHIME])
             [device] = map(json.loads, bonds("--json").splitlines())
             assert device["bonded"] is False
-            assert bonds() == f"{device['address']}  remembered, without a bond\n"
-            assert bonds("--remove", device["address"].lower()) == f"{device['address']}: removed\n"
+            word = f"{device['address']}-{device['addressType']}"
+            assert bonds() == f"{word}  remembered, without a bond\n"
+            assert bonds("--remove", device["address"].lower()) == f"{word}: removed\n"
             assert bonds() == ""

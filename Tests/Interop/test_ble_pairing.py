@@ -79,7 +79,7 @@ def test_a_device_that_lost_its_bond_is_an_error_with_the_commands_that_pair_ane
     with radio(tmp_path) as transport, without_its_bond(thermometer, transport, tmp_path, *transport) as device:
         error = run("read", device.address, "2A6E", *transport, status=76)
         where = " ".join(transport)
-        remove, pair = f"bonds --remove {device.address} {where}", f"pair {device.address} {where}"
+        remove, pair = f"bonds --remove {device.address}-public {where}", f"pair {device.address}-public {where}"
         assert f"has forgotten this bond: remove the bond here, then pair again. Run: ble {remove} && ble {pair}\n" in error
         run(*remove.split())
         run(*pair.split())
@@ -93,7 +93,7 @@ def test_the_commands_that_pair_anew_are_right_in_a_shell_without_the_variables_
         with without_its_bond(thermometer, transport, tmp_path, env=environment) as device:
             error = run("read", device.address, "2A6E", status=76, env=environment)
             commands = error.partition(". Run: ")[2]
-            variable, where = f"BLE_BONDS='{bonds_file}'", f"{device.address} --transport {transport[1]}"
+            variable, where = f"BLE_BONDS='{bonds_file}'", f"{device.address}-public --transport {transport[1]}"
             assert commands == f"{variable} ble bonds --remove {where} && {variable} ble pair {where}\n"
             subprocess.run(f"ble() {{ {shlex.join(product('ble'))} \"$@\"; }}; {commands}", shell=True, timeout=LIMIT, check=True)
             assert run("read", device.address, "2A6E", env=environment) == "21.50 °C\n"
@@ -148,9 +148,10 @@ def lock(tmp_path):
 def check_bond(address, version, transport):
     """The bond of the runs before is authenticated, and opens the value in a run of its own."""
     [bond] = bonds(transport)
-    assert bond == {"address": address, "authenticated": True, "keySize": 16, "secureConnections": version == SECURE}
+    facts = {"authenticated": True, "keySize": 16, "secureConnections": version == SECURE}
+    assert bond == {"address": address, "addressType": "public", **facts}
     kind = "LE Secure Connections" if version == SECURE else "legacy pairing"
-    assert run("bonds", *transport) == f"{address}  {kind}, authenticated, key of 16 octets\n"
+    assert run("bonds", *transport) == f"{address}-public  {kind}, authenticated, key of 16 octets\n"
     assert run("read", "Lock", "2A19", *transport) == "55 %\n"
 
 

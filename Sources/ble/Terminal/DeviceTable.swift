@@ -24,9 +24,9 @@ final class DeviceTable: Sendable {
   /// The maximum number of devices that are kept; of more, the weakest is left out.
   static let limit = 1_000
   /// The columns before the name, and before the content if both are in one line.
-  private static let (nameColumn, contentColumn) = (32, 52)
+  private static let (nameColumn, contentColumn) = (32, 50)
   /// A narrower window has the content of a device in a line of its own, indented.
-  private static let narrowest = 79
+  private static let narrowest = 77
   private static let indent = 6
 
   /// Whether the content is shown whole, in as many lines as it needs.
