@@ -126,6 +126,19 @@ import Testing
     } catch { #expect(error.description == "no connection to X within 0.0 seconds") }
   }
 
+  /// The search that follows a failed attempt ends with the timeout.
+  @Test func aDeviceThatIsNotFoundAgainWasNotConnectedTo() async throws {
+    var attempts = ConnectionAttempts(within: .seconds(3_600))
+    let absence = BLEError(.notFound, "no device")
+    #expect(attempts.explained(absence) == absence)
+    let failure = BLEError(HostError.controller(.leCreateConnection, notEstablished))
+    try await attempts.failed(failure, "no connection to X", isAnotherPossible: true)
+    let error = attempts.explained(absence)
+    #expect(error.kind == .timedOut && error.disconnectReason == .connectionFailedToBeEstablished)
+    #expect(
+      error.description.hasPrefix("no connection to X within 3600.0 seconds in 1 attempt: the controller rejected"))
+  }
+
   /// Another attempt does not help.
   @Test func anErrorThatIsNotAboutTheLinkEndsTheAttempts() async throws {
     var attempts = ConnectionAttempts(within: nil)

@@ -16,8 +16,10 @@ struct ConnectionAttempts {
   private let timeout: Duration?
   private let deadline: ContinuousClock.Instant?
   private var failures = 0
-  /// The error of the last attempt.
+  /// The error of the last attempt that did not take all its time.
   private var last: BLEError?
+  /// What the last attempt was for.
+  private var missing = ""
 
   init(within timeout: Duration?) {
     self.timeout = timeout
@@ -53,15 +55,15 @@ struct ConnectionAttempts {
     let isNotEstablished = error.disconnectReason == .connectionFailedToBeEstablished
     let hasTimedOut = error.kind == .timedOut && error.disconnectReason == nil
     guard isNotEstablished || hasTimedOut else { throw explained(error) }
-    failures += 1
+    (failures, self.missing) = (failures + 1, missing)
     if isNotEstablished { last = error }
     let isOver = remaining.map { $0 == .zero } ?? false
-    if isOver || hasTimedOut && !isAnotherPossible { throw timedOut(missing) }
+    if isOver || hasTimedOut && !isAnotherPossible { throw timedOut }
     do { try await Task.sleep(for: min(Self.pause, remaining ?? Self.pause)) } catch { throw .cancelled }
   }
 
   /// The error of the call after the timeout.
-  private func timedOut(_ missing: String) -> BLEError {
+  private var timedOut: BLEError {
     let time = timeout.map { " within \($0)" } ?? ""
     guard failures > 1 || last != nil else { return BLEError(.timedOut, "\(missing)\(time)") }
     let reason = last.map { ": \($0.description)" } ?? ""
@@ -70,9 +72,11 @@ struct ConnectionAttempts {
       disconnectReason: last?.disconnectReason)
   }
 
-  /// An error that ends the call, with the number of the attempts that failed before.
+  /// An error that ends the call, with the number of the attempts that failed before. If the device was not found again,
+  /// it is that of the attempts.
   func explained(_ error: BLEError) -> BLEError {
     guard failures > 0, error.kind != .cancelled else { return error }
+    if error.kind == .notFound { return timedOut }
     return error.adding(" (after \(failures) failed \(failures == 1 ? "attempt" : "attempts") to connect)")
   }
 }
