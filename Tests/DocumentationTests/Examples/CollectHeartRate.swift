@@ -2,17 +2,14 @@ import BLEKit
 
 /// Finds a heart-rate sensor and takes some measurements of it.
 func collectHeartRate(with adapter: Adapter, count: Int) async throws -> [UInt8] {
-  for try await result in adapter.scan(ScanOptions(services: ["180D"])) where result.isConnectable {
-    return try await adapter.withConnection(to: result.address) { device in
-      let measurement = try await device.characteristic("2A37", in: "180D")
-      var rates: [UInt8] = []
-      for try await value in device.values(of: measurement) {
-        rates += value.dropFirst().prefix(1)
-        if rates.count == count { break }
-      }
-      try await device.write(UInt8(1), to: "2A39", in: "180D")
-      return rates
+  try await adapter.withConnection(to: .advertising("180D")) { device in
+    let measurement = try await device.characteristic("2A37", in: "180D")
+    var rates: [UInt8] = []
+    for try await value in device.values(of: measurement) {
+      rates += value.dropFirst().prefix(1)
+      if rates.count == count { break }
     }
+    try await device.write(UInt8(1), to: "2A39", in: "180D")
+    return rates
   }
-  return []
 }
