@@ -256,7 +256,7 @@ def test_the_question_of_a_device_that_has_gone_is_void(lock, tmp_path):
 
 def test_an_unpaired_read_of_an_authenticated_value_says_how_to_pair(lock, tmp_path):
     with radio(tmp_path) as transport, served(lock(passkey="012345"), transport, tmp_path) as device:
-        command = f"ble pair {device.address} --authenticated {' '.join(transport)}"
+        command = f"ble pair {device.address}-public --authenticated {' '.join(transport)}"
         error = run("read", "Lock", "2A19", *transport, status=76)
         text = "Read Request (0x0A) for characteristic 2A19 rejected by the server: Insufficient Authentication (0x05)"
         assert error == f"ble: {device.address} (public): {text}. Run: {command}\n"

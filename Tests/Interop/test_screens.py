@@ -41,7 +41,7 @@ ADDRESS (public), ATT_MTU 517
 │  │  · Client Characteristic Configuration (2902): off
 │  │  · Characteristic User Description (2901): "Room temperature"
 │  └─ String (2A3D)  [read, write]  0x0016
-│       "kitchen" (6b 69 74 63 68 65 6e)
+│       "kitchen"
 └─ Battery (180F)
    └─ Battery Level (2A19)  [read, notify]  0x0019
         100 %

@@ -15,9 +15,11 @@ enum Screen {
       return !isShown
     }
     // The second screen (xterm's private mode 1049) without line wrapping (7) and cursor (25); then from its first line
-    // (ECMA-48, 8.3.21), with the rest of each line (8.3.41) and of the screen (8.3.39) erased.
+    // (ECMA-48, 8.3.21). Each line (8.3.41), with the last one the rest of the screen (8.3.39), is erased before its
+    // text: after a text that fills the line, the last column would be erased with the rest.
     let head = isFirst ? "\u{1B}[?1049h\u{1B}[?7l\u{1B}[?25l" : ""
-    Output.text(head + "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")
+    let texts = lines.dropLast().map { "\u{1B}[K" + $0 } + ["\u{1B}[J" + (lines.last ?? "")]
+    Output.text(head + "\u{1B}[H" + texts.joined(separator: "\r\n"))
   }
 
   /// Returns to the first screen, if the second one is shown. Call it before the process ends.
