@@ -5,6 +5,7 @@ import BLEHCI
 import BLEHost
 import BLEL2CAP
 import BLEOptions
+import BLESMP
 import BLEWire
 import Synchronization
 
@@ -163,6 +164,8 @@ final class AdapterSession: Sendable {
       case .pairingFailed(let peer, let failure):
         state.links[peer]?.pairingFailure = failure
         state.proven(peer, into: &actions)
+        // The end of the link follows, with its reason.
+        if failure.origin == .linkLost, state.links[peer] != nil { break }
         state.pairingEnded(peer, .failure(BLEError(failure)), into: &actions)
       case .bondLost(let peer, _, let loss):
         state.links[peer]?.bondLoss = loss

@@ -76,9 +76,12 @@ public struct BLEError: Error, Hashable, Sendable {
   init(_ loss: BondLoss) { self.init(.security, "\(loss)", bondLoss: BondLostError(loss)) }
 
   /// The pairing failed.
-  init(_ failure: PairingFailure) {
+  ///
+  /// - Parameter reason: why the link ended, if the pairing failed with it.
+  init(_ failure: PairingFailure, _ reason: DisconnectReason? = nil) {
     let error = PairingError(failure)
-    self.init(.security, error.description, pairingFailure: error)
+    let text = reason.map { "the pairing failed, because the link ended: \($0). Connect again, then pair" }
+    self.init(.security, text ?? error.description, pairingFailure: error, disconnectReason: reason)
   }
 
   /// The error of an operation on an attribute, with the name that the caller used instead of the handle.

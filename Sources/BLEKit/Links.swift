@@ -96,6 +96,10 @@ extension AdapterSession.State {
       .disconnected, "the link ended: \(reason)", disconnectReason: DisconnectReason(rawValue: reason.rawValue))
     // A link that could not be encrypted ends for a reason that has a remedy.
     let error = links[peer]?.bondLoss.map { BLEError($0) } ?? end
+    if let failure = links[peer]?.pairingFailure, failure.origin == .linkLost {
+      pairingEnded(
+        peer, .failure(BLEError(failure, DisconnectReason(rawValue: reason.rawValue))), into: &actions)
+    }
     endedLinks.add(peer, end, error)
     linkEnded(peer, end, error, into: &actions)
   }

@@ -3,6 +3,7 @@ import BLEATT
 import BLEGAP
 import BLEHCI
 import BLEHost
+import BLESMP
 import BLEWire
 import Testing
 
@@ -285,6 +286,28 @@ import Testing
   }
 
   // MARK: - The reason of an end
+
+  @Test func aPairingThatTheEndOfTheLinkInterruptsHasItsReason() async throws {
+    let adapter = try await host.open()
+    let connecting = Task { try await adapter.connect(to: lamp, timeout: nil) }
+    let (id, address) = try await nextConnect()
+    host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+    let device = try await connecting.value
+    let pairing = Task { try await device.pair() }
+    guard case .requestSecurity(peer) = try await host.next() else { throw CancellationError() }
+    host.say(
+      .pairingFailed(peer, PairingFailure(.unspecifiedReason, .linkLost, at: .features)),
+      .disconnected(peer, .connectionTimeout))
+    do {
+      try await pairing.value
+      Issue.record("no error")
+    } catch let error as BLEError {
+      #expect(error.kind == .security && error.pairingFailure != nil && error.disconnectReason == .connectionTimeout)
+      #expect(
+        error.description
+          == "the pairing failed, because the link ended: Connection Timeout (0x08). Connect again, then pair")
+    }
+  }
 
   /// The client of the host fails its operations before the end of the link is reported.
   @Test func anOperationThatTheEndOfTheLinkInterruptsHasItsReason() async throws {
