@@ -205,8 +205,8 @@ package struct AdvertisementRecord: Sendable {
       return
     }
     wait.rssi = nil
-    reportedName = name
-    if reported === common { addition.isRepeated = true } else { reported = common }
+    // Another name comes with another content.
+    if reported === common { addition.isRepeated = true } else { (reported, reportedName) = (common, name) }
     addition.report = DiscoveredDevice(common, rssi: rssi)
   }
 

@@ -332,12 +332,13 @@ struct ProxyPairing: Sendable {
         of: ProxyCommand.declaration)
     }
     guard parts.count == 2 else { return passkey = number }
-    guard let address = DeviceAddress(parts[0], kind: .public) else {
+    guard let address = AddressWord(parts[0]) else {
       throw .usage(
-        "--pairing: '\(parts[0])' is not an address, such as C0:11:22:33:44:55", of: ProxyCommand.declaration)
+        "--pairing: '\(parts[0])' is not an address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random", of: ProxyCommand.declaration)
     }
-    passkeys[address] = number
-    passkeys[DeviceAddress(octets: address.octets, kind: .random)] = number
+    for kind in address.kind.map({ [$0] }) ?? [.public, .random] {
+      passkeys[DeviceAddress(octets: address.octets, kind: kind)] = number
+    }
   }
 
   func apply(to options: inout PairingOptions) {

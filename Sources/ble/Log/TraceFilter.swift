@@ -13,12 +13,12 @@ struct TraceFilter {
   /// One link, or all links with one device.
   enum Link: Equatable {
     case handle(ConnectionHandle)
-    case device(BD_ADDR)
+    case device(AddressWord)
 
-    /// Reads `0x0040`, `64` or `C0:11:22:33:44:55`.
+    /// Reads `0x0040`, `64`, or an address with its kind or without.
     init?(_ text: String) {
-      if let address = DeviceAddress(text, kind: .public) {
-        self = .device(address.octets)
+      if let address = AddressWord(text) {
+        self = .device(address)
         return
       }
       let isHexadecimal = text.lowercased().hasPrefix("0x")
@@ -40,7 +40,7 @@ struct TraceFilter {
     guard let text = arguments.value("link") else { return }
     guard let link = Link(text) else {
       throw .usage(
-        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55, not '\(text)'",
+        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not '\(text)'",
         of: arguments.command)
     }
     self.link = link
@@ -51,7 +51,7 @@ struct TraceFilter {
     if !layers.isEmpty, !layers.contains(entry.layer.rawValue.lowercased()) { return false }
     switch link {
     case .handle(let handle)?: return entry.link == handle
-    case .device(let address)?: return entry.peer?.octets == address
+    case .device(let address)?: return entry.peer.map(address.names) ?? false
     case nil: return true
     }
   }
