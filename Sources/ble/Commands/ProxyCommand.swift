@@ -334,7 +334,8 @@ struct ProxyPairing: Sendable {
     guard parts.count == 2 else { return passkey = number }
     guard let address = AddressWord(parts[0]) else {
       throw .usage(
-        "--pairing: '\(parts[0])' is not an address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random", of: ProxyCommand.declaration)
+        "--pairing: '\(parts[0])' is not an address, such as C0:11:22:33:44:55 or "
+          + "C0:11:22:33:44:55-random", of: ProxyCommand.declaration)
     }
     for kind in address.kind.map({ [$0] }) ?? [.public, .random] {
       passkeys[DeviceAddress(octets: address.octets, kind: kind)] = number
