@@ -16,7 +16,7 @@ import Synchronization
 /// without the lock.
 final class AdapterSession: Sendable {
   let client: AdapterClient
-  private let clock: WaitClock
+  let clock: WaitClock
   let state = Mutex(State())
 
   struct State: Sendable {

@@ -20,7 +20,7 @@ struct LinkState: Sendable {
   /// Why the last pairing failed; nil after one that did not.
   var pairingFailure: PairingFailure?
   /// Whether something that was received on the link proves that it is established.
-  var isProven: Bool
+  var isProven = true
 
   // Our server (Peripheral).
   /// The value from which the parts of the last long read are cut.

@@ -98,12 +98,25 @@ package struct WaitClock: Sendable {
   /// The executor of the tasks that sleep; nil is the default one.
   package var executor: (any TaskExecutor)?
   package var sleep: @Sendable (Duration) async throws -> Void
+  /// The time since any beginning.
+  package var now: @Sendable () -> Duration
 
   package init(
     executor: (any TaskExecutor)? = nil,
-    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+    now: @escaping @Sendable () -> Duration = { Self.beginning.duration(to: .now) }
   ) {
-    (self.executor, self.sleep) = (executor, sleep)
+    (self.executor, self.sleep, self.now) = (executor, sleep, now)
+  }
+
+  private static let beginning = ContinuousClock.now
+
+  /// Calls `action` after a time of any size, unless the task is cancelled before.
+  func after(_ time: Duration, _ action: @escaping @Sendable () -> Void) -> Task<Void, any Error> {
+    Task(executorPreference: executor) {
+      try await sleep(time.waitable)
+      action()
+    }
   }
 }
 
@@ -128,12 +141,7 @@ struct Waits: Sendable {
     limit: Duration?, on clock: WaitClock, expire: @escaping @Sendable () -> Void
   ) {
     // It sleeps at once, but needs the lock of the session, which the caller has, to end the wait.
-    let timer = limit.map { limit in
-      Task(executorPreference: clock.executor) {
-        try await clock.sleep(limit.waitable)
-        expire()
-      }
-    }
+    let timer = limit.map { clock.after($0, expire) }
     waits[awaited.event, default: []].append(Wait(number, task, timer))
   }
 

@@ -233,6 +233,42 @@ import Testing
     #expect(try await connecting.value.address == moved)
   }
 
+  /// The controller waits for an address that the device no longer uses.
+  @Test func aDeviceThatUsesAnotherAddressIsSearchedAgain() async throws {
+    let (executor, clock) = (ManualExecutor(), ManualClock())
+    let adapter = try await host.open(
+      clock: WaitClock(
+        executor: executor, sleep: { try await clock.sleep(for: $0) }, now: { clock.now - .start }))
+    func untilTheNextLimit(is time: Duration) async {
+      repeat {
+        executor.drain()
+        await Task.yield()
+      } while clock.deadline != .start + time
+    }
+    let (before, after) = (0x4000_0000_0001, 0x4000_0000_0002)
+    let connecting = Task { try await adapter.connect(to: .named("Lamp"), timeout: .seconds(20)) }
+    try await untilScanning()
+    try advertise(DeviceAddress(octets: BD_ADDR(UInt64(before)), kind: .random), "Lamp")
+    let (first, address) = try await nextConnect()
+    #expect(address.octets.value == UInt64(before))
+    await untilTheNextLimit(is: .seconds(10))
+    clock.advance(to: .start + .seconds(10))
+    executor.drain()
+    while true {
+      guard case .cancelConnect(first) = try await host.next() else { continue }
+      host.say(.connectionFailed(first, .cancelled))
+      break
+    }
+    await untilTheNextLimit(is: .seconds(10) + ConnectionAttempts.pause)
+    clock.advance(to: .start + (.seconds(10) + ConnectionAttempts.pause))
+    try await untilScanning()
+    try advertise(DeviceAddress(octets: BD_ADDR(UInt64(after)), kind: .random), "Lamp")
+    let (second, other) = try await nextConnect()
+    #expect(other.octets.value == UInt64(after))
+    host.say(connected(second, other, peer), .mtu(peer, ATT.defaultMTU))
+    #expect(try await connecting.value.address == other)
+  }
+
   /// A device may alternate advertisements that accept connections with others.
   @Test func aSearchToConnectWaitsForAnAdvertisementThatAcceptsConnections() async throws {
     let adapter = try await host.open()

@@ -68,7 +68,9 @@ final class ProxyWorld {
       let posted = commands[index]
       let connection = ScriptedConnection(perform: { command in posted.change { $0.append(command) } })
       connections.append(connection)
-      let limits = WaitClock(executor: executor, sleep: { [clock] in try await clock.sleep(for: $0) })
+      let limits = WaitClock(
+        executor: executor, sleep: { [clock] in try await clock.sleep(for: $0) }, now: { [clock] in clock.now - .start }
+      )
       adapters.append(Adapter(client: AdapterClient(over: connection, log: { _, _ in }), clock: limits))
       hosts[index].attach(Self.owner, now: now, into: &outputs[index])
     }

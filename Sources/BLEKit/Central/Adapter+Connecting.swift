@@ -32,7 +32,7 @@ extension Adapter {
     to target: some ConnectionTarget, timeout: Duration? = .seconds(30),
     timing: ConnectionParameterRequest = ConnectionParameterRequest(), phys: Set<LEPHY>? = nil
   ) async throws(BLEError) -> RemoteDevice {
-    var attempts = ConnectionAttempts(within: timeout)
+    var attempts = ConnectionAttempts(within: timeout, clock: session.clock)
     while true {
       let address: DeviceAddress
       let advertised: Set<LEPHY>?

@@ -69,12 +69,7 @@ extension Adapter {
     _ selector: DeviceSelector, isToConnect: Bool = false, within timeout: Duration?, remaining: Duration? = nil
   ) async throws(BLEError) -> ScanResult {
     let reader = session.startScan(selector.options)
-    let timer = (remaining ?? timeout).map { limit in
-      Task {
-        try await Task.sleep(for: limit)
-        reader.stop()
-      }
-    }
+    let timer = (remaining ?? timeout).map { session.clock.after($0) { reader.stop() } }
     defer { timer?.cancel() }
     var results = ScanResults.Iterator(reader: reader)
     var refusing: DeviceAddress?

@@ -14,20 +14,24 @@ struct ConnectionAttempts {
   static let longest = Duration.seconds(12)
 
   private let timeout: Duration?
-  private let deadline: ContinuousClock.Instant?
+  private let clock: WaitClock
+  private let start: Duration
   private var failures = 0
   /// The error of the last attempt that did not take all its time.
   private var last: BLEError?
   /// What the last attempt was for.
   private var missing = ""
 
-  init(within timeout: Duration?) {
-    self.timeout = timeout
-    deadline = timeout.map { .now + $0 }
+  /// - Parameter timeout: of any size; nil for no limit.
+  init(within timeout: Duration?, clock: WaitClock = WaitClock()) {
+    (self.timeout, self.clock, start) = (timeout, clock, clock.now())
   }
 
-  /// The time that is left; nil without a limit.
-  var remaining: Duration? { deadline.map { max(.zero, $0 - .now) } }
+  /// The time that is left, of any size; nil without a limit.
+  var remaining: Duration? {
+    // The first attempt has all of it.
+    failures == 0 ? timeout : timeout.map { max(.zero, $0.waitable - (clock.now() - start)) }
+  }
 
   /// The time for an attempt to connect to a device that was found with this address; nil without a limit.
   ///
@@ -38,7 +42,7 @@ struct ConnectionAttempts {
     case nil: remaining
     case .static: min(Self.longest, remaining ?? Self.longest)
     case .resolvablePrivate, .nonResolvablePrivate, .reserved:
-      min(Self.longest, remaining.map { max($0 / 2, .seconds(1)) } ?? Self.longest)
+      min(Self.longest, remaining.map { max($0.waitable / 2, .seconds(1)) } ?? Self.longest)
     }
   }
 
@@ -59,7 +63,7 @@ struct ConnectionAttempts {
     if isNotEstablished { last = error }
     let isOver = remaining.map { $0 == .zero } ?? false
     if isOver || hasTimedOut && !isAnotherPossible { throw timedOut }
-    do { try await Task.sleep(for: min(Self.pause, remaining ?? Self.pause)) } catch { throw .cancelled }
+    do { try await clock.sleep(min(Self.pause, remaining ?? Self.pause)) } catch { throw .cancelled }
   }
 
   /// The error of the call after the timeout.
