@@ -101,7 +101,7 @@ extension HostCore {
   private mutating func perform(_ effect: SessionEffect) {
     switch effect {
     case .chooseAddress:
-      let publicAddress = controller.publicAddress
+      let publicAddress = context.session.publicAddress
       withRadio { $0.begin(with: publicAddress, &$1) }
       let address = addressOnAir
       withSession { $0.addressChosen(address, into: &$2) }
@@ -145,6 +145,7 @@ extension HostCore {
     body(&radio, &own)
     radio.takeTurns(&own)
     if own.needsReset, context.session.isExclusive { context.session.needsReset = true }
+    if let missing = own.missing { withSession { $0.withdraw(missing.opcode, missing.status, into: &$2) } }
     context.random = own.random
     lendAddresses()
     context.apply(own.effects)
@@ -158,7 +159,8 @@ extension HostCore {
 
   private var radioTurn: RadioTurn {
     RadioTurn(
-      controller: controller, isPoweredOn: state == .poweredOn, isShuttingDown: context.session.isShuttingDown,
+      controller: controller, isPoweredOn: context.session.isReady, isRestarting: context.session.isRestarting,
+      isExclusive: context.session.isExclusive, isShuttingDown: context.session.isShuttingDown,
       links: links.roles, disconnecting: links.disconnecting, devices: links.bonds.devices, now: context.now,
       random: context.random)
   }

@@ -239,6 +239,10 @@ extension AddressManager {
     case (.setResolution(let isOn), .success): list.isEnabled = isOn
     case (.setResolution, _), (.setDeviceMode, _): break
     }
+    if step.isOfList, status == .unknownCommand || status == .unsupportedFeatureOrParameterValue {
+      // The controller lacks a command that it reports: the host resolves the addresses.
+      (list.isUnreliable, isOutdated) = (true, true)
+    }
     takeStep(into: &effects)
   }
 
@@ -255,6 +259,8 @@ extension AddressManager {
 }
 
 extension AddressManager.Step {
+  fileprivate var isOfList: Bool { if case .setAddress = self { false } else { true } }
+
   fileprivate var command: any HCICommand {
     switch self {
     case .setAddress(let address): HCI.LESetRandomAddress { $0.randomAddress = address.octets }

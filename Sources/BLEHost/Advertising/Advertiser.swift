@@ -7,6 +7,8 @@ enum AdvertiserEffect: Equatable, Sendable {
   case activityChanged
   /// The controller has refused to advertise while it connects.
   case cannotCombine
+  /// The controller lacks a command that it reports.
+  case missing(MissingCommand)
 }
 
 /// The advertisements of the owners. An advertisement stays declared through links and resets of the controller until
@@ -51,6 +53,7 @@ struct Advertiser: Sendable {
     let used = Set(advertisements.map(\.set))
     let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
     advertisements.append(DeclaredAdvertisement(id: id, owner: owner, intent: intent, set: set))
+    guard radio.isPoweredOn else { return }
     take(.parameters, advertisements.count - 1, radio, into: &effects)
   }
 
@@ -59,10 +62,13 @@ struct Advertiser: Sendable {
     guard !advertisements.contains(where: { $0.id == id }) else {
       return .invalidParameters("the advertisement \(id.rawValue) has already been started: stop it first")
     }
-    let controller = radio.controller
-    let limit = controller.usesExtendedCommands ? min(max(1, controller.advertisingSets), maximum) : 1
+    let limit = limit(radio.controller)
     guard advertisements.count < limit else { return .tooMany("advertisements with this controller", limit: limit) }
-    return intent.rejection(controller)
+    return intent.rejection(radio.controller)
+  }
+
+  private func limit(_ controller: ControllerCapabilities) -> Int {
+    controller.usesExtendedCommands ? min(max(1, controller.advertisingSets), maximum) : 1
   }
 
   mutating func stop(
@@ -114,6 +120,7 @@ struct Advertiser: Sendable {
 
   /// The controller is up again.
   mutating func restore(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    giveUpImpossible(radio, into: &effects)
     for index in advertisements.indices where advertisements[index].phase == .suspended {
       take(.parameters, index, radio, into: &effects)
     }
@@ -143,6 +150,12 @@ extension Advertiser {
     if step == .takeOver { return take(.parameters, index, radio, into: &effects) }
     if step == .parameters, status == .commandDisallowed, !advertisements[index].hasTakenOver {
       return takeOver(index, radio, into: &effects)
+    }
+    if isExtended, radio.isExclusive, !advertisements[index].isStopping,
+      let missing = MissingCommand(opcode, status, hasLegacy: !advertisements[index].intent.usesExtendedPDUs)
+    {
+      effects.append(.own(.missing(missing)))
+      return refusedForNow(index, step, .controller(opcode, status), status, radio, into: &effects)
     }
     if status != .success {
       return failed(index, step, .controller(opcode, status), status, radio, into: &effects)
@@ -214,6 +227,20 @@ extension Advertiser {
     {
       return refusedForNow(index, step, error, status, radio, into: &effects)
     }
+    giveUp(index, error, into: &effects)
+  }
+
+  /// Ends what a controller that has turned out to lack a command cannot send.
+  private mutating func giveUpImpossible(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    let limit = limit(radio.controller)
+    for index in advertisements.indices.reversed() {
+      let excess = HostError.tooMany("advertisements with this controller", limit: limit)
+      let error = advertisements[index].intent.rejection(radio.controller) ?? (index < limit ? nil : excess)
+      if let error { giveUp(index, error, into: &effects) }
+    }
+  }
+
+  private mutating func giveUp(_ index: Int, _ error: HostError, into effects: inout [Effect<AdvertiserEffect>]) {
     let advertisement = advertisements.remove(at: index)
     let event: HostEvent =
       advertisement.isAnnounced

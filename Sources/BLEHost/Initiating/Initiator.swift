@@ -14,6 +14,8 @@ enum InitiatorEffect: Equatable, Sendable {
   case cannotCombine
   /// The controller has a link that the host does not know.
   case needsReset
+  /// The controller lacks a command that it reports.
+  case missing(MissingCommand)
 }
 
 /// The devices that owners want connected, and the state of the controller's attempts.
@@ -107,6 +109,15 @@ struct Initiator: Sendable {
     ended()
     retry.accepted()
     capacity = .max
+  }
+
+  /// The controller is up again. One that has turned out to lack a command does not perform each request.
+  mutating func restore(_ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]) {
+    for request in requests {
+      guard let error = request.rejection(radio.controller) else { continue }
+      requests.removeAll { $0 == request }
+      effects.append(.event(.connectionFailed(request.id, error), to: request.owner.recipient))
+    }
   }
 
   private mutating func ended() { (phase, applied, cancelDeadline) = (.off, [], nil) }
@@ -235,6 +246,12 @@ extension Initiator {
     let tried = applied
     ended()
     effects.append(.own(.activityChanged))
+    if step == .create, radio.isExclusive, radio.controller.scansByExtendedCommands,
+      let missing = MissingCommand(opcode, status, hasLegacy: tried.allSatisfy { $0.request.scan.phys == .le1M })
+    {
+      effects.append(.own(.missing(missing)))
+      return retry.refused(now: radio.now)
+    }
     switch status {
     case .memoryCapacityExceeded where step != .create && capacity > 1:
       if case .add(let index) = step { capacity = max(1, index) } else { capacity = 1 }

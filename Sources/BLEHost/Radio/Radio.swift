@@ -100,7 +100,8 @@ extension Radio {
   mutating func restore(_ turn: inout RadioTurn) {
     addresses.poweredOn(now: turn.now)
     advertise(&turn) { $0.restore($1, into: &$2) }
-    scan(&turn) { $0.reconcile($1, into: &$2) }
+    scan(&turn) { $0.restore($1, into: &$2) }
+    initiate(&turn) { $0.restore($1, into: &$2) }
     reconcileInitiator(&turn)
   }
 
@@ -263,7 +264,8 @@ extension Radio {
       turn.devices[$0.device]?.identityResolvingKey != nil && addresses.isSearchWanted(for: $0.device)
     }
     return RadioContext(
-      controller: turn.controller, isPoweredOn: turn.isPoweredOn, isShuttingDown: turn.isShuttingDown,
+      controller: turn.controller, isPoweredOn: turn.isPoweredOn, isRestarting: turn.isRestarting,
+      isExclusive: turn.isExclusive, isShuttingDown: turn.isShuttingDown,
       isHeld: addresses.isHolding, address: addresses.current, links: turn.links, now: turn.now,
       isInitiatingHeld: isInitiatingHeld, areOthersHeld: areOthersHeld, areOthersActive: areOthersActive,
       isInitiating: !initiator.isOff, isSearchWanted: isSearchWanted)
@@ -275,10 +277,11 @@ extension Radio {
     var effects: [Effect<AdvertiserEffect>] = []
     let context = context(turn)
     body(&advertiser, context, &effects)
-    apply(effects, &turn) { radio, effect, _ in
+    apply(effects, &turn) { radio, effect, turn in
       switch effect {
       case .activityChanged: radio.addresses.activityChanged()
       case .cannotCombine: radio.turns.refused()
+      case .missing(let command): turn.missing = command
       }
     }
   }
@@ -289,10 +292,11 @@ extension Radio {
     var effects: [Effect<ScannerEffect>] = []
     let context = context(turn)
     body(&scanner, context, &effects)
-    apply(effects, &turn) { radio, effect, _ in
+    apply(effects, &turn) { radio, effect, turn in
       switch effect {
       case .activityChanged: radio.addresses.activityChanged()
       case .cannotCombine: radio.turns.refused()
+      case .missing(let command): turn.missing = command
       }
     }
   }
@@ -312,6 +316,7 @@ extension Radio {
       case .activityChanged: radio.addresses.activityChanged()
       case .cannotCombine: radio.turns.refused()
       case .needsReset: turn.needsReset = true
+      case .missing(let command): turn.missing = command
       }
     }
   }

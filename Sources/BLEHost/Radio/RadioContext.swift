@@ -5,7 +5,12 @@ import BLEWire
 /// Facts that the advertiser, the scanner and the initiator take from other parts, at the time of one input.
 struct RadioContext: Sendable {
   var controller = ControllerCapabilities()
+  /// The controller takes commands.
   var isPoweredOn = false
+  /// The controller is being reset: what is declared waits for that.
+  var isRestarting = false
+  /// The controller can be reset, to use legacy commands.
+  var isExclusive = true
   var isShuttingDown = false
   /// Nothing may be enabled: an address or the resolving list is being changed.
   var isHeld = false
@@ -29,7 +34,7 @@ struct RadioContext: Sendable {
   /// Whether the controller says that it advertises beside the links that are up.
   var mayAdvertiseBesideLinks: Bool { controller.states.allow(.connectableAdvertising, beside: links) }
   /// Whether something new may be declared.
-  var acceptsRequests: Bool { isPoweredOn && !isShuttingDown }
+  var acceptsRequests: Bool { (isPoweredOn || isRestarting) && !isShuttingDown }
 
   /// The type of ``address`` in a command. Private addresses that the host makes are random ones (Vol 4, Part E,
   /// 7.8.5).
@@ -56,10 +61,28 @@ struct BondedDevices: Sendable {
   subscript(identity: DeviceAddress) -> Bond? { bonds.first { $0.identity == identity } }
 }
 
+/// An extended command that a controller has rejected and reports as supported.
+struct MissingCommand: Equatable, Sendable {
+  var opcode: HCIOpcode
+  var status: HCIErrorCode
+
+  /// - Parameter hasLegacy: whether a legacy command would do the same. The rejection of its parameters then says that
+  ///   the controller does not know the new ones either.
+  /// - Returns: nil if the rejection has another reason.
+  init?(_ opcode: HCIOpcode, _ status: HCIErrorCode, hasLegacy: Bool) {
+    let isUnknown = status == .unknownCommand
+    let isUnsupported = status == .unsupportedFeatureOrParameterValue || status == .invalidCommandParameters
+    guard isUnknown || (hasLegacy && isUnsupported) else { return nil }
+    (self.opcode, self.status) = (opcode, status)
+  }
+}
+
 /// One input of the ``Radio``: the facts that it may use, and what it has caused.
 struct RadioTurn: Sendable {
   var controller = ControllerCapabilities()
   var isPoweredOn = false
+  var isRestarting = false
+  var isExclusive = true
   var isShuttingDown = false
   var links = LinkRoles()
   /// The devices, by identity, whose links were asked to end and are still up.
@@ -69,6 +92,8 @@ struct RadioTurn: Sendable {
   var random: RandomSource
   /// The controller has something that the host does not know: it is to be reset when that costs no link.
   var needsReset = false
+  /// The controller lacks an extended command that it reports.
+  var missing: MissingCommand?
   var effects: [Effect<Never>] = []
 }
 

@@ -7,6 +7,8 @@ enum ScannerEffect: Equatable, Sendable {
   case activityChanged
   /// The controller has refused to scan while it connects.
   case cannotCombine
+  /// The controller lacks a command that it reports.
+  case missing(MissingCommand)
 }
 
 /// The scans of the owners, and the state of the controller's scan, which serves them all.
@@ -114,6 +116,18 @@ struct Scanner: Sendable {
     assembler.removeAll()
   }
 
+  /// The controller is up again.
+  mutating func restore(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    // One that has turned out to lack a command does not perform each request.
+    for request in requests {
+      guard let error = request.parameters.rejection(radio.controller) else { continue }
+      requests.removeAll { $0.owner == request.owner }
+      effects.append(.event(.scanStopped(error), to: request.owner.recipient))
+    }
+    if requests.isEmpty { forget() }
+    reconcile(radio, into: &effects)
+  }
+
   mutating func tick(_ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
     let now = radio.now
     assembler.tick(now: now)
@@ -208,6 +222,12 @@ extension Scanner {
     // No owner requested this scan; the known addresses of the devices are used.
     if requests.isEmpty { return cannotSearch = true }
     if status == .commandDisallowed, radio.isInitiating { effects.append(.own(.cannotCombine)) }
+    if radio.isExclusive, radio.controller.scansByExtendedCommands,
+      let missing = MissingCommand(opcode, status, hasLegacy: union?.phys == .le1M)
+    {
+      effects.append(.own(.missing(missing)))
+      return retry.refused(now: radio.now)
+    }
     guard status.mayPass, hasRun || retry.count < Retry.attempts else {
       let owners = requests.map(\.owner)
       requests = []

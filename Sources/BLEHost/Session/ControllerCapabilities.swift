@@ -20,12 +20,26 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var maximumAdvertisingData = LinkLayerLimits.legacyAdvertisingData
 
   /// Whether advertising, scanning and connecting go by the extended commands (Vol 4, Part E, 3.1.1): a host that has
-  /// used one of them must not use a legacy one until the next reset.
+  /// used one of them must not use a legacy one until the next reset. It is one choice for all of them: a controller that
+  /// scans or connects by legacy commands alone is given no extended ones.
   package var usesExtendedCommands: Bool {
     leFeatures.contains(.extendedAdvertising) && commands.contains(HCI.LESetExtendedAdvertisingParameters.self)
       && commands.contains(HCI.LESetExtendedAdvertisingData.self)
       && commands.contains(HCI.LESetExtendedScanResponseData.self)
       && commands.contains(HCI.LESetExtendedAdvertisingEnable.self)
+      && (hasExtendedScanning || !commands.contains(HCI.LESetScanEnable.self))
+      && (commands.contains(HCI.LEExtendedCreateConnection.self) || !commands.contains(HCI.LECreateConnection.self))
+  }
+
+  private var hasExtendedScanning: Bool {
+    commands.contains(HCI.LESetExtendedScanParameters.self) && commands.contains(HCI.LESetExtendedScanEnable.self)
+  }
+
+  /// Takes back the features whose events a controller of Bluetooth 4.0 does not have in its mask (Vol 4, Part E, 7.8.1).
+  mutating func withdrawFeaturesWithEvents() {
+    leFeatures.subtract([
+      .connectionParametersRequest, .dataPacketLengthExtension, .llPrivacy, .le2MPHY, .leCodedPHY, .extendedAdvertising,
+    ])
   }
 
   /// Whether a peripheral can ask its central for other connection parameters by LE Connection Update (Vol 6, Part B,
@@ -76,7 +90,6 @@ package struct ControllerCapabilities: Equatable, Sendable {
   /// Whether scanning and connecting go by the extended commands, which a controller may have without extended
   /// advertising.
   package var scansByExtendedCommands: Bool {
-    commands.contains(HCI.LESetExtendedScanParameters.self) && commands.contains(HCI.LESetExtendedScanEnable.self)
-      && commands.contains(HCI.LEExtendedCreateConnection.self) && usesExtendedCommands
+    hasExtendedScanning && commands.contains(HCI.LEExtendedCreateConnection.self) && usesExtendedCommands
   }
 }

@@ -29,6 +29,10 @@ enum SessionEffect: Sendable {
 ///                        │  └────────► unsupported            │ hardware error, a command without answer,
 ///                        └────────────── resetting ◄──────────┘ the transport gone
 /// ```
+///
+/// A controller that has no link is also restarted without a change of ``state``, when only a reset makes its state that
+/// of the host again (``needsReset``), or when it lacks a command that it reports: it is given no such command from then
+/// on (``withdraw(_:_:into:)``).
 struct ControllerSession: Sendable {
   /// Whether no one else uses the controller, so that it may be reset.
   let isExclusive: Bool
@@ -39,6 +43,12 @@ struct ControllerSession: Sendable {
   /// The reason for ``state``, where it is below powered on.
   private(set) var reason: HostError?
   private(set) var capabilities = ControllerCapabilities()
+  /// What the bring-up has read so far.
+  private var learned = ControllerCapabilities()
+  /// Whether the controller takes commands other than those of the bring-up.
+  private(set) var isReady = false
+  /// Commands that the controller has reported as supported, and does not perform.
+  private var withdrawn: Set<HCIOpcode> = []
   /// The owners that receive the capabilities.
   private var capabilityOwners: [OwnerID] = []
   private var queue: CommandQueue<Purpose>
@@ -65,6 +75,10 @@ struct ControllerSession: Sendable {
 
   /// When ``tick(now:packets:into:)`` has work.
   var deadline: Instant? { .nearer(queue.deadline, .nearer(shutdownDeadline, shutdownCommandDeadline)) }
+  /// Whether the controller is being restarted, and its owners are not told.
+  var isRestarting: Bool { state == .poweredOn && !isReady }
+  /// The address that the controller has returned in its bring-up.
+  var publicAddress: BD_ADDR { learned.publicAddress }
   var isShuttingDown: Bool { shutdownDeadline != nil }
   /// Whether the shutdown has begun or is complete.
   var isEnding: Bool { isShuttingDown || isShutDown }
@@ -72,35 +86,59 @@ struct ControllerSession: Sendable {
   /// The transport is open: brings the controller up.
   mutating func start(into effects: inout [Effect<SessionEffect>]) {
     bringUps = 0
+    withdrawn = []
     bringUp(into: &effects)
   }
 
   private mutating func bringUp(into effects: inout [Effect<SessionEffect>]) {
     bringUps += 1
-    needsReset = false
-    capabilities = ControllerCapabilities()
+    (needsReset, isReady) = (false, false)
+    learned = ControllerCapabilities()
+    if state != .poweredOn { capabilities = learned }
     send(.first(isExclusive: isExclusive), into: &effects)
   }
 
   private func send(_ step: SetupStep, into effects: inout [Effect<SessionEffect>]) {
-    effects.append(.command(step.command(capabilities, address), for: .setup(step)))
+    effects.append(.command(step.command(learned, address), for: .setup(step)))
   }
 
   private mutating func completed(
     _ step: SetupStep, _ status: HCIErrorCode, _ returned: Bytes, into effects: inout [Effect<SessionEffect>]
   ) {
-    var failure: HCIErrorCode? = status == .success ? nil : status
-    if failure == nil {
-      do throws(CodecError) {
-        try capabilities.learn(step, from: returned)
-      } catch {
-        effects.append(.report(.controller, "the answer to \(step) is malformed: \(error)", peer: nil))
-        failure = .unspecifiedError
-      }
+    guard status == .success else {
+      return refused(step, status, "it rejects \(step.opcode): \(status)", into: &effects)
     }
-    if let failure, step.isRequired {
-      return fail(capabilities.lackOfLowEnergy(step, failure) ?? .controller(step.opcode, failure), into: &effects)
+    do throws(CodecError) {
+      try learned.learn(step, from: returned)
+    } catch {
+      return refused(step, .unspecifiedError, "its answer to \(step.opcode) is malformed: \(error)", into: &effects)
     }
+    if step == .supportedCommands { for opcode in withdrawn { learned.commands.remove(opcode) } }
+    proceed(after: step, into: &effects)
+  }
+
+  /// A controller that refuses a step is used without it where that is possible. Otherwise it is brought up once more,
+  /// because it may accept it then.
+  private mutating func refused(
+    _ step: SetupStep, _ status: HCIErrorCode, _ fault: String, into effects: inout [Effect<SessionEffect>]
+  ) {
+    if step == .leEventMask, SetupStep.leEvents(for: learned) != SetupStep.firstLEEvents {
+      effects.append(.report(.controller, "\(fault): it is used as one of Bluetooth 4.0", peer: nil))
+      learned.withdrawFeaturesWithEvents()
+      return send(step, into: &effects)
+    }
+    let isUnknownSize = step == .leBufferSize && status == .unknownCommand
+    guard step.isRequired, !isUnknownSize else {
+      effects.append(.report(.controller, "\(fault): it is used without", peer: nil))
+      return proceed(after: step, into: &effects)
+    }
+    if let error = learned.lackOfLowEnergy(step, status) { return fail(error, into: &effects) }
+    effects.append(.report(.controller, fault, peer: nil))
+    let error = HostError.controller(step.opcode, status)
+    reset(error, orFail: error, into: &effects)
+  }
+
+  private mutating func proceed(after step: SetupStep, into effects: inout [Effect<SessionEffect>]) {
     if step == .leFeatures { return effects.append(.own(.chooseAddress)) }
     advance(after: step, into: &effects)
   }
@@ -113,14 +151,17 @@ struct ControllerSession: Sendable {
 
   private mutating func advance(after step: SetupStep, into effects: inout [Effect<SessionEffect>]) {
     let usesRandomAddress = address.kind == .random
-    if let next = step.following(capabilities, usesRandomAddress: usesRandomAddress, isExclusive: isExclusive) {
-      if next == .leFeatures, let error = capabilities.lackOfLowEnergy { return fail(error, into: &effects) }
+    if let next = step.following(learned, usesRandomAddress: usesRandomAddress, isExclusive: isExclusive) {
+      if next == .leFeatures, let error = learned.lackOfLowEnergy { return fail(error, into: &effects) }
       return send(next, into: &effects)
     }
-    guard capabilities.aclLength > 0, capabilities.aclCount > 0 else {
+    guard learned.aclLength > 0, learned.aclCount > 0 else {
       return fail(.unsupported("buffers for LE data"), into: &effects)
     }
     bringUps = 0
+    let hasChanged = capabilities != learned || state != .poweredOn
+    (capabilities, isReady) = (learned, true)
+    if hasChanged { effects += capabilityOwners.map { .event(.capabilities(capabilities), to: $0.recipient) } }
     enter(.poweredOn, nil, into: &effects)
     effects.append(.own(.ready))
   }
@@ -130,9 +171,6 @@ struct ControllerSession: Sendable {
   ) {
     guard new != state || error != nil else { return }
     (state, reason) = (new, error)
-    if new == .poweredOn {
-      effects += capabilityOwners.map { .event(.capabilities(capabilities), to: $0.recipient) }
-    }
     effects.append(.event(.state(new, error), to: .everyone))
   }
 }
@@ -237,11 +275,21 @@ extension ControllerSession {
     bringUp(into: &effects)
   }
 
-  /// Resets a controller that has no links. What is declared is restored.
+  /// Resets a controller that has no links. What is declared is restored, and owners are not told.
   mutating func resetWithoutLinks(into effects: inout [Effect<SessionEffect>]) {
     needsReset = false
-    guard isExclusive, state == .poweredOn, !isEnding else { return }
-    reset(nil, orFail: .controller(.none, .hardwareFailure), into: &effects)
+    guard isExclusive, isReady, !isEnding else { return }
+    abandonCommands(into: &effects)
+    bringUp(into: &effects)
+  }
+
+  /// The controller does not perform a command that it reports as supported. It is not sent again, and the controller is
+  /// reset before others take its place: legacy and extended commands do not go together (Vol 4, Part E, 3.1.1).
+  mutating func withdraw(_ opcode: HCIOpcode, _ status: HCIErrorCode, into effects: inout [Effect<SessionEffect>]) {
+    guard isExclusive, withdrawn.insert(opcode).inserted else { return }
+    let text = "it rejects \(opcode), which it reports as supported: \(status). It is reset, and used without"
+    effects.append(.report(.controller, text, peer: nil))
+    needsReset = true
   }
 
   private mutating func fail(_ error: HostError, into effects: inout [Effect<SessionEffect>]) {
@@ -253,7 +301,12 @@ extension ControllerSession {
   private mutating func lose(
     _ state: AdapterState, _ error: HostError?, into effects: inout [Effect<SessionEffect>]
   ) {
+    isReady = false
     enter(state, error, into: &effects)
+    abandonCommands(into: &effects)
+  }
+
+  private mutating func abandonCommands(into effects: inout [Effect<SessionEffect>]) {
     effects += queue.removeAll().map { .own(.abandoned($0)) }
     effects.append(.own(.lost))
   }
@@ -271,7 +324,7 @@ extension ControllerSession {
 
   mutating func shutDown(now: Instant, into effects: inout [Effect<SessionEffect>]) {
     guard !isEnding else { return }
-    guard state == .poweredOn else { return finishShutdown() }
+    guard isReady else { return finishShutdown() }
     shutdownDeadline = now + shutdownTimeout
     shutdownCommandDeadline = now + shutdownCommandTimeout
     effects.append(.own(.stop))

@@ -3,8 +3,8 @@ import BLEWire
 
 /// The steps that bring a controller up, in order (Vol 6, Part D, 2; Vol 4, Part E, 4).
 ///
-/// Each is one command. A step that the controller does not support is left out. If a step only reads further
-/// capabilities, its rejection counts as "nothing more".
+/// Each is one command. A step that the controller does not support is left out. If the controller rejects one without
+/// which it can be used, a line says so.
 ///
 /// ```
 ///   reset → who are you → what can you do → how large are your buffers → which events → limits → address → poweredOn
@@ -22,7 +22,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
   /// Whether the controller is useless when it refuses this.
   var isRequired: Bool {
     switch self {
-    case .reset, .publicAddress, .leFeatures, .leBufferSize, .eventMask, .leEventMask: true
+    case .reset, .leFeatures, .leBufferSize, .randomAddress: true
     default: false
     }
   }
@@ -124,11 +124,14 @@ extension SetupStep {
     .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
   ]
 
-  private static func leEvents(for controller: ControllerCapabilities) -> HCI.LEEventMask {
-    var mask: HCI.LEEventMask = [
-      .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
-      .longTermKeyRequest,
-    ]
+  /// The events of Bluetooth 4.0, which are those of a controller that was given no mask (Vol 4, Part E, 7.8.1).
+  static let firstLEEvents: HCI.LEEventMask = [
+    .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
+    .longTermKeyRequest,
+  ]
+
+  static func leEvents(for controller: ControllerCapabilities) -> HCI.LEEventMask {
+    var mask = firstLEEvents
     if controller.leFeatures.contains(.connectionParametersRequest) {
       mask.insert(.remoteConnectionParameterRequest)
     }
