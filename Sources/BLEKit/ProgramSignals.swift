@@ -16,6 +16,8 @@ package final class ProgramSignals: Sendable {
   /// How long a program may wait for its task after the first signal: until then a link that is ended counts as ended,
   /// whatever the controller does, and the rest of two seconds is for the end of the adapters.
   package static let patience: Duration = .milliseconds(1_200)
+  /// How long the adapters may take to end afterwards.
+  package static let timeToEndLate: Duration = .milliseconds(600)
 
   private let first = Mutex<(number: Int32, time: ContinuousClock.Instant)?>(nil)
   private let whenLate: (@Sendable (Int32) -> Void)?
@@ -33,6 +35,13 @@ package final class ProgramSignals: Sendable {
 
   /// The signal that has cancelled the task.
   package var received: Int32? { first.withLock { $0?.number } }
+
+  /// How long the adapters may take to end: what is left of two seconds after the first signal, without time for the
+  /// process itself; 1.5 s without a signal.
+  package var timeToEnd: Duration {
+    guard let time = first.withLock({ $0?.time }) else { return .milliseconds(1_500) }
+    return max(.milliseconds(300), Self.patience + Self.timeToEndLate - time.duration(to: .now))
+  }
 
   /// Runs `body` as soon as both signals are watched: a signal that arrives earlier ends the process, which has nothing
   /// to undo then.

@@ -6,18 +6,19 @@ import ToolCore
 /// The program `ble-gateway`, which `ble gateway` starts.
 @main
 struct GatewayTool {
+  /// A controller or a broker that answers nothing does not keep the gateway from ending.
+  private static let signals = ProgramSignals(whenLate: { _ in
+    Adapter.shutDownAll(atMost: ProgramSignals.timeToEndLate)
+    _exit(0)
+  })
+
   static func main() async {
     // A broker that closes the connection is an error of the call, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
-    // A controller that answers nothing does not keep the gateway from ending.
-    let signals = ProgramSignals(whenLate: { _ in
-      Adapter.shutDownAll(atMost: .milliseconds(600))
-      exit(0)
-    })
     let work = signals.task(run)
     let (text, status) = await outcome(of: work)
     if let text { Log.line(text) }
-    Adapter.shutDownAll()
+    Adapter.shutDownAll(atMost: signals.timeToEnd)
     exit(status)
   }
 

@@ -47,8 +47,6 @@ struct BLETool {
       end(nil, 128 + number)
     }, beforeEnd: { Screen.leave() })
 
-  /// How long the tool waits until advertising is stopped, links are ended and transports are closed.
-  private static let patience: Duration = .milliseconds(600)
   private static let isEnding = Mutex(false)
 
   static func main() async {
@@ -70,7 +68,7 @@ struct BLETool {
     }) {
       while true { pause() }
     }
-    Adapter.shutDownAll(atMost: patience)
+    Adapter.shutDownAll(atMost: signals.timeToEnd)
     switch Output.end {
     case .closed?: exit(Output.closedStatus)
     case .failed(let number)?:
