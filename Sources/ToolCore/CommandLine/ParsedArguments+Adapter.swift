@@ -70,7 +70,8 @@ extension CommandDeclaration.Option {
   public static let address = value(
     "address", "ADDRESS",
     "the static random address of this host, such as C0:11:22:33:44:55, instead of the address of the controller")
-  public static let timeout = value("timeout", "SECONDS", "seconds until a device is found and connected (30)")
+  public static let timeout = value(
+    "timeout", "SECONDS", "seconds until a device is found and connected, with all attempts (30)")
 
   /// The options of every command that uses an adapter.
   public static let adapter = [transport, snoop, address]

@@ -93,5 +93,5 @@ extension Duration {
 extension CommandDeclaration.Operand {
   /// The device of a command.
   static let device = Self(
-    name: "DEVICE", help: "its name, or its address: C0:11:22:33:44:55, with -public or -random after it if both exist")
+    name: "DEVICE", help: "its name, or its address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random")
 }
