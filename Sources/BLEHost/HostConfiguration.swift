@@ -55,9 +55,10 @@ package struct HostConfiguration: Sendable {
   package var bondStorageTimeout: Duration = .seconds(5)
   /// Diagnostics that a peer or the controller can cause.
   package var diagnosticLimits = DiagnosticLimits()
-  /// How long the encryption of a link to a bonded peripheral may take, from the connection on. The controller stops
-  /// trying after 40 s (Vol 6, Part B, 5.2), and should report that before this time has passed.
-  package var encryptionTimeout: Duration = .seconds(42)
+  /// How long a procedure of the link layer may take: an encryption, a change of the timing or of the PHY, the exchange
+  /// of features. The controllers give up after 40 s (Vol 6, Part B, 5.2), and ours should report that before this time
+  /// has passed.
+  package var procedureTimeout: Duration = .seconds(42)
   /// How long the controller may take to end a link that was asked to end. Then the link has ended for its owners, and
   /// the controller ends it when it can.
   package var disconnectionTimeout: Duration = .seconds(1)

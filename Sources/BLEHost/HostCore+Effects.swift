@@ -132,6 +132,8 @@ extension HostCore {
     case .advertising, .scanning, .initiating, .address: withRadio { $0.answered(purpose, opcode, status, &$1) }
     case .connectionUpdate(let peer, _) where links.contains(peer):
       _ = links.answered(purpose, opcode, status, &context)
+    case .setPHY(let peer, _) where status == .success && links.contains(peer):
+      _ = links.answered(purpose, opcode, status, &context)
     case .connectionUpdate, .rssi, .setPHY, .readPHY:
       let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
       if let answer { context.output.events.append(answer) }

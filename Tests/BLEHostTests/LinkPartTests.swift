@@ -203,7 +203,8 @@ extension Link {
       timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), address: device.address)
     let own = DeviceAddress(octets: BD_ADDR(1), kind: .public)
     let manager = SecurityPolicy(nil).makeManager(
-      peer: peer, handle: new.handle, isCentral: role == .central, own: own, other: device.address)
+      peer: peer, handle: new.handle, isCentral: role == .central, own: own, other: device.address,
+      procedureTimeout: .seconds(42))
     self.init(new, peer: peer, device: device, manager: manager, users: users, HostConfiguration())
   }
 }

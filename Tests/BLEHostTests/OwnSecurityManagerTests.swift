@@ -20,7 +20,7 @@ import Testing
   private func manager(isCentral: Bool, isPrepared: Bool = true) -> OwnSecurityManager {
     var manager = OwnSecurityManager(
       peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 1), isCentral: isCentral,
-      own: isCentral ? address : other, other: isCentral ? other : address)
+      own: isCentral ? address : other, other: isCentral ? other : address, procedureTimeout: .seconds(42))
     if isPrepared { manager.prepare(PairingSettings(), LibCrypto(), .seeded(isCentral ? 1 : 2)) }
     return manager
   }
@@ -79,7 +79,7 @@ import Testing
 
   @Test func givesTheKeyOfTheBondThatTheCentralNames() {
     var (manager, effects) = (manager(isCentral: false), Effects())
-    manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, into: &effects)
+    manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, now: .start, into: &effects)
     #expect(words(effects) == ["key"] && manager.isStartingWithBond)
     effects = []
     manager.encryptionStarted(context(), into: &effects)
@@ -88,8 +88,8 @@ import Testing
 
   @Test func refusesAKeyThatIsNotHereAndSaysWhatIsLost() {
     var (manager, effects) = (manager(isCentral: false), Effects())
-    manager.keyRequested(ediv: 0, rand: 0, context(), into: &effects)
-    manager.keyRequested(ediv: 7, rand: 7, context { $0.bonds = [bond] }, into: &effects)
+    manager.keyRequested(ediv: 0, rand: 0, context(), now: now, into: &effects)
+    manager.keyRequested(ediv: 7, rand: 7, context { $0.bonds = [bond] }, now: now, into: &effects)
     #expect(words(effects) == ["no key", "bond lost: missing", "no key", "bond lost: other"])
     #expect(!manager.isUnderWay)
   }
@@ -101,13 +101,13 @@ import Testing
     manager.receive([1, 3, 0, 1, 16, 0, 0].span, &context, now: now, into: &effects)
     #expect(manager.isPairing)
     effects = []
-    manager.keyRequested(ediv: 7, rand: 7, context, into: &effects)
+    manager.keyRequested(ediv: 7, rand: 7, context, now: now, into: &effects)
     #expect(words(effects) == ["no key", "report"])
   }
 
   @Test func givesNoKeyAsTheCentral() {
     var (manager, effects) = (manager(isCentral: true), Effects())
-    manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, into: &effects)
+    manager.keyRequested(ediv: 0, rand: 0, context { $0.bonds = [bond] }, now: .start, into: &effects)
     #expect(words(effects) == ["no key"])
   }
 
@@ -123,7 +123,7 @@ import Testing
   @Test func reportsAFailedEncryptionWithTheBondOnce() {
     var (manager, effects) = (manager(isCentral: true), Effects())
     var context = context()
-    manager.encrypt(with: key, .bond, into: &effects)
+    manager.encrypt(with: key, .bond, now: now, into: &effects)
     manager.encryptionFailed(.pinOrKeyMissing, &context, now: now, into: &effects)
     manager.encryptionFailed(.pinOrKeyMissing, &context, now: now, into: &effects)
     #expect(words(effects) == ["encrypt", "forgotten"])
@@ -167,7 +167,7 @@ import Testing
         managers[1 - side].receive(pdu.encoded.span, &contexts[1 - side], now: now, into: &queues[1 - side])
       case .command(let command as HCI.LEEnableEncryption, _):
         managers[1].keyRequested(
-          ediv: command.encryptedDiversifier, rand: command.randomNumber, contexts[1], into: &queues[1])
+          ediv: command.encryptedDiversifier, rand: command.randomNumber, contexts[1], now: now, into: &queues[1])
         for side in 0...1 { managers[side].encryptionStarted(contexts[side], into: &queues[side]) }
       case .own(.encrypted(let start)):
         #expect(start.origin == .pairing)

@@ -68,7 +68,7 @@ struct ScriptedController {
   }
 
   static let byStatus: Set<HCIOpcode> = [
-    .leEnableEncryption,
+    .leEnableEncryption, .leSetPHY,
     .disconnect, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate, .leReadRemoteFeatures,
   ]
 

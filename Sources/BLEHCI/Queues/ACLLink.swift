@@ -11,6 +11,8 @@ struct ACLLink: Sendable {
   var inFlight = FIFO<UInt32>()
   /// The link had frames or packets when a period began, and the controller has completed none since.
   var isWatched = false
+  /// As ``isWatched``, for packets and the period of ``ACLScheduler/watchProgress()``.
+  var lacksProgress = false
   /// The longest payload of the link's data packets in octets; 0 if it is not known.
   var dataLength: UInt16 = 0
 
@@ -54,7 +56,7 @@ struct ACLLink: Sendable {
       if tag != 0 { transmitted.add(handle, tag) }
     }
     inFlight.removeFirst(taken)
-    if taken > 0 { isWatched = false }
+    if taken > 0 { (isWatched, lacksProgress) = (false, false) }
     return taken
   }
 

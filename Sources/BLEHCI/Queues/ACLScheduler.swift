@@ -300,6 +300,26 @@ extension ACLScheduler {
   @inline(__always)
   package var mayStarve: Bool { waitingLinks > 0 && freeBuffers == 0 && activeLinks < links.count }
 
+  /// Whether a link has packets in the controller.
+  @inline(__always)
+  package var mayStall: Bool { activeLinks > 0 }
+
+  /// Begins a period, at whose end ``takeWithoutProgress()`` returns the links without progress.
+  package mutating func watchProgress() {
+    for index in links.indices { links[index].lacksProgress = !links[index].inFlight.isEmpty }
+  }
+
+  /// The links whose packets the controller has had since ``watchProgress()`` without completing one of them. The period
+  /// is over.
+  package mutating func takeWithoutProgress() -> [ConnectionHandle] {
+    var found: [ConnectionHandle] = []
+    for index in links.indices where links[index].lacksProgress {
+      links[index].lacksProgress = false
+      found.append(links[index].handle)
+    }
+    return found
+  }
+
   /// Begins a period, at whose end ``takeStalled()`` returns the links without progress.
   package mutating func watch() {
     for index in links.indices {

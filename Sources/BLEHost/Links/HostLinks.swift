@@ -29,6 +29,7 @@ struct HostLinks: Sendable {
   private var recipients: [UpdateRecipient] = []
   /// Takes the place of the turn in ``context`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
+  private var held = HeldPackets()
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     self.configuration = configuration
@@ -48,7 +49,7 @@ struct HostLinks: Sendable {
   func contains(_ peer: LinkID) -> Bool { table.index(of: peer) != nil }
 
   /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.
-  var deadline: Instant? { .nearer(table.deadline, context.bonds.deadline) }
+  var deadline: Instant? { .nearer(.nearer(table.deadline, context.bonds.deadline), held.deadline) }
 
   /// The identity of a device by the address it uses.
   mutating func identity(of address: DeviceAddress) -> DeviceAddress { context.bonds.identity(of: address, toolbox) }
@@ -61,10 +62,69 @@ extension HostLinks {
     guard let head = packet.uint16(at: 0), let length = packet.uint16(at: 2), packet.count == 4 + Int(length) else {
       return host.report(.controller, "an ACL packet with a wrong length is dropped")
     }
-    // Data of a link that has just ended may still be on its way.
-    guard let index = table.index(of: ConnectionHandle(rawValue: head)) else { return }
+    let handle = ConnectionHandle(rawValue: head)
+    guard let index = table.index(of: handle) else { return receiveUnknown(packet, of: handle, &host) }
+    if table[index].isEncrypting || !held.isEmpty { return receiveEarly(packet, of: handle, &host) }
+    receive(packet, on: index, &host)
+  }
+
+  private mutating func receive(_ packet: Span<UInt8>, on index: Int, _ host: inout HostContext) {
+    guard let head = packet.uint16(at: 0) else { return }
     withLink(index, &host) { link, context in
       link.receive(packet.extracting(4..<packet.count), boundary: UInt8(head >> 12 & 0b11), &context)
+    }
+  }
+
+  /// Takes a packet of a link that the controller has not reported.
+  private mutating func receiveUnknown(
+    _ packet: Span<UInt8>, of handle: ConnectionHandle, _ host: inout HostContext
+  ) {
+    // Other programs have links of their own on a controller that is shared.
+    guard host.session.isExclusive, !table.isEnding(handle), !held.isLate(handle, now: host.now) else { return }
+    if !held.holdUnknown(packet, of: handle, now: host.now) { drop(handle, &host) }
+  }
+
+  /// Takes a packet of a link whose encryption is on its way, or that has earlier ones which wait for that.
+  private mutating func receiveEarly(_ packet: Span<UInt8>, of handle: ConnectionHandle, _ host: inout HostContext) {
+    guard let index = table.index(of: handle) else { return }
+    let waits = table[index].isEncrypting || held.contains(handle)
+    let interval = Duration.microseconds(1250) * Int(table[index].signalling.timing.interval)
+    if waits, held.hold(packet, of: handle, for: interval, now: host.now) { return }
+    serveHeld(handle, &host)
+    if let index = table.index(of: handle) { receive(packet, on: index, &host) }
+  }
+
+  /// Serves the packets of a link that were held for an event, if they need not wait any longer.
+  private mutating func serveIfReady(_ handle: ConnectionHandle, _ host: inout HostContext) {
+    guard !held.isEmpty, let index = table.index(of: handle), !table[index].isEncrypting else { return }
+    serveHeld(handle, &host)
+  }
+
+  private mutating func serveHeld(_ handle: ConnectionHandle, _ host: inout HostContext) {
+    for packet in held.take(handle) {
+      if let index = table.index(of: handle) { receive(packet.span, on: index, &host) }
+    }
+  }
+
+  /// Serves packets that have waited in vain as what they are without the event, and drops those without a link.
+  private mutating func tickHeld(_ host: inout HostContext) {
+    guard let due = held.deadline, due <= host.now else { return }
+    for (handle, packet) in held.takeOverdue(host.now) {
+      if let index = table.index(of: handle) { receive(packet.span, on: index, &host) } else { drop(handle, &host) }
+    }
+  }
+
+  /// A packet has no link. If that happens again, the controller has a link of which it has not reported that it came up:
+  /// it is ended.
+  private mutating func drop(_ handle: ConnectionHandle, _ host: inout HostContext) {
+    switch held.dropped(handle, now: host.now) {
+    case .nothing: break
+    case .report:
+      host.report(.controller, "data of the link with the handle \(handle), which it has not reported, is dropped")
+    case .end:
+      host.report(.controller, "it has a link with the handle \(handle), which it has not reported: that is ended")
+      let command = HCI.Disconnect { ($0.connectionHandle, $0.reason) = (handle, .remoteUserTerminatedConnection) }
+      host.send(command, for: .endingSuperseded(handle))
     }
   }
 
@@ -88,7 +148,8 @@ extension HostLinks {
       if let event = event as? HCI.LEDataLengthChange {
         table.setDataLength(event.maxTXOctets, of: event.connectionHandle)
       }
-      return withLink(index, &host) { link, context in link.receive(event, &context.turn) }
+      withLink(index, &host) { link, context in link.receive(event, &context.turn) }
+      return serveIfReady(event.connectionHandle, &host)
     }
     guard event is HCI.LELongTermKeyRequest else { return }
     var effects: [Effect<Never>] = []
@@ -176,12 +237,13 @@ extension HostLinks {
       withLink(of: peer, &host) { link, context in link.tick(&context) }
       withLink(of: peer, &host) { link, context in link.tickStorage(&context) }
       withLink(of: peer, &host) { link, context in link.tickReconnection(&context.turn) }
+      withLink(of: peer, &host) { link, context in link.tickProcedures(&context.turn) }
     }
-    for peer in table.takeStalled(host.now) {
-      host.report(
-        .peer, "the link is ended: its packets are not acknowledged, and other links need buffers", peer: peer)
+    for (peer, fault) in table.takeStalled(host.now) {
+      host.report(.peer, "the link is ended: \(fault)", peer: peer)
       withLink(of: peer, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
     }
+    tickHeld(&host)
     let hasEnded = endOverdueLinks(&host)
     return loseOverdueEndings(&host) || hasEnded
   }
@@ -245,6 +307,7 @@ extension HostLinks {
     for link in table.reversed() { remove(link.handle, reason: .hardwareFailure, &host) }
     table.reset()
     foreign.reset()
+    held.removeAll()
   }
 
   /// The device of a link that has come up: its address on the radio, and the identity that it is taken for.
@@ -276,7 +339,8 @@ extension HostLinks {
     removeForeign(new.handle, &host)
     let peer = table.nextPeer()
     let manager = policy.makeManager(
-      peer: peer, handle: new.handle, isCentral: new.role == .central, own: host.ownAddress, other: device.address)
+      peer: peer, handle: new.handle, isCentral: new.role == .central, own: host.ownAddress, other: device.address,
+      procedureTimeout: configuration.procedureTimeout)
     var link = Link(
       new, peer: peer, device: identity, manager: manager, users: requests.map(\.owner), configuration)
     link.signalling.setServices(channels.numbers)
@@ -288,6 +352,8 @@ extension HostLinks {
       guard let priority, !isShuttingDown else { return }
       link.signalling.prioritize(priority, for: .process, link.role, controller, &context.turn)
     }
+    held.linkAdded(new.handle)
+    serveIfReady(new.handle, &host)
   }
 
   /// The controller has ended a link (Vol 4, Part E, 7.7.5).
@@ -302,6 +368,7 @@ extension HostLinks {
   private mutating func remove(
     _ handle: ConnectionHandle, reason: HCIErrorCode, isSuperseded: Bool = false, _ host: inout HostContext
   ) {
+    held.linkEnded(handle, now: host.now)
     guard let index = table.index(of: handle) else { return removeForeign(handle, &host) }
     var link = table.remove(at: index, endingFrom: isSuperseded ? host.now : nil)
     context.turn.begin(policy, now: host.now)
@@ -340,6 +407,9 @@ extension HostLinks {
   mutating func answered(
     _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ host: inout HostContext
   ) -> Bool {
+    if status == .success, let index = purpose.link.flatMap({ table.index(of: $0) }) {
+      table[index].began(opcode, now: host.now)
+    }
     switch purpose {
     case .disconnect(let peer):
       guard status != .success, let index = table.index(of: peer) else { return false }
@@ -364,6 +434,7 @@ extension HostLinks {
       }
     case .encryption(let peer) where status != .success:
       withSecurity(of: peer, .encryptionFailed(status), &host)
+      if let index = table.index(of: peer) { serveIfReady(table[index].handle, &host) }
     default: break
     }
     return false

@@ -52,7 +52,7 @@ extension Link {
     guard role == .central, context.bonds[identity]?.centralKey != nil else { return }
     let now = context.turn.now
     context.turn.usesClient = true
-    client.awaitEncryption(until: now + encryptionTimeout, now: now, into: &context.turn.client)
+    client.awaitEncryption(until: now + procedureTimeout, now: now, into: &context.turn.client)
     context.turn.effects.append(.own(.security(.bond)))
   }
 

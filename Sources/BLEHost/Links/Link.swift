@@ -23,7 +23,14 @@ struct Link: Sendable {
   var device: PeerIdentity
   let role: ConnectedLink.Role
   /// Our own, or the one for a system host.
-  var manager: any LinkSecurityManager { didSet { takeDeadlines() } }
+  var manager: any LinkSecurityManager {
+    didSet {
+      isEncrypting = manager.isStarting
+      takeDeadlines()
+    }
+  }
+  /// Whether the controller has the key of an encryption, and has not reported its outcome.
+  private(set) var isEncrypting = false
 
   var server: LinkServer
   var client: LinkClient { didSet { takeDeadlines() } }
@@ -32,7 +39,9 @@ struct Link: Sendable {
   var phys: LinkPHYs
   private let storageTimeout: Duration
   private let disconnectionTimeout: Duration
-  let encryptionTimeout: Duration
+  let procedureTimeout: Duration
+  /// Those that the controller has begun for this host.
+  var procedures = LinkProcedures() { didSet { takeDeadlines() } }
   /// The earliest deadline of the machines other than the server. It is taken when one of them changes: most inputs are
   /// requests to the server.
   private var otherDeadline: Instant?
@@ -56,7 +65,7 @@ struct Link: Sendable {
     client.bearers.isEnabled = configuration.usesEnhancedBearers
     client.bearers.wanted = role == .central ? configuration.wantedBearers : 0
     signalling.allowsBearers = configuration.usesEnhancedBearers
-    (storageTimeout, encryptionTimeout) = (configuration.bondStorageTimeout, configuration.encryptionTimeout)
+    (storageTimeout, procedureTimeout) = (configuration.bondStorageTimeout, configuration.procedureTimeout)
     disconnectionTimeout = configuration.disconnectionTimeout
   }
 
@@ -71,7 +80,8 @@ struct Link: Sendable {
   var deadline: Instant? { .nearer(server.deadline, otherDeadline) }
 
   private mutating func takeDeadlines() {
-    otherDeadline = .nearer(.nearer(client.deadline, end), .nearer(signalling.deadline, manager.deadline))
+    otherDeadline = .nearer(
+      .nearer(.nearer(client.deadline, end), procedures.deadline), .nearer(signalling.deadline, manager.deadline))
   }
 
   /// As above, in place: for a function that does not mutate, an element of an array is copied, with a retain for each
@@ -148,6 +158,7 @@ extension Link {
 
   /// Takes an event of the controller about the link.
   mutating func receive(_ event: any LinkEvent, _ turn: inout LinkTurn) {
+    if let procedure = LinkProcedures.Procedure(event) { procedures.ended(procedure) }
     let hasOtherPackets = signalling.packets.update(event)
     switch event {
     case let event as HCI.LEConnectionUpdateComplete:
@@ -236,7 +247,7 @@ extension Link {
     }
     if isShuttingDown { return close(.remoteUserTerminatedConnection, &context.turn) }
     guard role == .central else { return }
-    let until = bond?.centralKey.map { _ in now + encryptionTimeout }
+    let until = bond?.centralKey.map { _ in now + procedureTimeout }
     context.turn.usesClient = true
     client.start(encryptedUntil: until, now: now, into: &context.turn.client)
     if until != nil { context.turn.effects.append(.own(.security(.bond))) }

@@ -29,9 +29,14 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private var endings: [ConnectionHandle: Ending] = [:]
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
   private var starvationDeadline: Instant?
+  /// When ``takeStalled(_:)`` has work: a link has packets in the controller.
+  private var progressDeadline: Instant?
   /// How long a link may keep its buffers from a link that has none, if none of its packets is completed. Few links
   /// have a longer supervision timeout: usually such a peer is in range and does not acknowledge.
   private static let starvationTime = Duration.seconds(10)
+  /// How long no packet of a link may be completed, at least; at most twice as long. It is longer than the longest
+  /// supervision timeout, 32 s: the peer acknowledges nothing, or the controller does not report it.
+  private static let progressTime = Duration.seconds(35)
 
   /// A link that the controller still has.
   struct Ending: Sendable {
@@ -120,6 +125,9 @@ struct LinkTable: Sendable, RandomAccessCollection {
   func overdueEndings(_ now: Instant) -> [ConnectionHandle] {
     endings.filter { $0.value.deadline <= now }.keys.sorted { $0.rawValue < $1.rawValue }
   }
+
+  /// Whether a link has ended for its owners and not yet at the controller.
+  func isEnding(_ handle: ConnectionHandle) -> Bool { endings[handle] != nil }
 
   /// The devices whose links have ended for their owners and not yet at the controller.
   var endingDevices: [DeviceAddress] { endings.values.map(\.device) }
@@ -323,7 +331,7 @@ extension LinkTable {
 extension LinkTable {
   /// When a link next has work.
   var deadline: Instant? {
-    let own = Instant?.nearer(deadlines.earliest, starvationDeadline)
+    let own = Instant?.nearer(deadlines.earliest, .nearer(starvationDeadline, progressDeadline))
     return endings.isEmpty ? own : endings.values.reduce(own) { .nearer($0, $1.deadline) }
   }
 
@@ -334,6 +342,12 @@ extension LinkTable {
   @inline(__always)
   mutating func noteStarvation(_ now: Instant) {
     if acl.mayStarve, starvationDeadline == nil { watchBuffers(now) }
+    if acl.mayStall, progressDeadline == nil { watchProgress(now) }
+  }
+
+  private mutating func watchProgress(_ now: Instant) {
+    progressDeadline = now + Self.progressTime
+    acl.watchProgress()
   }
 
   private mutating func watchBuffers(_ now: Instant) {
@@ -342,12 +356,21 @@ extension LinkTable {
   }
 
   /// The links that have kept the buffers of the controller from others for ``starvationTime`` (Docs/Decisions/0099),
-  /// without those that were asked to end.
-  mutating func takeStalled(_ now: Instant) -> [LinkID] {
-    guard let due = starvationDeadline, due <= now else { return [] }
-    starvationDeadline = nil
-    return acl.takeStalled().compactMap { handle in
-      index(of: handle).flatMap { links[$0].isClosing ? nil : links[$0].peer }
+  /// and those of which no packet was completed for ``progressTime``, without those that were asked to end.
+  mutating func takeStalled(_ now: Instant) -> [(peer: LinkID, fault: String)] {
+    var stalled: [(peer: LinkID, fault: String)] = []
+    if let due = starvationDeadline, due <= now {
+      starvationDeadline = nil
+      stalled += open(acl.takeStalled(), "its packets are not acknowledged, and other links need buffers")
     }
+    if let due = progressDeadline, due <= now {
+      progressDeadline = nil
+      stalled += open(acl.takeWithoutProgress(), "no packet of it was completed in \(Self.progressTime)")
+    }
+    return stalled
+  }
+
+  private func open(_ handles: [ConnectionHandle], _ fault: String) -> [(peer: LinkID, fault: String)] {
+    handles.compactMap { index(of: $0) }.filter { !links[$0].isClosing }.map { (links[$0].peer, fault) }
   }
 }

@@ -7,13 +7,15 @@ import BLEWire
 /// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
 ///
 /// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``SystemHostSecurityManager`` sends commands to
-/// the system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:)`` creates
+/// the system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:procedureTimeout:)`` creates
 /// one of them.
 protocol LinkSecurityManager: Sendable {
   /// When ``SecurityInput/tick`` is due.
   var deadline: Instant? { get }
   /// Whether the link is being secured.
   var isUnderWay: Bool { get }
+  /// Whether our controller was given a key and has not reported on it.
+  var isStarting: Bool { get }
 
   /// Takes one input. Each of the two managers has inputs that only the other one gets, and ignores them by name.
   mutating func perform(
@@ -73,6 +75,8 @@ struct KeyStart: Equatable, Sendable {
   enum Origin: Equatable, Sendable { case pairing, bond }
   var strength: KeyStrength
   var origin: Origin
+  /// When the controller should have reported the outcome.
+  var deadline: Instant?
 }
 
 /// The facts that the security manager of a link needs from other parts, at the time of one input.

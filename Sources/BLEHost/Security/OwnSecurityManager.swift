@@ -18,10 +18,11 @@ struct OwnSecurityManager: LinkSecurityManager {
   private let isCentral: Bool
   private let own: DeviceAddress
   private let other: DeviceAddress
+  private let procedureTimeout: Duration
   /// Made when it is first needed. Apart from the manager, because it is large, and most links never pair.
-  private var pairing: Pairing? { didSet { deadline = machine?.deadline } }
+  private var pairing: Pairing? { didSet { takeDeadline() } }
   /// The key that the controller was given and has not reported on yet.
-  private var start: KeyStart?
+  private var start: KeyStart? { didSet { takeDeadline() } }
   /// Whether the link is encrypted with the key of the current pairing, which distributes keys.
   private var usesPairingKey = false
 
@@ -35,13 +36,19 @@ struct OwnSecurityManager: LinkSecurityManager {
   /// - Parameters:
   ///   - own: our address on this link.
   ///   - other: the peer's address on the radio.
-  init(peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress) {
+  ///   - procedureTimeout: how long the controller may take to report on a key.
+  init(
+    peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress,
+    procedureTimeout: Duration
+  ) {
     (self.peer, self.handle, self.isCentral, self.own, self.other) = (peer, handle, isCentral, own, other)
+    self.procedureTimeout = procedureTimeout
   }
 
-  /// The deadline of the machine. It is stored here, because the host reads it after each input of the link, and the
-  /// machine is large to copy.
+  /// The deadline of the machine, or of an encryption. It is stored here, because the host reads it after each input of
+  /// the link, and the machine is large to copy.
   private(set) var deadline: Instant?
+  private mutating func takeDeadline() { deadline = .nearer(machine?.deadline, start?.deadline) }
   /// Whether no input has needed the machine that pairs.
   var needsMachine: Bool { pairing == nil }
   var isPairing: Bool { machine?.isPairing == true }
@@ -77,10 +84,11 @@ struct OwnSecurityManager: LinkSecurityManager {
     case .refused:
       guard !isUnderWay, let wanted = context.requirementsOnDemand else { return }
       secure(wanted, isConsented: false, &context, now: now, into: &effects)
-    case .bond: encryptWithBond(&context, into: &effects)
+    case .bond: encryptWithBond(&context, now: now, into: &effects)
     case .answer(let question, let answer): self.answer(question, answer, &context, now: now, into: &effects)
     case .keyRequested(let request):
-      keyRequested(ediv: request.encryptedDiversifier, rand: request.randomNumber, context, into: &effects)
+      keyRequested(
+        ediv: request.encryptedDiversifier, rand: request.randomNumber, context, now: now, into: &effects)
     case .encryptionChanged(let status, let isOn):
       encryptionChanged(status, isOn: isOn, &context, now: now, into: &effects)
     case .encryptionFailed(let status): encryptionFailed(status, &context, now: now, into: &effects)
@@ -159,12 +167,14 @@ struct OwnSecurityManager: LinkSecurityManager {
     guard let key = context.bond?.centralKey, context.settings?.isEnough(key.strength, for: wanted) ?? true else {
       return pair(isConsented: isConsented, &context, now: now, into: &effects)
     }
-    if context.level == .none, start == nil { encrypt(with: key, .bond, into: &effects) }
+    if context.level == .none, start == nil { encrypt(with: key, .bond, now: now, into: &effects) }
   }
 
   /// Encrypts a link that our central has made with the key of the bond, if there is one.
-  mutating func encryptWithBond(_ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
-    if let key = context.bond?.centralKey { encrypt(with: key, .bond, into: &effects) }
+  mutating func encryptWithBond(
+    _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
+  ) {
+    if let key = context.bond?.centralKey { encrypt(with: key, .bond, now: now, into: &effects) }
   }
 
   /// Takes the application's answer to a question.
@@ -179,7 +189,12 @@ struct OwnSecurityManager: LinkSecurityManager {
   mutating func tick(
     _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
-    guard let deadline, deadline <= now else { return }
+    // The link that our central makes to a bonded peripheral ends then.
+    if let due = start?.deadline, due <= now, !context.reconnection.isPending {
+      effects.append(.report(.controller, "it does not report the outcome of an encryption", peer: peer))
+      encryptionFailed(.linkLayerResponseTimeout, &context, now: now, into: &effects)
+    }
+    guard let deadline = machine?.deadline, deadline <= now else { return }
     run(&context, now: now, into: &effects) { $0.tick(now: now, into: &$1) }
   }
 
@@ -226,7 +241,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     case .ask(let id, let question): effects.append(.event(.pairing(peer, id, question), to: .everyone))
     case .withdraw(let id): effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
     case .ignoredAnswer(let error): effects.append(.own(.answerIgnored(error)))
-    case .encrypt(let key): encrypt(with: key, .pairing, into: &effects)
+    case .encrypt(let key): encrypt(with: key, .pairing, now: now, into: &effects)
     case .securityRequested(let wanted):
       guard !context.pairings.isWaiting(now: now) else {
         let text = "a Security Request is ignored: a pairing on this link has just failed"
@@ -252,7 +267,7 @@ extension OwnSecurityManager {
   /// The central encrypts and names the key: that of the current pairing, or of the device's bond (Vol 4, Part E,
   /// 7.7.65.5).
   mutating func keyRequested(
-    ediv: UInt16, rand: UInt64, _ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]
+    ediv: UInt16, rand: UInt64, _ context: SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
     var found: (key: LongTermKey, origin: KeyStart.Origin)?
     if let key = machine?.longTermKey(ediv: ediv, rand: rand) {
@@ -271,7 +286,7 @@ extension OwnSecurityManager {
       let loss: BondLoss = context.bond == nil ? .missingHere : .keysDiffer
       return effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
     }
-    start = KeyStart(strength: found.key.strength, origin: found.origin)
+    start = KeyStart(strength: found.key.strength, origin: found.origin, deadline: now + procedureTimeout)
     let reply = HCI.LELongTermKeyRequestReply {
       $0.connectionHandle = handle
       $0.longTermKey = found.key.value.value
@@ -281,9 +296,9 @@ extension OwnSecurityManager {
 
   /// We are the central: encrypts the link (Vol 4, Part E, 7.8.24).
   mutating func encrypt(
-    with key: LongTermKey, _ origin: KeyStart.Origin, into effects: inout [Effect<SecurityEffect>]
+    with key: LongTermKey, _ origin: KeyStart.Origin, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
-    start = KeyStart(strength: key.strength, origin: origin)
+    start = KeyStart(strength: key.strength, origin: origin, deadline: now + procedureTimeout)
     let command = HCI.LEEnableEncryption {
       $0.connectionHandle = handle
       $0.randomNumber = key.rand

@@ -36,12 +36,15 @@ struct SecurityPolicy: Sendable {
   ///   - own: our address on this link.
   ///   - other: the peer's address as it is on the radio.
   func makeManager(
-    peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress
+    peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress,
+    procedureTimeout: Duration
   ) -> any LinkSecurityManager {
     guard systemHost == nil else {
       return SystemHostSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other)
     }
-    return OwnSecurityManager(peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity)
+    return OwnSecurityManager(
+      peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity,
+      procedureTimeout: procedureTimeout)
   }
 
   /// The controller requests a key for an unknown link. The system host answers for the links of its controller.

@@ -19,6 +19,15 @@ enum Purpose: Sendable, Equatable {
   /// Nothing depends on the answer; a refusal is reported.
   case reply
 
+  /// The link that the command is about, where that can have ended meanwhile.
+  var link: LinkID? {
+    switch self {
+    case .disconnect(let peer), .tuning(let peer), .encryption(let peer): peer
+    case .connectionUpdate(let peer, _), .rssi(let peer, _), .setPHY(let peer, _), .readPHY(let peer, _): peer
+    case .setup, .advertising, .scanning, .initiating, .endingSuperseded, .address, .reply: nil
+    }
+  }
+
   /// The event that answers the owner of a command about a link; nil where the owner gets none.
   ///
   /// - Parameters:

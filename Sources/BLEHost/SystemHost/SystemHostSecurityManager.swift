@@ -34,6 +34,8 @@ struct SystemHostSecurityManager: LinkSecurityManager {
 
   /// The system host has the timeouts of its pairings.
   var deadline: Instant? { nil }
+  /// The system host gives the keys.
+  var isStarting: Bool { false }
   var isUnderWay: Bool { pairing.isUnderWay }
 
   mutating func perform(
