@@ -15,7 +15,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
   /// Creates a request; the values are checked when it is used.
   public init(
     interval: ClosedRange<Duration> = .milliseconds(30)...Duration.milliseconds(50), latency: Int = 0,
-    supervisionTimeout: Duration = .seconds(5)
+    supervisionTimeout: Duration = .seconds(6)
   ) {
     self.interval = interval
     self.latency = latency

@@ -195,7 +195,21 @@ import Testing
     let before = bench.data.count
     bench.receive(phyUpdate(.le2M))
     #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
-    #expect(bench.attPayloads(from: before) == [[0x12, 0x01, 0x08, 0x00, 12, 0, 12, 0, 0, 0, 0xF4, 0x01]])
+    #expect(bench.attPayloads(from: before) == [[0x12, 0x01, 0x08, 0x00, 12, 0, 12, 0, 0, 0, 0x58, 0x02]])
+  }
+
+  /// The Accessory Design Guidelines for Apple Devices, the older ones (first lines) and the newer ones.
+  @Test(arguments: ConnectionPriority.allCases)
+  func whatAPeripheralRequestsIsWithinTheGuidelinesForAccessories(priority: ConnectionPriority) {
+    let wanted = priority.parameters(.peripheral, LinkPackets())
+    let (shortest, longest) = (Double(wanted.interval.lowerBound) * 1.25, Double(wanted.interval.upperBound) * 1.25)
+    let timeout = Double(wanted.supervisionTimeout) * 10
+    let isShortest = shortest == 15 && longest == 15
+    #expect(isShortest || (shortest >= 20 && shortest + 20 <= longest))
+    #expect(wanted.latency <= 4 && timeout <= 6_000 && longest * Double(wanted.latency + 1) <= 2_000)
+    #expect(shortest >= 15 && shortest.remainder(dividingBy: 15) == 0 && (isShortest || shortest + 15 <= longest))
+    #expect(wanted.latency <= 30 && (6_000...18_000).contains(timeout))
+    #expect(longest * Double(wanted.latency + 1) * 3 < timeout)
   }
 
   @Test(arguments: procedures) func aRefusalIsReportedAndTheOthersFollow(_ refused: HCIOpcode) throws {
@@ -257,7 +271,7 @@ import Testing
     #expect(try last(HCI.LESetPHY.self, bench).txPHYs == .le1M)
     bench.receive(phyUpdate(.le1M))
     let timing = try last(HCI.LEConnectionUpdate.self, bench).parameters
-    #expect(timing.connectionIntervalMin == 84 && timing.connectionIntervalMax == 96 && timing.maxLatency == 2)
+    #expect(timing.connectionIntervalMin == 84 && timing.connectionIntervalMax == 100 && timing.maxLatency == 2)
     // The features are read once, and LE 1M is asked for once.
     bench.perform(.prioritize(peer, .lowPower))
     #expect(steps(bench) == Self.procedures + [.leSetPHY, .leConnectionUpdate, .leConnectionUpdate])

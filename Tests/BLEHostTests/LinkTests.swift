@@ -171,7 +171,7 @@ struct LinkTests {
     let before = bench.data.count
     bench.perform(.updateConnection(peer, ConnectionParameters(interval: 24...40)))
     let request = bench.attPayloads(from: before)
-    #expect(request == [[0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 0xF4, 0x01]])
+    #expect(request == [[0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 0x58, 0x02]])
     bench.receive(ScriptedController.frame(0x40, cid: 5, [0x13, 0x01, 0x02, 0x00, 0x01, 0x00]))
     guard case .connectionUpdateRefused(peer, _) = bench.events.last else { Issue.record("not told"); return }
   }

@@ -167,7 +167,7 @@ struct TranslatorStage {
       $0.role = role
       $0.peerAddress = peer
       $0.connectionInterval = 40
-      $0.supervisionTimeout = 500
+      $0.supervisionTimeout = 600
     }
   }
 

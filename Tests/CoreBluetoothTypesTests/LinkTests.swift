@@ -116,8 +116,8 @@ import Testing
       for: central)
     #expect(
       fixture.host.takeCommands() == [
-        "disconnect 9 13", "rssi 9", "security 9", "authorize 9 true", "timing 9 9...12 0 500",
-        "timing 9 80...100 0 500",
+        "disconnect 9 13", "rssi 9", "security 9", "authorize 9 true", "timing 9 12...12 0 600",
+        "timing 9 84...100 0 600",
         "timing 9 6...3200 1 3200",
       ])
     fixture.say(.disconnected(central.peer, .connectionTimeout))

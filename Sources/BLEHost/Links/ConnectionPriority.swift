@@ -7,10 +7,14 @@ package import BLEHCI
 /// |---|---|---|---|
 /// | packets of the link layer | the longest of the controller | unchanged | unchanged |
 /// | PHY | LE 2M, where both devices have it | LE 1M again | LE 1M again |
-/// | interval, as the central | 7.5 to 15 ms, the one that packets fill best | 30 to 50 ms | 105 to 120 ms |
-/// | interval requested as the peripheral | 15 ms | 30 to 50 ms | 105 to 120 ms |
+/// | interval, as the central | 7.5 to 15 ms, the one that packets fill best | 30 to 50 ms | 105 to 125 ms |
+/// | interval requested as the peripheral | 15 ms | 30 to 50 ms | 105 to 125 ms |
 /// | latency | 0 | 0 | 2 |
 /// | frames in the queue of the link before writes without response wait | 128 | 32 | 32 |
+///
+/// What a peripheral requests is within the Accessory Design Guidelines for Apple Devices, the older and the newer ones:
+/// the shortest interval a multiple of 15 ms, the longest one 20 ms above it or both 15 ms, a latency of 4 at most, and a
+/// supervision timeout of 6 s.
 ///
 /// Each setting is requested as far as the controller and the peer support it. If the controller or the peer rejects a
 /// setting, that is logged, and the others follow. The resulting timing is reported like any other change of the
@@ -40,7 +44,7 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
       ConnectionParameters(
         interval: packets.bestInterval(in: Self.throughputIntervals).map { $0...$0 } ?? Self.throughputIntervals)
     case .balanced: ConnectionParameters()
-    case .lowPower: ConnectionParameters(interval: 84...96, latency: 2)
+    case .lowPower: ConnectionParameters(interval: 84...100, latency: 2)
     }
   }
 

@@ -89,18 +89,18 @@ extension CBPeripheralManager {
 
 /// The connection latency that a peripheral requests; mirrors `CBPeripheralManagerConnectionLatency`.
 public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
-  /// An interval of 11.25 to 15 ms.
+  /// An interval of 15 ms, the shortest one that Apple's systems accept.
   case low = 0
   /// An interval of 30 to 50 ms.
   case medium = 1
-  /// An interval of 100 to 125 ms.
+  /// An interval of 105 to 125 ms.
   case high = 2
 
   var request: ConnectionParameterRequest {
     switch self {
-    case .low: ConnectionParameterRequest(interval: .microseconds(11_250)...Duration.milliseconds(15))
+    case .low: ConnectionParameterRequest(interval: .milliseconds(15)...Duration.milliseconds(15))
     case .medium: ConnectionParameterRequest(interval: .milliseconds(30)...Duration.milliseconds(50))
-    case .high: ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(125))
+    case .high: ConnectionParameterRequest(interval: .milliseconds(105)...Duration.milliseconds(125))
     }
   }
 }
