@@ -188,6 +188,48 @@ import Testing
     #expect(values(stage.take(peripheral)).count == PacketFaults.heldLimit)
   }
 
+  @Test func aLatePacketDelaysNoOther() throws {
+    let fault = PacketFault(.late(.seconds(60)), .answers(.only([.reset])), .toHost)
+    var (stage, central, peripheral, handles) = try linked([.packets(fault)])
+    stage.send(data(handles.0, 1), from: central)
+    stage.send(Self.reset, from: peripheral)
+    #expect(values(stage.take(peripheral)) == [1])
+    stage.run(for: .milliseconds(59_999))
+    #expect(stage.take(peripheral) == [])
+    stage.run(for: .milliseconds(1))
+    #expect(stage.take(peripheral) == [Self.complete])
+  }
+
+  @Test func packetsOfOneKindOvertakeThoseOfTheLastTime() throws {
+    var (stage, central, peripheral, handles) = try linked([
+      .packets(PacketFault(.overtake(.milliseconds(10)), .data, .toHost))
+    ])
+    stage.send(
+      [0x01, 0x05, 0x14, 0x02, UInt8(handles.1.rawValue & 0xFF), UInt8(handles.1.rawValue >> 8)], from: peripheral)
+    stage.send(data(handles.0, 1), from: central)
+    #expect(values(stage.take(peripheral)) == [1], "before the answer to the command")
+    stage.run(for: .milliseconds(9))
+    #expect(stage.take(peripheral) == [])
+    stage.run(for: .milliseconds(1))
+    #expect(stage.take(peripheral).map { $0[1] } == [0x0E])
+  }
+
+  @Test func someOfThePacketsAreAffected() throws {
+    var (stage, central, peripheral, handles) = try linked([
+      .packets(PacketFault(.drop, .data, .toHost, occurrences: 2...3))
+    ])
+    for value in 1...5 as ClosedRange<UInt8> { stage.send(data(handles.0, value), from: central) }
+    #expect(values(stage.take(peripheral)) == [1, 4, 5])
+  }
+
+  @Test func theFirstCommandsAreRejected() {
+    var stage = RadioStage()
+    let id = stage.attach()
+    stage.radio.setFaults([.refusesFirst(.only([.reset]), .commandDisallowed, times: 2)], of: id)
+    for _ in 0..<3 { stage.send(Self.reset, from: id) }
+    #expect(stage.take(id).map(\.last) == [0x0C, 0x0C, 0])
+  }
+
   @Test func packetsAreChosenByKind() {
     let meta: [UInt8] = [0x04, 0x3E, 0x02, 0x0A, 0x00]
     #expect(PacketFault.Packets.all.contains([]) && PacketFault.Packets.all.contains(meta[...]))
@@ -198,5 +240,9 @@ import Testing
     #expect(PacketFault.Packets.commands(.only([.reset])).contains(Self.reset[...]))
     #expect(!PacketFault.Packets.commands(.only([.leRand])).contains(Self.reset[...]))
     #expect(!PacketFault.Packets.commands(.all).contains([0x01, 0x03]))
+    let answers = PacketFault.Packets.answers(.only([.reset]))
+    #expect(answers.contains(Self.complete[...]) && answers.contains([0x04, 0x0F, 0x04, 0, 1, 0x03, 0x0C]))
+    #expect(!answers.contains([0x04, 0x0F, 0x04, 0, 1, 0x04, 0x0C]) && !answers.contains([0x04, 0x0E, 0x04, 0x01]))
+    #expect(!answers.contains(Self.reset[...]) && !answers.contains(meta[...]))
   }
 }

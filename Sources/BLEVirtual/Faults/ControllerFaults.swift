@@ -18,6 +18,8 @@ struct ControllerFaults: Sendable {
   }
 
   private var faults: [VirtualFault]
+  /// How many commands each of ``VirtualFault/refusesFirst(_:_:times:)`` has rejected, by its place.
+  private var refusals: [Int: Int] = [:]
   /// The time up to which the faults with a time have been performed.
   private var doneUpTo: Instant?
   /// The faults of packets between the controller and its host; nil if there are none.
@@ -33,6 +35,7 @@ struct ControllerFaults: Sendable {
   /// Replaces the faults. Packets that the earlier faults hold back stay held until they are due.
   mutating func replace(with faults: [VirtualFault], random: RandomSource) {
     self.faults = faults
+    refusals = [:]
     doneUpTo = nil
     packets = PacketFaults(faults, random: random, holding: packets)
   }
@@ -69,9 +72,9 @@ struct ControllerFaults: Sendable {
   // MARK: Commands and advertisements
 
   /// The fault of the answer to a command; nil if there is none.
-  func answer(to opcode: HCIOpcode, _ random: inout RandomSource) -> Answer? {
+  mutating func answer(to opcode: HCIOpcode, _ random: inout RandomSource) -> Answer? {
     var answer: Answer?
-    for fault in faults {
+    for (place, fault) in faults.enumerated() {
       switch fault {
       case .neverAnswers(let commands) where commands.contains(opcode): return .silence
       case .answersGarbage(let commands) where commands.contains(opcode):
@@ -81,6 +84,10 @@ struct ControllerFaults: Sendable {
         return .octets(garbage)
       case .answers(let commands, let octets) where commands.contains(opcode): return .octets(octets)
       case .refuses(let commands, let status) where commands.contains(opcode): return .refusal(status)
+      case .refusesFirst(let commands, let status, let times)
+      where commands.contains(opcode) && refusals[place, default: 0] < times:
+        refusals[place, default: 0] += 1
+        return .refusal(status)
       case .answersTwice(let commands) where commands.contains(opcode): answer = .twice
       default: break
       }

@@ -11,17 +11,43 @@ struct PacketFaults: Sendable {
 
   /// One direction.
   private struct Lane: Sendable {
-    var faults: [PacketFault]
+    let faults: [PacketFault]
+    /// How many packets each of the faults has applied to.
+    private var counts: [Int]
     var delayed: [(due: Instant, packet: [UInt8])] = []
+    /// Packets that are delayed alone, by the time at which they are due.
+    var late: [(due: Instant, packet: [UInt8])] = []
     var exchanged: (due: Instant, packet: [UInt8])?
 
     init(faults: [PacketFault], holding earlier: Self?) {
       self.faults = faults
+      counts = [Int](repeating: 0, count: faults.count)
       delayed = earlier?.delayed ?? []
+      late = earlier?.late ?? []
       exchanged = earlier?.exchanged
     }
 
-    var deadline: Instant? { .nearer(delayed.first?.due, exchanged?.due) }
+    var deadline: Instant? { .nearer(.nearer(delayed.first?.due, late.first?.due), exchanged?.due) }
+
+    /// The fault of a packet; nil if it has none.
+    mutating func fault(of packet: Bytes, _ random: inout RandomSource) -> PacketFault.Effect? {
+      for index in faults.indices where faults[index].packets.contains(packet) {
+        counts[index] += 1
+        if let occurrences = faults[index].occurrences, !occurrences.contains(counts[index]) { continue }
+        if Int.random(in: 0..<100, using: &random) < faults[index].percent { return faults[index].effect }
+      }
+      return nil
+    }
+
+    /// How much later the packets without a fault arrive than those that overtake them.
+    var overtaken: Duration? {
+      faults.compactMap { if case .overtake(let time) = $0.effect { time } else { nil } }.max()
+    }
+
+    mutating func hold(_ packet: [UInt8], until due: Instant) {
+      let place = late.firstIndex { due < $0.due } ?? late.endIndex
+      late.insert((due, packet), at: place)
+    }
   }
 
   private var toController: Lane
@@ -77,15 +103,18 @@ struct PacketFaults: Sendable {
   private static func pass(
     _ packet: Bytes, on lane: inout Lane, now: Instant, _ random: inout RandomSource
   ) -> [[UInt8]] {
-    let fault = lane.faults.first {
-      $0.packets.contains(packet) && Int.random(in: 0..<100, using: &random) < $0.percent
-    }
+    let effect = lane.fault(of: packet, &random)
     var passed = [Array(packet)]
     var due = lane.delayed.last?.due
-    switch fault?.effect {
-    case nil: break
+    switch effect {
+    case nil: if let time = lane.overtaken { due = max(due ?? now, now + time) }
     case .drop: return []
     case .delay(let time): due = max(due ?? now, now + time)
+    case .late(let time):
+      guard lane.late.count < heldLimit else { break }
+      lane.hold(passed[0], until: now + time)
+      return []
+    case .overtake: return passed
     case .duplicate: passed.append(passed[0])
     case .corrupt:
       guard packet.count > 1 else { break }
@@ -109,6 +138,9 @@ struct PacketFaults: Sendable {
   private static func release(_ lane: inout Lane, at now: Instant) -> [[UInt8]] {
     var due = lane.delayed.prefix { $0.due <= now }.map(\.packet)
     lane.delayed.removeFirst(due.count)
+    let late = lane.late.prefix { $0.due <= now }.map(\.packet)
+    lane.late.removeFirst(late.count)
+    due += late
     if let exchanged = lane.exchanged, exchanged.due <= now {
       due.append(exchanged.packet)
       lane.exchanged = nil

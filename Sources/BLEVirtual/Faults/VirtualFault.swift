@@ -24,6 +24,8 @@ public enum VirtualFault: Hashable, Sendable {
   case answersTwice(Commands)
   /// The commands are rejected with this status and not performed.
   case refuses(Commands, HCIErrorCode)
+  /// The first commands of these, so many since the fault was set, are rejected with this status and not performed.
+  case refusesFirst(Commands, HCIErrorCode, times: Int)
   /// The commands are not performed. The answer is 1 to 16 random octets that are not an H4 packet.
   case answersGarbage(Commands)
   /// The commands are not performed. The answer is these octets, unchanged.
@@ -37,7 +39,7 @@ public enum VirtualFault: Hashable, Sendable {
   case dropsLinks(at: Instant)
   /// At this time these octets are sent to the host.
   case sends([UInt8], at: Instant)
-  /// Packets between the controller and its host are lost, delayed, repeated, changed, or exchanged.
+  /// Packets between the controller and its host are lost, delayed, repeated, changed, or in another order.
   case packets(PacketFault)
   /// After this number of HCI packets in both directions, counted from the time at which the fault was set, every link
   /// ends with this reason on both sides.
