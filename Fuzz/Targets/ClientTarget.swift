@@ -186,7 +186,10 @@ private struct ClientRun {
     case .descriptors(let all): require(all.count <= client.limits.results, "\(all.count) descriptors")
     case .includedServices(let all): require(all.count <= client.limits.results, "\(all.count) included services")
     case .values(let all): require(all.count <= client.limits.results, "\(all.count) values")
-    case .done, .mtu, .configured: break
+    case .incomplete(let found, let faults):
+      require(!faults.isEmpty && faults.count <= client.limits.results, "\(faults.count) faults")
+      check(kind, found)
+    case .done, .mtu, .configured, .noConfiguration: break
     }
   }
 

@@ -75,7 +75,7 @@ private struct ScanRun {
     var discovery = Discovery(
       address: Self.address(number), isConnectable: kind & 1 != 0, isScanResponse: kind & 2 != 0, data: area(&input),
       isTruncated: kind & 4 != 0, rssi: Int8(truncatingIfNeeded: -steps))
-    if kind & 10 == 8 { discovery.scanResponse = area(&input) }
+    discovery.isOverdue = kind & 10 == 8
     if kind & 16 != 0 { discovery.txPower = Int8(bitPattern: kind) }
     return discovery
   }
@@ -98,9 +98,9 @@ private struct ScanRun {
 
   private mutating func receive(_ discovery: Discovery, from number: Int, _ input: inout FuzzInput) {
     last[number] = discovery
-    let octets = discovery.content.data.count + (discovery.content.scanResponse?.count ?? 0)
+    let octets = discovery.content.data.count
     longest[number] = max(longest[number] ?? 0, octets)
-    for area in [discovery.content.data, discovery.content.scanResponse ?? []] { check(area[...]) }
+    check(discovery.content.data[...])
 
     let choice = input.octet()
     let filter = ScanFilter(

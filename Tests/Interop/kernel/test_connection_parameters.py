@@ -40,11 +40,11 @@ def created(command):
     return struct.unpack_from("<HHHH", command, len(command) - 12)
 
 
-def test_five_seconds_unless_asked_otherwise(central, identity, monitor):
+def test_six_seconds_unless_asked_otherwise(central, identity, monitor):
     answer = central.ask(f"k connect {identity[0]}", "k connected")
-    assert "interval 50.0 latency 0 timeout 5000.0" in answer
-    assert [created(command) for command in monitor.commands(*CREATE)] == [(24, 40, 0, 500)]
-    assert monitor.timings() == [(40, 0, 500)]
+    assert "interval 50.0 latency 0 timeout 6000.0" in answer
+    assert [created(command) for command in monitor.commands(*CREATE)] == [(24, 40, 0, 600)]
+    assert monitor.timings() == [(40, 0, 600)]
 
 
 def test_those_asked_for_are_in_force(central, identity, monitor):

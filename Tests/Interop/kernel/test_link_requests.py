@@ -22,6 +22,6 @@ def test_connection_parameters(peripheral, connect, logs, request):
     trace = (logs / f"{request.node.name}.btsnoop").read_bytes()
     place = trace.index(UPDATE_COMPLETE)
     interval, latency, timeout = struct.unpack_from("<HHH", trace, place + 7)
-    assert (interval, latency, timeout) == (24, 0, 500)
-    assert told.endswith(": 0.03 seconds, latency 0, 5.0 seconds")
+    assert (interval, latency, timeout) == (24, 0, 600)
+    assert told.endswith(": 0.03 seconds, latency 0, 6.0 seconds")
     assert client.characteristics()
