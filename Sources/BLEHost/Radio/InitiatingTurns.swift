@@ -21,6 +21,8 @@ struct InitiatingTurns: Sendable {
   private(set) var deadline: Instant?
   /// The controller has refused one beside the other, for the devices that are wanted now.
   private var wasRefused = false
+  /// Whether a turn of the others has begun.
+  private var haveOthersWaited = false
 
   /// The controller has refused to connect while it scans or advertises, or the other way round.
   mutating func refused() { wasRefused = true }
@@ -34,17 +36,18 @@ struct InitiatingTurns: Sendable {
   ///   - isInitiatingWanted: whether there is a device to connect to.
   ///   - areOthersWanted: whether a scan or a connectable advertisement is declared.
   ///   - isPossible: whether the controller reports that it can do both.
-  /// - Returns: whether turns have begun.
+  /// - Returns: whether the first turn of the others has begun. A connection that is made in the first turn needs no line.
   mutating func update(isInitiatingWanted: Bool, areOthersWanted: Bool, isPossible: Bool, now: Instant) -> Bool {
     if !isInitiatingWanted { wasRefused = false }
     guard isInitiatingWanted, areOthersWanted, wasRefused || !isPossible else {
       (turn, deadline) = (.together, nil)
       return false
     }
-    let begins = turn == .together
     if let deadline, now < deadline { return false }
     turn = turn == .initiating ? .others : .initiating
     deadline = now + Self.length
-    return begins
+    guard turn == .others, !haveOthersWaited else { return false }
+    haveOthersWaited = true
+    return true
   }
 }
