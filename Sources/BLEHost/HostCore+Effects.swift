@@ -116,6 +116,7 @@ extension HostCore {
       withRadio { $0.stop(&$1) }
       links.closeAll(&context)
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
+    case .timedOut(let purpose, let opcode): withRadio { $0.timedOut(purpose, opcode, &$1) }
     // The state of the controller reports the rest.
     case .abandoned(let purpose):
       if let answer = purpose.answer([], .notPoweredOn) { context.output.events.append(answer) }

@@ -47,6 +47,8 @@ struct AddressManager: Sendable {
   private var privateAddress: DeviceAddress?
   private var nextRotation: Instant?
   private var list = ResolvingList()
+  /// The controller has not answered a command about its list, twice.
+  private var isListUnanswered = false
 
   /// A new private address is due, or a private address is no longer wanted.
   private var needsAddress = false
@@ -88,6 +90,7 @@ struct AddressManager: Sendable {
     }
     suspend()
     list = ResolvingList()
+    list.isUnreliable = isListUnanswered
     privateAddress = drawPrivateAddress(&random, into: &effects)
     effects.append(.event(.address(identity), to: .everyone))
   }
@@ -239,12 +242,17 @@ extension AddressManager {
     case (.setResolution(let isOn), .success): list.isEnabled = isOn
     case (.setResolution, _), (.setDeviceMode, _): break
     }
-    if step.isOfList, status == .unknownCommand || status == .unsupportedFeatureOrParameterValue {
-      // The controller lacks a command that it reports: the host resolves the addresses.
+    let isMissing = status == .unknownCommand || status == .unsupportedFeatureOrParameterValue
+    if status != .success, step.isDeviceMode || (step.isOfList && isMissing) {
+      // The controller lacks a command that it reports, or does not report a bonded peer that uses its identity address:
+      // the host resolves the addresses.
       (list.isUnreliable, isOutdated) = (true, true)
     }
     takeStep(into: &effects)
   }
+
+  /// The controller does not answer a command about its resolving list: the host resolves the addresses.
+  mutating func timedOut(_ opcode: HCIOpcode) { if opcode != .leSetRandomAddress { isListUnanswered = true } }
 
   /// An address was received that stands for a device with another identity. A controller that resolves the addresses
   /// of that device should have reported the identity.
@@ -259,6 +267,7 @@ extension AddressManager {
 }
 
 extension AddressManager.Step {
+  fileprivate var isDeviceMode: Bool { if case .setDeviceMode = self { true } else { false } }
   fileprivate var isOfList: Bool { if case .setAddress = self { false } else { true } }
 
   fileprivate var command: any HCICommand {

@@ -230,6 +230,14 @@ extension Advertiser {
     giveUp(index, error, into: &effects)
   }
 
+  /// The controller does not answer a command of an advertisement.
+  mutating func timedOut(
+    _ id: AdvertisingID, _ opcode: HCIOpcode, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    guard let index = advertisements.firstIndex(where: { $0.id == id }) else { return }
+    giveUp(index, .commandTimedOut(opcode), into: &effects)
+  }
+
   /// Ends what a controller that has turned out to lack a command cannot send.
   private mutating func giveUpImpossible(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     let limit = limit(radio.controller)

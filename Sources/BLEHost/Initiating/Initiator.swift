@@ -111,6 +111,11 @@ struct Initiator: Sendable {
     capacity = .max
   }
 
+  /// The controller does not answer a command.
+  mutating func timedOut(_ opcode: HCIOpcode, into effects: inout [Effect<InitiatorEffect>]) {
+    fail(applied, .commandTimedOut(opcode), into: &effects)
+  }
+
   /// The controller is up again. One that has turned out to lack a command does not perform each request.
   mutating func restore(_ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]) {
     for request in requests {

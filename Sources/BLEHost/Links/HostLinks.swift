@@ -110,7 +110,15 @@ extension HostLinks {
   private mutating func tickHeld(_ host: inout HostContext) {
     guard let due = held.deadline, due <= host.now else { return }
     for (handle, packet) in held.takeOverdue(host.now) {
-      if let index = table.index(of: handle) { receive(packet.span, on: index, &host) } else { drop(handle, &host) }
+      guard let index = table.index(of: handle) else {
+        drop(handle, &host)
+        continue
+      }
+      if table[index].isEncrypting, table[index].role == .peripheral {
+        let text = "it has not reported an encryption that is on its way: data is served as data in the clear"
+        host.report(.controller, text, peer: table[index].peer)
+      }
+      receive(packet.span, on: index, &host)
     }
   }
 

@@ -13,6 +13,8 @@ struct Radio: Sendable {
   private var initiator: Initiator
   private var addresses: AddressManager
   private var turns = InitiatingTurns()
+  /// Commands of the parts that have had no answer, and not been answered since.
+  private var unanswered: Set<HCIOpcode> = []
   /// What the parts were last told of ``turns``.
   private var held = Held(initiating: false, others: false)
 
@@ -116,6 +118,7 @@ extension Radio {
 
   /// The controller has answered a command of one of the parts.
   mutating func answered(_ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ turn: inout RadioTurn) {
+    if !unanswered.isEmpty { unanswered.remove(opcode) }
     switch purpose {
     case .advertising(let id, let step):
       advertise(&turn) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
@@ -124,6 +127,19 @@ extension Radio {
     case .address:
       let now = turn.now
       manageAddresses(&turn) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
+    default: break
+    }
+  }
+
+  /// The controller has not answered a command of one of the parts, and is reset. What needs a command that has had no
+  /// answer before is given up: the reset would be followed by the next one.
+  mutating func timedOut(_ purpose: Purpose, _ opcode: HCIOpcode, _ turn: inout RadioTurn) {
+    guard !unanswered.insert(opcode).inserted else { return }
+    switch purpose {
+    case .advertising(let id, _): advertise(&turn) { $0.timedOut(id, opcode, $1, into: &$2) }
+    case .scanning: scan(&turn) { $0.timedOut(opcode, $1, into: &$2) }
+    case .initiating: initiate(&turn) { $0.timedOut(opcode, into: &$2) }
+    case .address: addresses.timedOut(opcode)
     default: break
     }
   }

@@ -215,6 +215,19 @@ struct Scanner: Sendable {
 }
 
 extension Scanner {
+  /// The controller does not answer a command.
+  mutating func timedOut(_ opcode: HCIOpcode, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]) {
+    cannotSearch = true
+    giveUp(.commandTimedOut(opcode), into: &effects)
+  }
+
+  private mutating func giveUp(_ error: HostError, into effects: inout [Effect<ScannerEffect>]) {
+    let owners = requests.map(\.owner)
+    requests = []
+    forget()
+    effects += owners.map { .event(.scanStopped(error), to: $0.recipient) }
+  }
+
   private mutating func refused(
     _ opcode: HCIOpcode, _ status: HCIErrorCode, _ radio: RadioContext, into effects: inout [Effect<ScannerEffect>]
   ) {
@@ -229,11 +242,7 @@ extension Scanner {
       return retry.refused(now: radio.now)
     }
     guard status.mayPass, hasRun || retry.count < Retry.attempts else {
-      let owners = requests.map(\.owner)
-      requests = []
-      forget()
-      effects += owners.map { .event(.scanStopped(.controller(opcode, status)), to: $0.recipient) }
-      return
+      return giveUp(.controller(opcode, status), into: &effects)
     }
     if retry.count == 0 {
       let error = HostError.controller(opcode, status)

@@ -9,6 +9,8 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var leFeatures: HCI.LEFeatures = []
   /// What its link layer does at the same time.
   var states = SupportedStates()
+  /// The controller has rejected the mask of events that the host needs.
+  var hasFirstEvents = false
   package var publicAddress = BD_ADDR()
   /// Data octets of an ACL packet to the controller, and how many it holds.
   package var aclLength = 0

@@ -16,6 +16,8 @@ enum SessionEffect: Sendable {
   case answered(Purpose, HCIOpcode, HCIErrorCode, Bytes)
   /// A command will have no answer.
   case abandoned(Purpose)
+  /// A command had no answer in time, and the controller is reset. ``abandoned(_:)`` follows.
+  case timedOut(Purpose, HCIOpcode)
   /// The system host has no key for the link with this handle (Vol 4, Part E, 7.8.26).
   case keyMissed(ConnectionHandle)
 }
@@ -122,6 +124,11 @@ struct ControllerSession: Sendable {
   private mutating func refused(
     _ step: SetupStep, _ status: HCIErrorCode, _ fault: String, into effects: inout [Effect<SessionEffect>]
   ) {
+    if step == .eventMask, !learned.hasFirstEvents {
+      effects.append(.report(.controller, "\(fault): it is given the mask of a reset, with LE Meta", peer: nil))
+      learned.hasFirstEvents = true
+      return send(step, into: &effects)
+    }
     if step == .leEventMask, SetupStep.leEvents(for: learned) != SetupStep.firstLEEvents {
       effects.append(.report(.controller, "\(fault): it is used as one of Bluetooth 4.0", peer: nil))
       learned.withdrawFeaturesWithEvents()
@@ -239,6 +246,7 @@ extension ControllerSession {
       let text = "an answer to \(opcode), which was not sent or has already been answered"
       effects.append(.report(.controller, text, peer: nil))
     case .timedOut(let purpose, let opcode):
+      effects.append(.own(.timedOut(purpose, opcode)))
       effects.append(.own(.abandoned(purpose)))
       reset(.commandTimedOut(opcode), orFail: .commandTimedOut(opcode), into: &effects)
     }

@@ -99,7 +99,7 @@ extension SetupStep {
     case .leBufferSizeV2: HCI.LEReadBufferSizeV2()
     case .leBufferSize: HCI.LEReadBufferSize()
     case .bufferSize: HCI.ReadBufferSize()
-    case .eventMask: HCI.SetEventMask { $0.eventMask = Self.events }
+    case .eventMask: HCI.SetEventMask { $0.eventMask = capabilities.hasFirstEvents ? Self.firstEvents : Self.events }
     case .leEventMask: HCI.LESetEventMask { $0.eventMask = Self.leEvents(for: capabilities) }
     case .leHostSupport: HCI.WriteLEHostSupport { $0.leSupportedHost = true }
     case .leStates: HCI.LEReadSupportedStates()
@@ -123,6 +123,9 @@ extension SetupStep {
     .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
     .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
   ]
+
+  /// The mask that a controller has after a reset, and LE Meta.
+  private static let firstEvents = HCI.EventMask(rawValue: 0x0000_1FFF_FFFF_FFFF).union(.leMeta)
 
   /// The events of Bluetooth 4.0, which are those of a controller that was given no mask (Vol 4, Part E, 7.8.1).
   static let firstLEEvents: HCI.LEEventMask = [
