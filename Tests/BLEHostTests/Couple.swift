@@ -26,11 +26,16 @@ struct Couple {
   init(
     centrals: Int = 1, peripheral: PairingSettings? = .with(), central: (Int) -> PairingSettings? = { _ in .with() },
     controller: VirtualControllerConfiguration = VirtualControllerConfiguration(),
-    pacing: VirtualRadio.Pacing = .immediate, seed: UInt64 = 1,
+    pacing: VirtualRadio.Pacing = .immediate, seed: UInt64 = 1, faults: [Int: [VirtualFault]] = [:],
     configure: (Int, inout HostConfiguration) -> Void = { _, _ in }
   ) {
     world = World(
-      centrals + 1, seed: seed, pacing: pacing, controller: { _ in controller },
+      centrals + 1, seed: seed, pacing: pacing,
+      controller: {
+        var controller = controller
+        controller.faults += faults[$0] ?? []
+        return controller
+      },
       host: {
         var host = HostConfiguration()
         host.pairing = $0 == 0 ? peripheral : central($0)

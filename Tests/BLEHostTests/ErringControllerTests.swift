@@ -1,0 +1,402 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLESMP
+import BLEVirtual
+import BLEWire
+import Testing
+
+@testable import BLEHost
+
+/// A session of a central and a peripheral in virtual time, with one fault of the controller of one of them, for every
+/// command that the host sends in it and every event that it receives.
+@Suite("A controller that errs") struct ErringControllerTests {
+  /// The longest time that a call waits for its answer: that of a procedure of the link layer, and what follows it.
+  static let limit = Duration.seconds(75)
+
+  /// What a controller does to one command, or to its answer.
+  enum CommandFault: CaseIterable {
+    case unknown, disallowed, unsupported, invalid, unspecified
+    case disallowedOnce, unspecifiedOnce
+    case neverAnswered, acceptedAndNeverCompleted, answeredTwice, answeredLate
+
+    func faults(_ opcode: HCIOpcode) -> [VirtualFault] {
+      let commands = VirtualFault.Commands.only([opcode])
+      return switch self {
+      case .unknown: [.refuses(commands, .unknownCommand)]
+      case .disallowed: [.refuses(commands, .commandDisallowed)]
+      case .unsupported: [.refuses(commands, .unsupportedFeatureOrParameterValue)]
+      case .invalid: [.refuses(commands, .invalidCommandParameters)]
+      case .unspecified: [.refuses(commands, .unspecifiedError)]
+      case .disallowedOnce: [.refusesFirst(commands, .commandDisallowed, times: 1)]
+      case .unspecifiedOnce: [.refusesFirst(commands, .unspecifiedError, times: 1)]
+      case .neverAnswered: [.neverAnswers(commands)]
+      case .acceptedAndNeverCompleted: [.answers(commands, with: Self.accepted(opcode))]
+      case .answeredTwice: [.answersTwice(commands)]
+      case .answeredLate: [.packets(PacketFault(.late(.milliseconds(1_900)), .answers(commands), .toHost))]
+      }
+    }
+
+    private static func accepted(_ opcode: HCIOpcode) -> [UInt8] {
+      var packet: [UInt8] = []
+      packet.append(
+        hci: HCI.CommandStatus { ($0.opcode, $0.status, $0.numHCICommandPackets) = (opcode, .success, 1) })
+      return packet
+    }
+  }
+
+  /// What a controller does to the events of one kind.
+  static let eventFaults: [PacketFault.Effect] =
+    [.drop, .duplicate] + [1, 10, 100, 1_000, 10_000, 60_000].map { .late(.milliseconds($0)) }
+    + [.overtake(.milliseconds(5)), .overtake(.milliseconds(30))]
+
+  /// The opcodes of both hosts, and the events, of a session without a fault.
+  private static let sound: (opcodes: [[HCIOpcode]], events: [[[UInt8]]], outcomes: [String]) = {
+    var session = ErringSession([:])
+    session.run()
+    let opcodes = (0...1).map { host -> [HCIOpcode] in
+      let all = session.couple.world.sent[host].filter { $0[0] == 1 }.map {
+        HCIOpcode(rawValue: UInt16($0[1]) | UInt16($0[2]) << 8)
+      }
+      return Set(all).sorted { $0.rawValue < $1.rawValue }
+    }
+    let events = (0...1).map { session.couple.world.receivedEvents[$0].sorted { $0.lexicographicallyPrecedes($1) } }
+    return (opcodes, events, session.outcomes)
+  }()
+
+  @Test func aSoundSessionEndsWell() {
+    #expect(Self.sound.outcomes.allSatisfy { $0.hasSuffix(": done") }, "\(Self.sound.outcomes)")
+    #expect(Self.sound.opcodes.allSatisfy { $0.count >= 25 }, "\(Self.sound.opcodes)")
+    #expect(Self.sound.events.allSatisfy { $0.count >= 8 }, "\(Self.sound.events)")
+  }
+
+  /// - Parameter isKnown: whether a host can know of the fault.
+  private func check(
+    _ host: Int, _ faults: [VirtualFault], isKnown: Bool = true, _ comment: String
+  ) -> Duration {
+    var session = ErringSession([host: faults])
+    session.run()
+    for fault in session.broken { Issue.record("\(comment): \(fault)") }
+    if isKnown, !session.outcomes.allSatisfy({ $0.hasSuffix(": done") }) {
+      #expect(session.isExplained(host), "\(comment): no line explains \(session.outcomes)")
+    }
+    if let fault = session.expectService(host) { Issue.record("\(comment): \(fault)") }
+    return session.slowest
+  }
+
+  @Test(arguments: [0, 1], CommandFault.allCases) func commands(host: Int, fault: CommandFault) {
+    var slowest = (Duration.zero, "")
+    for opcode in Self.sound.opcodes[host] {
+      let comment = "host \(host), \(opcode), \(fault)"
+      let time = check(host, fault.faults(opcode), comment)
+      slowest = max(slowest, (time, comment)) { $0.0 < $1.0 }
+    }
+    #expect(slowest.0 < Self.limit, "\(slowest)")
+  }
+
+  @Test(arguments: [0, 1], Self.eventFaults) func events(host: Int, effect: PacketFault.Effect) {
+    var slowest = (Duration.zero, "")
+    for event in Self.sound.events[host] {
+      let isMeta = event.count > 1
+      let packets: PacketFault.Packets =
+        isMeta ? .leEvent(LESubeventCode(rawValue: event[1])) : .event(HCIEventCode(rawValue: event[0]))
+      for occurrences in [nil, 1...1] as [ClosedRange<Int>?] {
+        let comment = "host \(host), event \(event.hexadecimal), \(effect)\(occurrences == nil ? "" : " once")"
+        // A host does not know of a report that it has not received, or that a link which comes up while its attempt is
+        // cancelled has been up before.
+        let isReport = packets == .leEvent(.advertisingReport) || packets == .leEvent(.extendedAdvertisingReport)
+        let isJustCancelled = packets == .leEvent(.enhancedConnectionComplete) && effect == .late(.seconds(10))
+        let time = check(
+          host, [.packets(PacketFault(effect, packets, .toHost, occurrences: occurrences))],
+          isKnown: !isReport && !isJustCancelled,
+          comment)
+        slowest = max(slowest, (time, comment)) { $0.0 < $1.0 }
+      }
+    }
+    #expect(slowest.0 < Self.limit, "\(slowest)")
+  }
+}
+
+private func max<Value>(_ first: Value, _ second: Value, by areInOrder: (Value, Value) -> Bool) -> Value {
+  areInOrder(first, second) ? second : first
+}
+
+/// One session: what is asked of both hosts, and what becomes of it.
+struct ErringSession {
+  var couple: Couple
+  /// Each call, and how it has ended.
+  private(set) var outcomes: [String] = []
+  /// What must not happen.
+  private(set) var broken: [String] = []
+  /// The longest time that a call has taken.
+  private(set) var slowest = Duration.zero
+  private var number: UInt32 = 100
+  private var link: LinkID?
+
+  init(_ faults: [Int: [VirtualFault]]) {
+    var controller = VirtualControllerConfiguration()
+    controller.features.insert(.le2MPHY)
+    couple = Couple(controller: controller, faults: faults)
+  }
+
+  /// Waits for an answer.
+  private mutating func wait(
+    _ name: String, of host: Int, limit: Duration = ErringControllerTests.limit, from start: Int,
+    _ answer: (HostEvent) -> String?
+  ) -> Bool {
+    let began = couple.world.now
+    while true {
+      for event in couple.world.heard[host].dropFirst(start) {
+        guard let outcome = answer(event) else { continue }
+        outcomes.append("\(name): \(outcome)")
+        slowest = Swift.max(slowest, couple.world.now - began)
+        return outcome == "done"
+      }
+      guard couple.world.now - began < limit else { break }
+      couple.world.run(for: couple.world.now - began < .seconds(1) ? .milliseconds(20) : .milliseconds(500))
+    }
+    outcomes.append("\(name): no answer")
+    broken.append("no answer to \(name) in \(limit)")
+    return false
+  }
+
+  private mutating func call(
+    _ name: String, _ host: Int, _ command: HostCommand, _ answer: (HostEvent) -> String?
+  ) -> Bool {
+    if host == 1, let link, hasEnded(link, of: 1) {
+      outcomes.append("\(name): the link has ended")
+      return false
+    }
+    let start = couple.world.heard[host].count
+    couple.world.ask(host, command)
+    return wait(name, of: host, from: start, answer)
+  }
+
+  private func hasEnded(_ link: LinkID, of host: Int) -> Bool {
+    couple.world.heard[host].contains { if case .disconnected(link, _) = $0 { true } else { false } }
+  }
+
+  private mutating func client(_ name: String, _ kind: GATTClient.Operation.Kind, _ link: LinkID) -> Bool {
+    number += 1
+    let id = GATTClient.OperationID(rawValue: number)
+    return call(name, 1, .client(link, GATTClient.Operation(id: id, kind))) {
+      switch $0 {
+      case .client(link, .finished(id, .success)): "done"
+      case .client(link, .finished(id, .failure(let error))): "\(error)"
+      default: nil
+      }
+    }
+  }
+
+  mutating func run() {
+    let isUp = state(of: 1, "state of the central")
+    guard state(of: 0, "state of the peripheral"), isUp, advertise() else { return }
+    scan()
+    link = connect()
+    guard let link else { return couple.world.run(for: .seconds(5)) }
+    converse(link)
+    _ = call("disconnect", 1, .disconnect(link, .remoteUserTerminatedConnection)) {
+      if case .disconnected(link, _) = $0 { "done" } else { nil }
+    }
+    couple.world.run(for: .seconds(5))
+  }
+
+  private mutating func state(of host: Int, _ name: String) -> Bool {
+    let began = couple.world.now
+    func isDecided(_ state: AdapterState) -> Bool { state == .poweredOn || state == .unsupported }
+    while !isDecided(couple.world.hosts[host].state), couple.world.now - began < ErringControllerTests.limit {
+      couple.world.run(for: .milliseconds(500))
+    }
+    let state = couple.world.hosts[host].state
+    outcomes.append("\(name): \(state == .poweredOn ? "done" : "\(state)")")
+    if !isDecided(state) { broken.append("\(name): \(state)") }
+    return state == .poweredOn
+  }
+
+  /// Couple has started an advertisement; a host that was not up then has refused it.
+  private mutating func advertise() -> Bool {
+    if isAdvertising { return true }
+    let id = AdvertisingID(rawValue: 7)
+    return call("start of advertising", 0, .startAdvertising(id, Self.intent)) {
+      switch $0 {
+      case .advertisingStarted(id, .success): "done"
+      case .advertisingStarted(id, .failure(let error)): "\(error)"
+      default: nil
+      }
+    }
+  }
+
+  /// A scan promises no report, only its end.
+  private mutating func scan() {
+    let start = couple.world.heard[1].count
+    couple.world.ask(1, .startScanning(ScanParameters()))
+    for _ in 0..<20 {
+      couple.world.run(for: .milliseconds(500))
+      for event in couple.world.heard[1].dropFirst(start) {
+        switch event {
+        case .discovered:
+          outcomes.append("scan: done")
+          return couple.world.ask(1, .stopScanning)
+        case .scanStopped(let error?): return outcomes.append("scan: \(error)")
+        default: break
+        }
+      }
+    }
+    outcomes.append("scan: nothing")
+    couple.world.ask(1, .stopScanning)
+  }
+
+  /// As a program with a timeout connects.
+  private mutating func connect() -> LinkID? {
+    let (id, start) = (ConnectID(rawValue: 99), couple.world.heard[1].count)
+    var link: LinkID?
+    func answer(_ event: HostEvent) -> String? {
+      switch event {
+      case .connected(let connection) where connection.request == id:
+        link = connection.peer
+        return "done"
+      case .connectionFailed(id, let error): return "\(error)"
+      default: return nil
+      }
+    }
+    couple.world.ask(1, .connect(id, couple.world.hosts[0].addressOnAir, ConnectionParameters()))
+    for _ in 0..<20 where !couple.world.heard[1].dropFirst(start).contains(where: { answer($0) != nil }) {
+      couple.world.run(for: .milliseconds(500))
+    }
+    if !couple.world.heard[1].dropFirst(start).contains(where: { answer($0) != nil }) {
+      couple.world.ask(1, .cancelConnect(id))
+    }
+    _ = wait("connect", of: 1, from: start, answer)
+    return link
+  }
+
+  private mutating func converse(_ link: LinkID) {
+    let handle = { [handles = couple.handles] in handles[$0] ?? .first }
+    func ended(_ event: HostEvent) -> String? {
+      if case .disconnected(link, let reason) = event { "ended: \(reason)" } else { nil }
+    }
+    _ = client("services", .discoverPrimaryServices, link)
+    _ = client("read", .read(handle(Couple.plain)), link)
+    _ = client("write", .write(handle(Couple.plain), [7]), link)
+    _ = call("security", 1, .requestSecurity(link)) {
+      switch $0 {
+      case .security(link, let security) where security.level != .none: "done"
+      case .pairingFailed(link, let failure): "\(failure)"
+      case .bondLost(link, _, let loss): "\(loss)"
+      case .refused(let error): "\(error)"
+      default: ended($0)
+      }
+    }
+    couple.world.run(for: .milliseconds(500))
+    _ = client("encrypted read", .read(handle(Couple.encrypted)), link)
+    let value = handle(Couple.stream).rawValue
+    let range = AttributeHandle(rawValue: value + 1)...AttributeHandle(rawValue: value + 1)
+    _ = client("subscribe", .configure(.notify, in: range), link)
+    notify()
+    _ = call("timing", 1, .updateConnection(link, ConnectionParameters(interval: 12...12))) {
+      switch $0 {
+      case .connectionUpdated(link, _): "done"
+      case .connectionUpdateRefused(link, let error): "\(error)"
+      default: ended($0)
+      }
+    }
+    for (name, command) in [
+      ("set PHY", HostCommand.setPHY(link, PHYPreference(transmit: .le2M, receive: .le2M))), ("PHY", .readPHY(link)),
+    ] {
+      _ = call(name, 1, command) {
+        switch $0 {
+        case .phy(link, .success): "done"
+        case .phy(link, .failure(let error)): "\(error)"
+        default: ended($0)
+        }
+      }
+    }
+    _ = call("RSSI", 1, .readRSSI(link)) {
+      switch $0 {
+      case .rssi(link, .success): "done"
+      case .rssi(link, .failure(let error)): "\(error)"
+      default: ended($0)
+      }
+    }
+    couple.world.ask(1, .prioritize(link, .throughput))
+    couple.world.run(for: .seconds(1))
+  }
+
+  /// The peripheral notifies its client.
+  private mutating func notify() {
+    var peer: LinkID?
+    for event in couple.world.heard[0] { if case .connected(let connection) = event { peer = connection.peer } }
+    guard let peer, !hasEnded(peer, of: 0) else { return outcomes.append("notify: no link") }
+    let token = UpdateToken(rawValue: 1)
+    _ = call("notify", 0, .update(token, Couple.stream, [9], to: [peer])) {
+      switch $0 {
+      case .updateFinished(peer, token): "done"
+      case .disconnected(peer, let reason): "ended: \(reason)"
+      default: nil
+      }
+    }
+  }
+
+  /// Whether an event of a host says what is wrong with its controller.
+  func isExplained(_ host: Int) -> Bool {
+    couple.world.heard[host].contains { event in
+      switch event {
+      case .diagnostic, .state(_, .some), .advertisingStarted(_, .failure), .advertisingEnded, .scanStopped(.some),
+        .connectionFailed(_, .controller), .refused, .connectionUpdateRefused, .phy(_, .failure), .rssi(_, .failure):
+        true
+      default: false
+      }
+    }
+  }
+
+  /// The fault is over: another link is served.
+  ///
+  /// - Returns: why it is not.
+  mutating func expectService(_ host: Int) -> String? {
+    for host in 0...1 { couple.world.setFaults([], of: host) }
+    for event in couple.world.heard[1] {
+      guard case .connected(let connection) = event else { continue }
+      couple.world.ask(1, .disconnect(connection.peer, .remoteUserTerminatedConnection))
+    }
+    couple.world.run(for: .seconds(75))
+    for host in 0...1 where couple.world.hosts[host].state != .poweredOn {
+      // The owner was told why, and opens the transport again.
+      couple.world.reconnectTransport(of: host)
+      couple.world.run(for: .seconds(5))
+    }
+    if !isAdvertising { couple.world.ask(0, .startAdvertising(AdvertisingID(rawValue: 7), Self.intent)) }
+    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    let isKnown = isExplained(host)
+    couple.forget()
+    if !isConnected() {
+      // A controller that was not given what it needs is reset with its transport.
+      guard isKnown else { return "no further link" }
+      for host in 0...1 { couple.world.reconnectTransport(of: host) }
+      guard isConnected() else { return "no further link after a reset" }
+    }
+    let value = couple.read(Couple.plain)
+    return value == .success([7]) ? nil : "the further link reads \(value.map { "\($0)" } ?? "nothing")"
+  }
+
+  /// Connects. The peer of a link that the controller has lost needs its supervision timeout.
+  private mutating func isConnected() -> Bool {
+    if couple.attemptConnection() { return true }
+    couple.world.run(for: .seconds(10))
+    return couple.attemptConnection()
+  }
+
+  private static let intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
+
+  /// Whether the peripheral's owner takes the advertisement to be on.
+  private var isAdvertising: Bool {
+    var isOn = false
+    for event in couple.world.heard[0] {
+      switch event {
+      case .advertisingStarted(_, let result): isOn = (try? result.get()) != nil
+      case .advertisingEnded: isOn = false
+      default: break
+      }
+    }
+    return isOn
+  }
+}
