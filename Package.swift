@@ -325,7 +325,8 @@ if hasGateway {
   package.targets += [
     .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .executableTarget(
-      name: "ble-gateway", dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEKit", "BLEWire", "ToolCore"],
+      name: "ble-gateway",
+      dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEGATT", "BLEKit", "BLEWire", "ToolCore"],
       swiftSettings: strict),
   ]
 }

@@ -12,6 +12,8 @@ public struct ConnectionTopics: Sendable {
 
   private struct Device {
     var isConnected: Bool
+    /// The paths of the subscriptions that the device has refused on this connection.
+    var refused: [String] = []
     /// The number of the latest change.
     var change: Int
   }
@@ -22,6 +24,9 @@ public struct ConnectionTopics: Sendable {
   /// Devices whose connection topic this gateway has published, without those that are connected. With one more, the
   /// message of the device that has been disconnected for the longest time is withdrawn.
   public static let deviceLimit = 512
+
+  /// Refused subscriptions in the message of a device; the counter of the gateway has all.
+  public static let refusedLimit = 16
 
   public init(topics: Topics) { self.topics = topics }
 
@@ -54,6 +59,21 @@ public struct ConnectionTopics: Sendable {
     }
     if devices[address] == nil { note(address, isConnected: false) }
     return makeRoom()
+  }
+
+  /// A connected device has refused a subscription.
+  ///
+  /// - Returns: the retained message of the device.
+  public mutating func refused(_ attribute: AttributeName, at time: Date) -> [ValueQueue.Message] {
+    let address = attribute.address.identity
+    guard var device = devices[address], device.isConnected, !device.refused.contains(attribute.path),
+      device.refused.count < Self.refusedLimit
+    else { return [] }
+    device.refused.append(attribute.path)
+    devices[address] = device
+    let payload = Messages.connection(
+      isConnected: true, gateway: topics.gateway, at: time, refused: device.refused)
+    return [message(address, payload)]
   }
 
   private mutating func note(_ address: DeviceAddress, isConnected: Bool) {

@@ -66,11 +66,17 @@ public struct HomeAssistant: Sendable {
   }
 
   private func identifier(of attribute: AttributeName) -> String {
-    "ble_\(plain(attribute.address))_\(attribute.service.uuidString)_\(attribute.characteristic.uuidString)"
-      .lowercased()
+    "ble_\(plain(attribute.address))_\(attribute.path.replacing("/", with: "_"))".lowercased()
   }
 
   private func topic(of attribute: AttributeName) -> String { "\(prefix)/sensor/\(identifier(of: attribute))/config" }
+
+  /// Characteristics of one type have names that differ.
+  private func name(of attribute: AttributeName) -> String {
+    let name = AssignedNames.uuid(attribute.characteristic) ?? attribute.characteristic.uuidString
+    let numbers = [attribute.serviceNumber, attribute.characteristicNumber].filter { $0 > 1 }
+    return numbers.isEmpty ? name : "\(name) \(numbers.map { "\($0)" }.joined(separator: "."))"
+  }
 
   /// The payload of an announcement.
   private func description(of attribute: AttributeName, _ quantity: Quantity, _ deviceName: String?) -> Data {
@@ -91,7 +97,7 @@ public struct HomeAssistant: Sendable {
     }
     let address = attribute.address
     let sensor = Sensor(
-      name: AssignedNames.uuid(attribute.characteristic) ?? attribute.characteristic.uuidString,
+      name: name(of: attribute),
       uniqueId: identifier(of: attribute), stateTopic: topics.value(attribute), unitOfMeasurement: quantity.unit,
       deviceClass: attribute.characteristic.shortValue.flatMap { Self.deviceClasses[$0] },
       device: Device(

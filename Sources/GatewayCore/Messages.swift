@@ -56,17 +56,21 @@ public enum Messages {
         txPower: contents.txPowerLevel.map(Int.init)))
   }
 
-  /// Whether a gateway is connected to a device.
-  public static func connection(isConnected: Bool, gateway: String, at time: Date, reason: String? = nil) -> Data {
+  /// Whether a gateway is connected to a device, and the paths of the subscriptions that the device refused.
+  public static func connection(
+    isConnected: Bool, gateway: String, at time: Date, reason: String? = nil, refused: [String]? = nil
+  ) -> Data {
     struct Connection: Encodable {
       var state: String
       var gateway: String
       var time: String
       var reason: String?
+      var refused: [String]?
     }
     return encode(
       Connection(
-        state: isConnected ? "connected" : "disconnected", gateway: gateway, time: text(of: time), reason: reason))
+        state: isConnected ? "connected" : "disconnected", gateway: gateway, time: text(of: time), reason: reason,
+        refused: refused))
   }
 
   /// The gateway of a ``connection(isConnected:gateway:at:reason:)``; nil for any other payload.
@@ -87,6 +91,8 @@ public enum Messages {
     public var lost = 0
     public var coalescedAdvertisements = 0
     public var rejectedRequests = 0
+    /// Subscriptions that the connected devices have refused.
+    public var refusedSubscriptions = 0
 
     public init(version: String) { self.version = version }
   }

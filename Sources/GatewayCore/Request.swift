@@ -42,8 +42,13 @@ public struct Request: Equatable, Sendable {
 
   /// Reads the payload of a write request: `01ff`, `{"hex":"01ff","id":"7","response":false}` or `{"text":"on"}`.
   ///
+  /// A message without payload, which removes a retained one, is no write; `{"hex":""}` writes no octets.
+  ///
   /// - Throws: ``GatewayError`` with the kind `request`.
   public static func write(_ payload: Data) throws(GatewayError) -> Self {
+    if payload.isEmpty {
+      throw GatewayError(.request, "the payload is empty. Publish {\"hex\":\"\"} to write a value without octets")
+    }
     guard payload.first == UInt8(ascii: "{") else {
       return Self(kind: .write(try octets(String(decoding: payload, as: UTF8.self)), wantsResponse: true))
     }

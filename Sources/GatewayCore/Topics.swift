@@ -2,7 +2,7 @@ public import BLEWire
 
 /// The topics of a gateway.
 ///
-/// ADDRESS is that of ``BLEWire/DeviceAddress/topicLevel``.
+/// ADDRESS is that of ``BLEWire/DeviceAddress/topicLevel``, SERVICE and CHARACTERISTIC are those of ``AttributeName/path``.
 ///
 /// | topic | payload |
 /// |---|---|
@@ -47,7 +47,7 @@ public struct Topics: Sendable {
   public func result(_ attribute: AttributeName) -> String { "\(path(attribute))/result" }
 
   private func path(_ attribute: AttributeName) -> String {
-    "\(prefix)/devices/\(attribute.address.topicLevel)/\(attribute.service.uuidString)/\(attribute.characteristic.uuidString)"
+    "\(prefix)/devices/\(attribute.address.topicLevel)/\(attribute.path)"
   }
 
   /// The topics to which a gateway subscribes at the broker.
@@ -83,10 +83,9 @@ public struct Topics: Sendable {
     case ("devices", 3) where levels[2] == "connection":
       return DeviceAddress(topicLevel: levels[1]).map(Received.connection)
     case ("devices", 5):
-      guard let address = DeviceAddress(topicLevel: levels[1]), let service = BluetoothUUID(levels[2]),
-        let characteristic = BluetoothUUID(levels[3])
+      guard let address = DeviceAddress(topicLevel: levels[1]),
+        let attribute = AttributeName(address: address, service: levels[2], characteristic: levels[3])
       else { return nil }
-      let attribute = AttributeName(address: address, service: service, characteristic: characteristic)
       switch levels[4] {
       case "read": return .read(attribute)
       case "write": return .write(attribute)
@@ -94,18 +93,5 @@ public struct Topics: Sendable {
       }
     default: return nil
     }
-  }
-}
-
-/// A characteristic of a device.
-public struct AttributeName: Hashable, Sendable {
-  public let address: DeviceAddress
-  public let service: BluetoothUUID
-  public let characteristic: BluetoothUUID
-
-  public init(address: DeviceAddress, service: BluetoothUUID, characteristic: BluetoothUUID) {
-    self.address = address
-    self.service = service
-    self.characteristic = characteristic
   }
 }

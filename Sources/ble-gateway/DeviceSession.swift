@@ -1,3 +1,4 @@
+import BLEGATT
 import BLEKit
 import BLEWire
 import GatewayCore
@@ -23,9 +24,10 @@ final class DeviceSession: Sendable {
 
   private struct State {
     var waiting: [Work] = []
-    var hasEnded = false
     var arrival: AsyncStream<Void>.Continuation?
     var task: Task<Void, Never>?
+    /// Subscriptions during which the link has ended. They are the last ones on the next link.
+    var fatal: Set<AttributeName> = []
   }
 
   init(_ address: DeviceAddress, of gateway: Gateway) {
@@ -73,7 +75,9 @@ final class DeviceSession: Sendable {
             try await self.use(device, gateway)
             await gateway.connectionChanged(self.address, isConnected: false)
           } catch {
-            await gateway.connectionChanged(self.address, isConnected: false, reason: "\(error)")
+            // The end of the gateway, or another one that serves the device now, is no failure.
+            let reason = Task.isCancelled ? nil : "\(error)"
+            await gateway.connectionChanged(self.address, isConnected: false, reason: reason)
             throw error
           }
         }
@@ -94,32 +98,124 @@ final class DeviceSession: Sendable {
     await gateway.ended(self)
   }
 
-  /// Subscribes and answers requests until the link ends, or until it is not needed any more.
+  /// Publishes values and answers requests until the link ends, or until it is not needed any more.
   private func use(_ device: RemoteDevice, _ gateway: Gateway) async throws {
-    let services = try await device.services()
+    let characteristics = Characteristics(try await device.services(), of: address)
     let subscriptions = await gateway.subscriptions(of: address)
+    let isKept = !subscriptions.isEmpty
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
-      for subscription in subscriptions {
-        guard let characteristic = Self.find(subscription.characteristic, in: subscription.service, services) else {
-          Log.line("\(address) has no characteristic \(subscription)")
-          continue
-        }
-        let attribute = AttributeName(
-          address: address, service: subscription.service, characteristic: subscription.characteristic)
+      group.addTask { throw try await device.waitUntilDisconnected() }
+      group.addTask { try await self.answerRequests(device, characteristics, gateway, isKept: isKept) }
+      if isKept {
         group.addTask {
-          for try await value in device.values(of: characteristic) { await gateway.received(value, of: attribute) }
+          try await self.publishValues(device, characteristics, subscriptions, gateway)
+          // What the device refused ends nothing else.
+          throw try await device.waitUntilDisconnected()
         }
       }
-      group.addTask { throw try await device.waitUntilDisconnected() }
-      let isKept = !subscriptions.isEmpty
-      group.addTask { try await self.answerRequests(device, services, gateway, isKept: isKept) }
       try await group.next()
     }
   }
 
+  // MARK: - Values
+
+  /// Subscribes to each characteristic, reads it once, and publishes its values. Ends when no subscription is left.
+  private func publishValues(
+    _ device: RemoteDevice, _ characteristics: Characteristics,
+    _ subscriptions: [GatewayConfiguration.Subscription], _ gateway: Gateway
+  ) async throws {
+    let published = characteristics.attributes.published(subscriptions)
+    for subscription in published.missing { Log.line("\(address) has no characteristic \(subscription)") }
+    if published.excess > 0 {
+      Log.line(
+        "\(address): \(published.excess) characteristics are not published: \(DeviceAttributes.publishedLimit) are the "
+          + "maximum for one device")
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      let fatal = state.withLock(\.fatal)
+      for name in published.names.filter({ !fatal.contains($0) }) + published.names.filter(fatal.contains) {
+        guard let characteristic = characteristics[name] else { continue }
+        let isSubscribed = try await subscribe(to: characteristic, name, device, gateway, &group)
+        if characteristic.properties.contains(.read) {
+          // A value that does not change is not notified.
+          try await publishFirstValue(of: characteristic, name, device, gateway)
+        } else if !isSubscribed {
+          Log.line("\(address): \(name.path) is not published")
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  /// Subscribes, and adds the task that publishes the values. If the device refuses, this characteristic alone is given
+  /// up until the next connection.
+  ///
+  /// - Returns: whether it is subscribed to.
+  private func subscribe(
+    to characteristic: RemoteCharacteristic, _ name: AttributeName, _ device: RemoteDevice, _ gateway: Gateway,
+    _ group: inout ThrowingTaskGroup<Void, any Error>
+  ) async throws -> Bool {
+    guard !characteristic.properties.isDisjoint(with: [.notify, .indicate]) else {
+      Log.line("\(address): \(name.path) has no notifications: its value is read once for each connection")
+      return false
+    }
+    let sequence: CharacteristicValues<[UInt8]> = device.values(of: characteristic)
+    do throws(BLEError) {
+      let values = try await sequence.subscribed()
+      group.addTask { [self] in
+        try await publish(values, of: sequence, name, gateway)
+      }
+      return true
+    } catch {
+      if error.kind == .disconnected { state.withLock { _ = $0.fatal.insert(name) } }
+      try await refused(name, error, gateway)
+      return false
+    }
+  }
+
+  private func publish(
+    _ first: CharacteristicValues<[UInt8]>.Iterator, of sequence: CharacteristicValues<[UInt8]>, _ name: AttributeName,
+    _ gateway: Gateway
+  ) async throws {
+    var values = first
+    while true {
+      do throws(BLEError) {
+        while let octets = try await values.next() { await gateway.received(octets, of: name) }
+        return
+      } catch  where error.kind == .limitExceeded {
+        Log.line("\(address): values of \(name.path) are lost: \(error.description)")
+        values = sequence.makeAsyncIterator()
+      } catch {
+        return try await refused(name, error, gateway)
+      }
+    }
+  }
+
+  private func publishFirstValue(
+    of characteristic: RemoteCharacteristic, _ name: AttributeName, _ device: RemoteDevice, _ gateway: Gateway
+  ) async throws {
+    do throws(BLEError) {
+      let octets: [UInt8] = try await device.read(characteristic)
+      await gateway.received(octets, of: name)
+    } catch {
+      guard error.isOfOneAttribute else { throw error }
+      Log.line("\(address): \(name.path) is not read: \(error.description)")
+    }
+  }
+
+  /// - Throws: the error, if it is one of the link.
+  private func refused(_ name: AttributeName, _ error: BLEError, _ gateway: Gateway) async throws {
+    guard error.isOfOneAttribute else { throw error }
+    Log.line("\(address): no subscription to \(name.path) on this connection: \(error.description)")
+    await gateway.subscriptionRefused(name)
+  }
+
+  // MARK: - Requests
+
   private func answerRequests(
-    _ device: RemoteDevice, _ services: [RemoteService], _ gateway: Gateway, isKept: Bool
+    _ device: RemoteDevice, _ characteristics: Characteristics, _ gateway: Gateway, isKept: Bool
   ) async throws {
     let (arrivals, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     state.withLock { $0.arrival = continuation }
@@ -127,10 +223,11 @@ final class DeviceSession: Sendable {
     defer { state.withLock { $0.arrival = nil } }
     var timer: Task<Void, Never>?
     defer { timer?.cancel() }
+    var characteristics = characteristics
     for await _ in arrivals {
       timer?.cancel()
       while let work = next() {
-        let outcome = await Self.perform(work, device, services)
+        let outcome = await perform(work, device, &characteristics)
         if case .success(let octets) = outcome, case .read = work.request.kind {
           await gateway.received(octets, of: work.attribute)
         }
@@ -144,30 +241,58 @@ final class DeviceSession: Sendable {
     }
   }
 
-  private static func find(
-    _ characteristic: BluetoothUUID, in service: BluetoothUUID, _ services: [RemoteService]
-  ) -> RemoteCharacteristic? {
-    services.lazy.filter { $0.uuid == service }.compactMap { $0[characteristic] }.first
+  private func perform(
+    _ work: Work, _ device: RemoteDevice, _ characteristics: inout Characteristics
+  ) async -> Result<[UInt8], GatewayError> {
+    do throws(BLEError) {
+      do throws(BLEError) { return try await perform(work, device, characteristics) } catch {
+        guard error.kind == .servicesChanged else { throw error }
+        // The characteristic may have other handles by now.
+        characteristics = Characteristics(try await device.services(), of: address)
+        return try await perform(work, device, characteristics)
+      }
+    } catch { return .failure(GatewayError(.device, error.description)) }
   }
 
-  private static func perform(
-    _ work: Work, _ device: RemoteDevice, _ services: [RemoteService]
-  ) async -> Result<[UInt8], GatewayError> {
-    let attribute = work.attribute
-    guard let characteristic = find(attribute.characteristic, in: attribute.service, services) else {
+  private func perform(
+    _ work: Work, _ device: RemoteDevice, _ characteristics: Characteristics
+  ) async throws(BLEError) -> Result<[UInt8], GatewayError> {
+    guard let characteristic = characteristics[work.attribute] else {
       return .failure(
-        GatewayError(
-          .notFound,
-          "\(attribute.address) has no characteristic \(attribute.service.uuidString)/\(attribute.characteristic.uuidString)"
-        ))
+        GatewayError(.notFound, "\(work.attribute.address) has no characteristic \(work.attribute.path)"))
     }
-    do throws(BLEError) {
-      switch work.request.kind {
-      case .read: return .success(try await device.read(characteristic))
-      case .write(let octets, wantsResponse: true): try await device.write(octets, to: characteristic)
-      case .write(let octets, wantsResponse: false): try await device.writeWithoutResponse(octets, to: characteristic)
-      }
-      return .success([])
-    } catch { return .failure(GatewayError(.device, error.description)) }
+    switch work.request.kind {
+    case .read: return .success(try await device.read(characteristic))
+    case .write(let octets, wantsResponse: true): try await device.write(octets, to: characteristic)
+    case .write(let octets, wantsResponse: false): try await device.writeWithoutResponse(octets, to: characteristic)
+    }
+    return .success([])
+  }
+}
+
+extension DeviceSession {
+  /// The characteristics of the device by their names in topics.
+  private struct Characteristics: Sendable {
+    let attributes: DeviceAttributes
+    private let found: [AttributeName: RemoteCharacteristic]
+
+    init(_ services: [RemoteService], of address: DeviceAddress) {
+      attributes = DeviceAttributes(
+        of: address, services: services.map { ($0.uuid, $0.characteristics.map(\.uuid)) })
+      let characteristics = services.flatMap(\.characteristics)
+      found = Dictionary(zip(attributes.names, characteristics), uniquingKeysWith: { first, _ in first })
+    }
+
+    subscript(name: AttributeName) -> RemoteCharacteristic? { found[name] }
+  }
+}
+
+extension BLEError {
+  /// Whether the error concerns an attribute alone: the link and the adapter go on.
+  fileprivate var isOfOneAttribute: Bool {
+    switch kind {
+    case .disconnected, .cancelled, .adapterUnavailable: false
+    default: true
+    }
   }
 }

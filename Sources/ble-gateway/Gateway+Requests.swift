@@ -22,6 +22,22 @@ extension Gateway {
     }
   }
 
+  /// Lines about retained requests for each connection to the broker.
+  private static let retainedRequestLines = 8
+
+  /// A request that the broker kept is as old as its last publication, and would be performed at each connection.
+  func ignoreRetainedRequest(_ topic: String) {
+    rejectedRequests += 1
+    retainedRequests += 1
+    if retainedRequests <= Self.retainedRequestLines {
+      Log.line(
+        "a retained request is not performed: \(topic). Publish requests without RETAIN, and remove it: "
+          + "mosquitto_pub -h \(configuration.broker.host) -r -n -t '\(String(printable: topic))'")
+    } else if retainedRequests == Self.retainedRequestLines + 1 {
+      Log.line("further retained requests are not performed")
+    }
+  }
+
   private func serves(_ address: DeviceAddress) -> Bool { claims.serves(address) }
 
   /// Whether this gateway answers for devices that none receives.

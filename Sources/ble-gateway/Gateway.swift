@@ -29,6 +29,10 @@ actor Gateway {
   var gateways: Set<String> = []
   var waiting: [(attribute: AttributeName, request: Request, until: Duration)] = []
   var rejectedRequests = 0
+  /// Retained requests that this connection to the broker has brought.
+  var retainedRequests = 0
+  /// The subscriptions that connected devices have refused.
+  private var refusedSubscriptions: [DeviceAddress: Set<AttributeName>] = [:]
   private var published: Messages.Counters?
   /// Why the broker does not accept this gateway.
   private var rejection: GatewayError?
@@ -110,10 +114,10 @@ actor Gateway {
         } else {
           rejection = GatewayError(.broker, "\(text). Check the user name and the password file of the configuration")
         }
-      case .message(let topic, let payload):
+      case .message(let topic, let payload, let isRetained):
         let dropped = client.messageHandled()
         if dropped > 0 { Log.line("\(dropped) messages of the broker were dropped: more than 4096 waited") }
-        received(topic, payload)
+        received(topic, payload, isRetained: isRetained)
       case .acknowledged(let identifier):
         queue.acknowledged(identifier)
         send()
@@ -127,6 +131,7 @@ actor Gateway {
     isConnected = true
     wasConnected = true
     published = nil
+    retainedRequests = 0
     homeAssistant?.forget()
     claims.brokerChanged(isConnected: true, now: now)
     if let topic = homeAssistant?.statusTopic { client.subscribe(topic) }
@@ -167,7 +172,7 @@ actor Gateway {
     send()
   }
 
-  private func received(_ topic: String, _ payload: Data) {
+  private func received(_ topic: String, _ payload: Data, isRetained: Bool) {
     if topic == homeAssistant?.statusTopic {
       if payload == Data("online".utf8) { homeAssistant?.forget() }
       return
@@ -179,6 +184,7 @@ actor Gateway {
       claims.received(claim, of: gateway, for: address, now: now)
     case .connection(let address):
       for message in connections.received(payload, for: address) { enqueue(message, of: address) }
+    case .read where isRetained, .write where isRetained: ignoreRetainedRequest(topic)
     case .read(let attribute):
       accept(attribute, Request(kind: .read)) { () throws(GatewayError) in try Request.read(payload) }
     case .write(let attribute):
@@ -258,10 +264,17 @@ actor Gateway {
   /// The device is connected, or no longer.
   func connectionChanged(_ address: DeviceAddress, isConnected: Bool, reason: String? = nil) {
     claims.connectionChanged(address, isConnected: isConnected, now: now)
+    refusedSubscriptions[address] = nil
     Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)" } ?? "")")
     for message in connections.changed(address, isConnected: isConnected, reason: reason, at: Date()) {
       enqueue(message, of: address)
     }
+  }
+
+  /// The connected device has refused a subscription.
+  func subscriptionRefused(_ attribute: AttributeName) {
+    refusedSubscriptions[attribute.address, default: []].insert(attribute)
+    for message in connections.refused(attribute, at: Date()) { enqueue(message, of: attribute.address) }
   }
 
   /// A value of the device was received or read.
@@ -321,6 +334,7 @@ actor Gateway {
     counters.lost = queue.lost
     counters.coalescedAdvertisements = table.coalesced
     counters.rejectedRequests = rejectedRequests
+    counters.refusedSubscriptions = refusedSubscriptions.values.reduce(0) { $0 + $1.count }
     guard counters != published else { return }
     published = counters
     client.publish(topics.info, Messages.encode(counters), qos: 0, isRetained: true)

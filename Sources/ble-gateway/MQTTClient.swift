@@ -19,7 +19,8 @@ final class MQTTClient: Sendable {
     case disconnected(reason: String)
     /// The broker does not accept this client.
     case rejected(reason: String)
-    case message(topic: String, payload: Data)
+    /// - Parameter isRetained: whether the broker kept it and sends it because of the subscription.
+    case message(topic: String, payload: Data, isRetained: Bool)
     /// The broker has a message of QoS 1.
     case acknowledged(Int32)
   }
@@ -115,7 +116,7 @@ final class MQTTClient: Sendable {
       guard let message = unsafe message?.pointee, let topic = unsafe message.topic else { return }
       let count = min(Int(message.payloadlen), MQTTClient.payloadLimit)
       let payload = unsafe message.payload.map { unsafe Data(bytes: $0, count: count) } ?? Data()
-      unsafe MQTTClient.of(object)?.received(String(cString: topic), payload)
+      unsafe MQTTClient.of(object)?.received(String(cString: topic), payload, isRetained: message.retain)
     }
   }
 
@@ -141,7 +142,7 @@ final class MQTTClient: Sendable {
     if isFirst { continuation.yield(.connected) }
   }
 
-  private func received(_ topic: String, _ payload: Data) {
+  private func received(_ topic: String, _ payload: Data, isRetained: Bool) {
     let isKept = state.withLock { state in
       guard state.waitingMessages < Self.messageLimit else {
         state.dropped += 1
@@ -150,7 +151,7 @@ final class MQTTClient: Sendable {
       state.waitingMessages += 1
       return true
     }
-    if isKept { continuation.yield(.message(topic: topic, payload: payload)) }
+    if isKept { continuation.yield(.message(topic: topic, payload: payload, isRetained: isRetained)) }
   }
 
   /// A message of ``events`` was handled. Returns the messages that were dropped since the last call.

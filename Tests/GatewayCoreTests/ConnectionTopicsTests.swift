@@ -108,6 +108,35 @@ struct ConnectionTopicsTests {
     }
   }
 
+  @Test func aConnectionHasTheRefusedSubscriptions() {
+    var connections = ConnectionTopics(topics: topics)
+    func attribute(_ number: Int) -> AttributeName {
+      AttributeName(address: address(0), service: "FFE0", serviceNumber: number, characteristic: "FFE1")
+    }
+    func text(_ messages: [ValueQueue.Message]) -> [String] {
+      messages.map { String(decoding: $0.payload, as: UTF8.self) }
+    }
+    let beforeConnection = connections.refused(attribute(1), at: now)
+    #expect(beforeConnection.isEmpty)
+    _ = connections.changed(address(0), isConnected: true, at: now)
+    let first = connections.refused(attribute(1), at: now)
+    #expect(first.map(\.topic) == [topics.connection(address(0))] && first[0].isRetained)
+    #expect(
+      text(first) == [
+        #"{"gateway":"kitchen","refused":["FFE0/FFE1"],"state":"connected","time":"2026-01-31T12:00:00.000Z"}"#
+      ])
+    for number in 2...ConnectionTopics.refusedLimit {
+      let messages = connections.refused(attribute(number), at: now)
+      #expect(messages.count == 1)
+    }
+    let beyond = connections.refused(attribute(ConnectionTopics.refusedLimit + 1), at: now)
+    #expect(beyond.isEmpty)
+    // The next connection begins anew.
+    for isConnected in [false, true] { _ = connections.changed(address(0), isConnected: isConnected, at: now) }
+    let again = connections.refused(attribute(1), at: now)
+    #expect(text(again) == text(first))
+  }
+
   @Test func theTopicIsReadAsItIsWritten() {
     let address = address(7)
     #expect(topics.parse(topics.connection(address)) == .connection(address))

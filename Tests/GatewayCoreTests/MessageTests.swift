@@ -94,7 +94,7 @@ struct MessageTests {
 struct RequestTests {
   @Test(
     arguments: [
-      ("", []), ("01ff", [1, 255]), (#"{"hex":"01FF"}"#, [1, 255]), (#"{"text":"on"}"#, [0x6F, 0x6E]),
+      ("01ff", [1, 255]), (#"{"hex":"01FF"}"#, [1, 255]), (#"{"text":"on"}"#, [0x6F, 0x6E]),
     ] as [(String, [UInt8])])
   func aWriteTakesOctetsOrText(payload: String, octets: [UInt8]) throws {
     #expect(try Request.write(Data(payload.utf8)) == Request(kind: .write(octets, wantsResponse: true)))
@@ -103,6 +103,13 @@ struct RequestTests {
   @Test func aWriteCanGoWithoutResponse() throws {
     let request = try Request.write(Data(#"{"hex":"01","response":false,"id":"x"}"#.utf8))
     #expect(request == Request(kind: .write([1], wantsResponse: false), id: "x"))
+  }
+
+  /// Removing a retained request publishes an empty payload.
+  @Test func anEmptyPayloadIsNoWrite() throws {
+    let error = try #require(throws: GatewayError.self) { try Request.write(Data()) }
+    #expect(error.kind == .request && error.text.hasPrefix("the payload is empty"))
+    #expect(try Request.write(Data(#"{"hex":""}"#.utf8)) == Request(kind: .write([], wantsResponse: true)))
   }
 
   @Test(arguments: ["0", "zz", "+1-1", "{", "{}", #"{"hex":"01","text":"a"}"#, #"{"hex":7}"#, "é"])
@@ -151,6 +158,33 @@ struct TopicTests {
     #expect(topics.value(attribute) == "\(path)/value")
     #expect(topics.parse("\(path)/read") == .read(attribute))
     #expect(topics.parse("\(path)/write") == .write(attribute))
+  }
+
+  @Test(arguments: [
+    ("180F/2A19", 1, 1), ("180F-2/2A19", 2, 1), ("180F/2A19-3", 1, 3), ("180F-12/2A19-65535", 12, 65535),
+  ]) func aCharacteristicHasItsNumber(path: String, service: Int, characteristic: Int) {
+    let name = AttributeName(
+      address: attribute.address, service: "180F", serviceNumber: service, characteristic: "2A19",
+      characteristicNumber: characteristic)
+    #expect(name.path == path)
+    #expect(topics.parse("home/ble/devices/C0:11:22:33:44:55-random/\(path)/read") == .read(name))
+  }
+
+  /// The hyphens of a UUID of 128 bits are no separators.
+  @Test func aLongUUIDHasItsNumber() {
+    let uuid: BluetoothUUID = "12345678-1234-5678-1234-56789ABCDEF0"
+    for (path, number) in [("FFE0/\(uuid.uuidString)", 1), ("FFE0/\(uuid.uuidString)-2", 2)] {
+      let name = AttributeName(
+        address: attribute.address, service: "FFE0", characteristic: uuid, characteristicNumber: number)
+      #expect(name.path == path)
+      #expect(topics.parse("home/ble/devices/C0:11:22:33:44:55-random/\(path)/write") == .write(name))
+    }
+  }
+
+  @Test(arguments: ["180F-1", "180F-0", "180F-02", "180F-+2", "180F-65536", "180F-", "-2", "180F-2-2"])
+  func aNumberHasOneForm(level: String) {
+    #expect(topics.parse("home/ble/devices/C0:11:22:33:44:55-random/\(level)/2A19/read") == nil)
+    #expect(topics.parse("home/ble/devices/C0:11:22:33:44:55-random/180F/\(level)/read") == nil)
   }
 
   @Test(arguments: [
@@ -222,6 +256,20 @@ struct HomeAssistantTests {
     let third = assistant.announcements(of: attribute, deviceName: nil).first
     #expect(
       third == first.map { ValueQueue.Message(topic: $0.topic, payload: third?.payload ?? Data(), isRetained: true) })
+  }
+
+  @Test(arguments: [(1, 1, "Temperature"), (2, 1, "Temperature 2"), (1, 3, "Temperature 3"), (2, 3, "Temperature 2.3")])
+  func characteristicsOfOneTypeAreSensorsOfTheirOwn(service: Int, characteristic: Int, name: String) throws {
+    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
+    let attribute = AttributeName(
+      address: Self.address, service: "181A", serviceNumber: service, characteristic: "2A6E",
+      characteristicNumber: characteristic)
+    let announcement = try #require(assistant.announcements(of: attribute, deviceName: nil).first)
+    let path = attribute.path.lowercased().replacing("/", with: "_")
+    #expect(announcement.topic == "ha/sensor/ble_c01122334455_\(path)/config")
+    let fields = try #require(JSONSerialization.jsonObject(with: announcement.payload) as? [String: Any])
+    #expect(fields["name"] as? String == name)
+    #expect(fields["unique_id"] as? String == "ble_c01122334455_\(path)")
   }
 
   @Test func octetsWithoutAQuantityAreNotAnnounced() {

@@ -13,7 +13,7 @@ import pytest
 from bumble import att, hci
 from bumble.core import UUID, AdvertisingData
 from bumble.device import Device
-from bumble.gatt import Characteristic, CharacteristicValue, Service
+from bumble.gatt import Characteristic, CharacteristicValue, Descriptor, Service
 from bumble.transport import open_transport
 from central import acknowledge_at_once
 from programs import LIMIT, Program, product, reserved_port, until
@@ -28,6 +28,8 @@ DEVICE = f"ble/devices/{NAME}"
 TEMPERATURE = f"{DEVICE}/181A/2A6E"
 OUTPUT = f"{DEVICE}/181A/FFE1"
 SIGNALLING, COMMAND_REJECT = 5, 0x01
+# 21.50 °C.
+FIRST_VALUE = bytes([0x66, 0x08])
 
 
 class Broker:
@@ -83,8 +85,8 @@ class Client:
         self.client.disconnect()
         self.client.loop_stop()
 
-    def publish(self, topic, payload=""):
-        self.client.publish(topic, payload, qos=1).wait_for_publish(LIMIT)
+    def publish(self, topic, payload="", retain=False):
+        self.client.publish(topic, payload, qos=1, retain=retain).wait_for_publish(LIMIT)
 
     def of(self, topic):
         """The payloads of a topic as JSON, in their order."""
@@ -112,8 +114,8 @@ def rejected(connection):
 
 
 @contextlib.asynccontextmanager
-async def thermometer(transport):
-    """A device with a temperature that is notified, and a characteristic that is written."""
+async def thermometer(transport, *services):
+    """A device with a temperature that is notified, a characteristic that is written, and further services."""
     async with contextlib.AsyncExitStack() as stack:
         opened = await asyncio.wait_for(open_transport(transport), LIMIT)
         stack.push_async_callback(opened.close)
@@ -123,7 +125,7 @@ async def thermometer(transport):
         device.written = []
         device.temperature = Characteristic(
             UUID.from_16_bits(0x2A6E), Characteristic.Properties.READ | Characteristic.Properties.NOTIFY,
-            Characteristic.Permissions.READABLE, bytes([0x66, 0x08]),
+            Characteristic.Permissions.READABLE, FIRST_VALUE,
         )
         output = Characteristic(
             UUID.from_16_bits(0xFFE1),
@@ -131,7 +133,8 @@ async def thermometer(transport):
             Characteristic.Permissions.WRITEABLE,
             CharacteristicValue(read=rejected, write=lambda connection, value: device.written.append(bytes(value))),
         )
-        device.add_service(Service(UUID.from_16_bits(0x181A), [device.temperature, output]))
+        for service in [Service(UUID.from_16_bits(0x181A), [device.temperature, output]), *services]:
+            device.add_service(service)
         await asyncio.wait_for(device.power_on(), LIMIT)
         data = AdvertisingData(
             [
@@ -166,7 +169,9 @@ async def send_numbers(device, numbers):
 
 
 def numbers(client):
-    return [int.from_bytes(bytes.fromhex(message["hex"]), "little") for message in client.of(f"{TEMPERATURE}/value")]
+    """The notified numbers. The value that is read at the start of a connection is another one."""
+    values = [bytes.fromhex(message["hex"]) for message in client.of(f"{TEMPERATURE}/value")]
+    return [int.from_bytes(value, "little") for value in values if value != FIRST_VALUE]
 
 
 def in_order(values):
@@ -206,10 +211,11 @@ async def test_values_advertisements_and_discovery_topics(broker, air, tmp_path)
         program.wait_for("READY")
         async with thermometer(air.transport) as device:
             await subscribed(device)
-            await send_numbers(device, [2150, 65516])
+            # It is read once: a value that never changes is never notified.
+            assert (await client.wait(f"{TEMPERATURE}/value"))["value"] == 21.5
+            await send_numbers(device, [65516])
             value = await client.wait(f"{TEMPERATURE}/value", after=1)
             assert value["value"] == -0.2 and value["unit"] == "°C" and value["hex"] == "ecff"
-            assert client.of(f"{TEMPERATURE}/value")[0]["value"] == 21.5
             advertisement = await client.wait(f"{DEVICE}/advertisement")
             assert advertisement["name"] == "Thermometer" and advertisement["services"] == ["181A"]
             assert advertisement["gateway"] == "kitchen" and advertisement["rssi"] == -50
@@ -257,6 +263,92 @@ async def test_reads_and_writes_by_topics(broker, air, tmp_path):
             disconnected = await client.wait(f"{DEVICE}/connection", lambda message: message["state"] == "disconnected")
             assert "reason" not in disconnected
             assert (await client.ask(TEMPERATURE, "read", ""))["value"] == 21.5
+
+
+def characteristic(number, value, *descriptors, properties=Characteristic.Properties.READ | Characteristic.Properties.NOTIFY):
+    permissions = Characteristic.Permissions.READABLE
+    return Characteristic(UUID.from_16_bits(number), properties, permissions, bytes([value]), list(descriptors))
+
+
+def refusing_configuration():
+    """A Client Characteristic Configuration that no client may write."""
+
+    def refuse(connection, value):
+        raise att.ATT_Error(error_code=att.ErrorCode.INSUFFICIENT_AUTHORIZATION)
+
+    value = CharacteristicValue(read=lambda connection: bytes(2), write=refuse)
+    return Descriptor(UUID.from_16_bits(0x2902), Descriptor.READABLE | Descriptor.WRITEABLE, value)
+
+
+async def test_a_refused_subscription_ends_nothing_else(broker, air, tmp_path):
+    refused = Service(UUID.from_16_bits(0xFFE0), [characteristic(0xFFE1, 0x17, refusing_configuration())])
+    options = [word for name in ("FFE0/FFE1", "FFE0/FFE9", "181A/2A6E") for word in ("--subscribe", name)]
+    with Client(broker) as client, gateway(broker, air, tmp_path, *options) as program:
+        program.wait_for("READY")
+        async with thermometer(air.transport, refused) as device:
+            await subscribed(device)
+            await send_numbers(device, range(10))
+            await until(lambda: numbers(client) == list(range(10)), lambda: numbers(client))
+            connection = await client.wait(f"{DEVICE}/connection", lambda message: "refused" in message)
+            assert (connection["state"], connection["refused"]) == ("connected", ["FFE0/FFE1"])
+            info = await client.wait("ble/gateways/kitchen/info", lambda info: info["refusedSubscriptions"] == 1)
+            assert info["connected"] == 1
+            # What it refuses to notify can be read.
+            assert (await client.wait(f"{DEVICE}/FFE0/FFE1/value"))["hex"] == "17"
+            assert (await client.ask(TEMPERATURE, "read", ""))["value"] == 21.5
+            assert [message["state"] for message in client.of(f"{DEVICE}/connection")] == ["connected"] * 2
+        lines = [line for line in program.output.splitlines() if "FFE0/FFE1" in line]
+        assert len(lines) == 1 and "no subscription to FFE0/FFE1 on this connection: " in lines[0], lines
+        assert "Insufficient Authorization (0x08)" in lines[0]
+        assert "has no characteristic FFE0/FFE9" in program.output
+
+
+async def test_each_characteristic_of_one_type_has_its_topics(broker, air, tmp_path):
+    batteries = [Service(UUID.from_16_bits(0x180F), [characteristic(0x2A19, value) for value in values]) for values in [(90,), (50, 20)]]
+    writable = Characteristic.Properties.READ | Characteristic.Properties.WRITE
+    for service in batteries:
+        service.characteristics[-1].properties |= writable
+        service.characteristics[-1].permissions |= Characteristic.Permissions.WRITEABLE
+    with Client(broker) as client, gateway(broker, air, tmp_path, "--subscribe", "181A/2A6E", "--subscribe", "180F/2A19") as program:
+        program.wait_for("READY")
+        async with thermometer(air.transport, *batteries) as device:
+            for path, value in [("180F/2A19", 90), ("180F-2/2A19", 50), ("180F-2/2A19-2", 20)]:
+                assert (await client.wait(f"{DEVICE}/{path}/value"))["value"] == value
+                identifier = path.lower().replace("/", "_")
+                sensor = await client.wait(f"homeassistant/sensor/ble_c01122334455_random_{identifier}/config")
+                assert sensor["state_topic"] == f"{DEVICE}/{path}/value"
+            last = batteries[1].characteristics[1]
+            handles = device.gatt_server.subscribers
+            await until(lambda: any(last.handle in subscribers for subscribers in handles.values()), "not subscribed")
+            await device.notify_subscribers(last, bytes([19]))
+            assert (await client.wait(f"{DEVICE}/180F-2/2A19-2/value", after=1))["value"] == 19
+            assert (await client.ask(f"{DEVICE}/180F-2/2A19", "read", ""))["value"] == 50
+            assert "error" not in await client.ask(f"{DEVICE}/180F-2/2A19-2", "write", "07")
+            assert (await client.ask(f"{DEVICE}/180F-2/2A19-2", "read", ""))["value"] == 7
+            assert (await client.ask(f"{DEVICE}/180F/2A19", "read", ""))["value"] == 90
+            error = (await client.ask(f"{DEVICE}/180F-3/2A19", "read", ""))["error"]
+            assert error["kind"] == "notFound" and "180F-3/2A19" in error["text"]
+
+
+async def test_a_retained_request_is_not_performed(broker, air, tmp_path):
+    with Client(broker) as client:
+        client.publish(f"{OUTPUT}/write", "01", retain=True)
+        client.publish(f"{TEMPERATURE}/read", '{"id":"1"}', retain=True)
+        with gateway(broker, air, tmp_path) as program:
+            program.wait_for("READY")
+            async with thermometer(air.transport) as device:
+                assert "error" not in await client.ask(OUTPUT, "write", "02")
+                for topic in (f"{OUTPUT}/write", f"{TEMPERATURE}/read"):
+                    line = f"a retained request is not performed: {topic}. Publish requests without RETAIN, and remove it: "
+                    assert f"{line}mosquitto_pub -h 127.0.0.1 -r -n -t '{topic}'" in program.output
+                # Removing it is no write of no octets.
+                before = len(client.of(f"{OUTPUT}/result"))
+                client.publish(f"{OUTPUT}/write", retain=True)
+                error = (await client.wait(f"{OUTPUT}/result", after=before))["error"]
+                assert error["kind"] == "request" and error["text"].startswith("the payload is empty"), error
+                assert (await client.ask(TEMPERATURE, "read", '{"id":"2"}'))["id"] == "2"
+                assert device.written == [b"\x02"]
+                assert [answer["id"] for answer in client.of(f"{TEMPERATURE}/result")] == ["2"]
 
 
 async def test_nothing_is_lost_while_the_broker_is_away(broker, air, tmp_path):
