@@ -156,7 +156,7 @@ let package = Package(
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.
     .target(
-      name: "GatewayCore", dependencies: ["BLEAssignedNumbers", "BLEGAP", "BLEWire", "ToolCore"],
+      name: "GatewayCore", dependencies: ["BLEAssignedNumbers", "BLEGAP", "BLEProfiles", "BLEWire", "ToolCore"],
       packageAccess: false, swiftSettings: strict),
 
     example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),

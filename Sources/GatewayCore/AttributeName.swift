@@ -51,6 +51,22 @@ public struct AttributeName: Hashable, Sendable {
   }
 }
 
+/// A characteristic of a connected device, with what the gateway does with it.
+public struct DeviceAttribute: Hashable, Sendable {
+  public let name: AttributeName
+  /// Whether it has a value that the gateway can obtain.
+  public let isReadable: Bool
+  /// Whether the device offers writes.
+  public let isWritable: Bool
+  /// Whether the gateway stays connected to publish its values.
+  public let isPublished: Bool
+
+  public init(_ name: AttributeName, isReadable: Bool, isWritable: Bool, isPublished: Bool) {
+    (self.name, self.isReadable) = (name, isReadable)
+    (self.isWritable, self.isPublished) = (isWritable, isPublished)
+  }
+}
+
 /// The characteristics of a connected device, in the order of their handles.
 public struct DeviceAttributes: Sendable {
   public let names: [AttributeName]

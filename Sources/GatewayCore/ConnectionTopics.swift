@@ -49,16 +49,23 @@ public struct ConnectionTopics: Sendable {
   ///
   /// The latest gateway owns the topic, so no gateway withdraws the message of another one.
   ///
-  /// - Returns: the messages that withdraw others.
-  public mutating func received(_ payload: Data, for address: DeviceAddress) -> [ValueQueue.Message] {
+  /// - Parameter time: now.
+  /// - Returns: the messages that withdraw others, and one that corrects the message of an earlier run that was not
+  ///   ended in order.
+  public mutating func received(
+    _ payload: Data, for address: DeviceAddress, at time: Date
+  ) -> [ValueQueue.Message] {
     let address = address.identity
     guard devices[address]?.isConnected != true else { return [] }
-    guard Messages.gateway(ofConnection: payload) == topics.gateway else {
+    guard let found = Messages.readConnection(payload), found.gateway == topics.gateway else {
       devices[address] = nil
       return []
     }
-    if devices[address] == nil { note(address, isConnected: false) }
-    return makeRoom()
+    guard devices[address] == nil else { return [] }
+    note(address, isConnected: false)
+    let correction = message(
+      address, Messages.connection(isConnected: false, gateway: topics.gateway, at: time))
+    return makeRoom() + (found.isConnected ? [correction] : [])
   }
 
   /// A connected device has refused a subscription.

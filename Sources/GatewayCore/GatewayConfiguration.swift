@@ -96,6 +96,8 @@ public struct GatewayConfiguration: Equatable, Sendable {
   public var prefix = "ble"
   /// The prefix of Home Assistant's discovery topics; nil for no such topics.
   public var homeAssistant: String? = "homeassistant"
+  /// The seconds after which Home Assistant shows a sensor without a new value as unavailable; nil for never.
+  public var expireAfter: Int?
   /// Whether advertisements are published.
   public var advertisements = true
   /// Seconds between two publications of the advertisement of one device.
@@ -106,6 +108,8 @@ public struct GatewayConfiguration: Equatable, Sendable {
 
   /// The numbers of values that can be kept.
   public static let keptValuesRange = 1...1_000_000
+  /// The seconds after which a sensor can expire.
+  public static let expireAfterRange = 1...31_536_000
   /// The seconds that can be between two publications.
   static let advertisementIntervalRange = 1...3_600
 
@@ -131,7 +135,8 @@ public struct GatewayConfiguration: Equatable, Sendable {
 
   private init(_ value: ConfigurationValue) throws(ConfigurationFault) {
     let fields = try value.fields([
-      "identifier", "broker", "prefix", "homeAssistant", "advertisements", "advertisementInterval", "devices",
+      "identifier", "broker", "prefix", "homeAssistant", "expireAfter", "advertisements", "advertisementInterval",
+      "devices",
       "keptValues",
     ])
     identifier = try fields["identifier"]?.text() ?? identifier
@@ -139,6 +144,7 @@ public struct GatewayConfiguration: Equatable, Sendable {
     prefix = try fields["prefix"]?.text() ?? prefix
     // Null is none.
     if fields.has("homeAssistant") { homeAssistant = try fields["homeAssistant"]?.text() }
+    expireAfter = try fields["expireAfter"]?.number(in: Self.expireAfterRange)
     advertisements = try fields["advertisements"]?.flag() ?? advertisements
     advertisementInterval =
       try fields["advertisementInterval"]?.number(in: Self.advertisementIntervalRange) ?? advertisementInterval

@@ -73,10 +73,14 @@ public enum Messages {
         refused: refused))
   }
 
-  /// The gateway of a ``connection(isConnected:gateway:at:reason:)``; nil for any other payload.
-  static func gateway(ofConnection payload: Data) -> String? {
-    struct Connection: Decodable { var gateway: String }
-    return try? JSONDecoder().decode(Connection.self, from: payload).gateway
+  /// Reads a ``connection(isConnected:gateway:at:reason:refused:)``; nil for any other payload.
+  static func readConnection(_ payload: Data) -> (gateway: String, isConnected: Bool)? {
+    struct Connection: Decodable {
+      var gateway: String
+      var state: String?
+    }
+    guard let found = try? JSONDecoder().decode(Connection.self, from: payload) else { return nil }
+    return (found.gateway, found.state == "connected")
   }
 
   /// The counters of a gateway.

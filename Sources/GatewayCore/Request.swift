@@ -1,11 +1,13 @@
+public import BLEWire
 public import FoundationEssentials
 
 /// A request of a client of the broker for a characteristic.
 public struct Request: Equatable, Sendable {
   public enum Kind: Equatable, Sendable {
     case read
-    /// A Write Request, or a Write Command if no response is wanted.
-    case write([UInt8], wantsResponse: Bool)
+    /// A Write Request, or a Write Command if no response is wanted. Nil is a Write Request if the characteristic
+    /// offers them.
+    case write([UInt8], wantsResponse: Bool?)
   }
 
   public let kind: Kind
@@ -28,6 +30,7 @@ public struct Request: Equatable, Sendable {
   private struct Fields: Decodable {
     var hex: String?
     var text: String?
+    var value: Double?
     var id: String?
     var response: Bool?
   }
@@ -40,30 +43,34 @@ public struct Request: Equatable, Sendable {
     return Self(kind: .read, id: try identifier(fields(payload)))
   }
 
-  /// Reads the payload of a write request: `01ff`, `{"hex":"01ff","id":"7","response":false}` or `{"text":"on"}`.
+  /// Reads the payload of a write request: `01ff`, `{"hex":"01ff","id":"7","response":false}`, `{"text":"on"}` or
+  /// `{"value":21.5}`.
   ///
   /// A message without payload, which removes a retained one, is no write; `{"hex":""}` writes no octets.
   ///
+  /// - Parameter uuid: the characteristic, for the format of a number.
   /// - Throws: ``GatewayError`` with the kind `request`.
-  public static func write(_ payload: Data) throws(GatewayError) -> Self {
+  public static func write(_ payload: Data, of uuid: BluetoothUUID) throws(GatewayError) -> Self {
     if payload.isEmpty {
       throw GatewayError(.request, "the payload is empty. Publish {\"hex\":\"\"} to write a value without octets")
     }
     guard payload.first == UInt8(ascii: "{") else {
-      return Self(kind: .write(try octets(String(decoding: payload, as: UTF8.self)), wantsResponse: true))
+      return Self(kind: .write(try octets(String(decoding: payload, as: UTF8.self)), wantsResponse: nil))
     }
     let fields = try fields(payload)
     let value: [UInt8]
-    switch (fields.hex, fields.text) {
-    case (let hex?, nil): value = try octets(hex)
-    case (nil, let text?): value = Array(text.utf8)
-    default: throw GatewayError(.request, "a write needs either 'hex' or 'text', such as {\"hex\":\"01ff\"}")
+    switch (fields.hex, fields.text, fields.value) {
+    case (let hex?, nil, nil): value = try octets(hex)
+    case (nil, let text?, nil): value = Array(text.utf8)
+    case (nil, nil, let number?): value = try octets(of: number, uuid)
+    default:
+      throw GatewayError(.request, "a write needs one of 'hex', 'text' and 'value', such as {\"hex\":\"01ff\"}")
     }
     // An attribute value has at most 512 octets (Vol 3, Part F, 3.2.9).
     guard value.count <= 512 else {
       throw GatewayError(.request, "the value has \(value.count) octets; 512 are the maximum")
     }
-    return Self(kind: .write(value, wantsResponse: fields.response ?? true), id: try identifier(fields))
+    return Self(kind: .write(value, wantsResponse: fields.response), id: try identifier(fields))
   }
 
   private static func fields(_ payload: Data) throws(GatewayError) -> Fields {
@@ -76,6 +83,18 @@ public struct Request: Equatable, Sendable {
   private static func identifier(_ fields: Fields) throws(GatewayError) -> String? {
     guard let id = fields.id, id.utf8.count > 64 else { return fields.id }
     throw GatewayError(.request, "'id' is longer than 64 octets")
+  }
+
+  private static func octets(of number: Double, _ uuid: BluetoothUUID) throws(GatewayError) -> [UInt8] {
+    guard let format = WritableNumber(uuid) else {
+      throw GatewayError(.request, "characteristic \(uuid.uuidString) has no number that is known here. Use 'hex'")
+    }
+    guard let octets = format.octets(of: number) else {
+      throw GatewayError(
+        .request,
+        "\(number) is not a number from \(format.minimum) to \(format.maximum) that the characteristic can have")
+    }
+    return octets
   }
 
   private static func octets(_ hex: String) throws(GatewayError) -> [UInt8] {

@@ -44,6 +44,7 @@ public struct Topics: Sendable {
   }
   public func connection(_ address: DeviceAddress) -> String { "\(prefix)/devices/\(address.topicLevel)/connection" }
   public func value(_ attribute: AttributeName) -> String { "\(path(attribute))/value" }
+  public func write(_ attribute: AttributeName) -> String { "\(path(attribute))/write" }
   public func result(_ attribute: AttributeName) -> String { "\(path(attribute))/result" }
 
   private func path(_ attribute: AttributeName) -> String {

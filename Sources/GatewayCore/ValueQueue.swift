@@ -6,6 +6,8 @@ public import FoundationEssentials
 /// A message is kept until the broker has acknowledged it (QoS 1). When more than ``limit`` wait, the device with the
 /// most messages loses its oldest message that was not sent, which is counted as lost: a device that sends without end
 /// loses its own messages. The count is a message of its own before those that were kept.
+///
+/// Retained messages can be published again. They follow those that wait, and have the latest payload of their topics.
 public struct ValueQueue: Sendable {
   /// A message to the broker.
   public struct Message: Equatable, Sendable {
@@ -40,6 +42,7 @@ public struct ValueQueue: Sendable {
   private var waitingCount = 0
   private var inFlight: Set<Int32> = []
   private var loss: Loss?
+  private var retained = RetainedMessages()
   /// All values that were lost since the start.
   public private(set) var lost = 0
   /// All messages that the broker has acknowledged since the start.
@@ -55,9 +58,10 @@ public struct ValueQueue: Sendable {
   ///
   /// - Parameter device: the device that the message is about; nil for a message of the gateway.
   public mutating func append(_ message: Message, of device: DeviceAddress? = nil, at time: Date) {
+    retained.note(message, of: device)
     // The library has the messages on the way: they count, and cannot be dropped.
     while count >= limit, waitingCount > 0 { drop() }
-    if count >= limit { return note(time) }
+    if count >= limit { return drop(message, time) }
     waiting.append((message, device, time))
     waitingCount += 1
     shares[device, default: 0] += 1
@@ -68,9 +72,20 @@ public struct ValueQueue: Sendable {
     let most = shares.values.max()
     let index = waiting[head...].firstIndex { $0.message != nil && shares[$0.device] == most }
     guard let index else { return }
-    note(waiting[index].received)
+    if let message = waiting[index].message { drop(message, waiting[index].received) }
     remove(at: index)
   }
+
+  private mutating func drop(_ message: Message, _ time: Date) {
+    if message.isRetained { retained.publishAgain(message.topic) }
+    note(time)
+  }
+
+  /// The broker or Home Assistant has restarted: every retained message is published again.
+  public mutating func publishRetainedAgain() { retained.publishAgain() }
+
+  /// Another gateway serves the device and publishes its retained messages.
+  public mutating func forgetRetained(of device: DeviceAddress) { retained.forget(device) }
 
   private mutating func note(_ time: Date) {
     lost += 1
@@ -103,7 +118,7 @@ public struct ValueQueue: Sendable {
   public var next: Next? {
     guard inFlight.count < Self.inFlightLimit else { return nil }
     if let loss { return .loss(loss) }
-    return head < waiting.count ? waiting[head].message.map(Next.message) : nil
+    return (head < waiting.count ? waiting[head].message : retained.next).map(Next.message)
   }
 
   /// ``next`` is on the way, with this identifier.
@@ -113,6 +128,8 @@ public struct ValueQueue: Sendable {
       loss = nil
     } else if head < waiting.count {
       remove(at: head)
+    } else {
+      retained.sent()
     }
   }
 

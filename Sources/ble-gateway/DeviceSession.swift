@@ -103,13 +103,16 @@ final class DeviceSession: Sendable {
     let characteristics = Characteristics(try await device.services(), of: address)
     let subscriptions = await gateway.subscriptions(of: address)
     let isKept = !subscriptions.isEmpty
+    let published = characteristics.attributes.published(subscriptions)
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
       group.addTask { throw try await device.waitUntilDisconnected() }
-      group.addTask { try await self.answerRequests(device, characteristics, gateway, isKept: isKept) }
+      group.addTask {
+        try await self.answerRequests(device, characteristics, Set(published.names), gateway, isKept: isKept)
+      }
       if isKept {
         group.addTask {
-          try await self.publishValues(device, characteristics, subscriptions, gateway)
+          try await self.publishValues(device, characteristics, published, gateway)
           // What the device refused ends nothing else.
           throw try await device.waitUntilDisconnected()
         }
@@ -122,10 +125,9 @@ final class DeviceSession: Sendable {
 
   /// Subscribes to each characteristic, reads it once, and publishes its values. Ends when no subscription is left.
   private func publishValues(
-    _ device: RemoteDevice, _ characteristics: Characteristics,
-    _ subscriptions: [GatewayConfiguration.Subscription], _ gateway: Gateway
+    _ device: RemoteDevice, _ characteristics: Characteristics, _ published: DeviceAttributes.Published,
+    _ gateway: Gateway
   ) async throws {
-    let published = characteristics.attributes.published(subscriptions)
     for subscription in published.missing { Log.line("\(address) has no characteristic \(subscription)") }
     if published.excess > 0 {
       Log.line(
@@ -137,12 +139,13 @@ final class DeviceSession: Sendable {
       let fatal = state.withLock(\.fatal)
       for name in published.names.filter({ !fatal.contains($0) }) + published.names.filter(fatal.contains) {
         guard let characteristic = characteristics[name] else { continue }
-        let isSubscribed = try await subscribe(to: characteristic, name, device, gateway, &group)
+        let attribute = characteristic.attribute(name, isPublished: true)
+        // Home Assistant also writes what cannot be read.
+        if attribute.isWritable { await gateway.announce(attribute) }
+        try await subscribe(to: characteristic, attribute, device, gateway, &group)
         if characteristic.properties.contains(.read) {
           // A value that does not change is not notified.
-          try await publishFirstValue(of: characteristic, name, device, gateway)
-        } else if !isSubscribed {
-          Log.line("\(address): \(name.path) is not published")
+          try await publishValue(of: characteristic, attribute, device, gateway)
         }
       }
       try await group.waitForAll()
@@ -151,57 +154,50 @@ final class DeviceSession: Sendable {
 
   /// Subscribes, and adds the task that publishes the values. If the device refuses, this characteristic alone is given
   /// up until the next connection.
-  ///
-  /// - Returns: whether it is subscribed to.
   private func subscribe(
-    to characteristic: RemoteCharacteristic, _ name: AttributeName, _ device: RemoteDevice, _ gateway: Gateway,
+    to characteristic: RemoteCharacteristic, _ attribute: DeviceAttribute, _ device: RemoteDevice, _ gateway: Gateway,
     _ group: inout ThrowingTaskGroup<Void, any Error>
-  ) async throws -> Bool {
+  ) async throws {
     guard !characteristic.properties.isDisjoint(with: [.notify, .indicate]) else {
-      Log.line("\(address): \(name.path) has no notifications: its value is read once for each connection")
-      return false
+      let rest = attribute.isReadable ? "its value is read once for each connection" : "it is only written"
+      return Log.line("\(address): \(attribute.name.path) has no notifications: \(rest)")
     }
     let sequence: CharacteristicValues<[UInt8]> = device.values(of: characteristic)
     do throws(BLEError) {
       let values = try await sequence.subscribed()
-      group.addTask { [self] in
-        try await publish(values, of: sequence, name, gateway)
-      }
-      return true
+      group.addTask { [self] in try await publish(values, of: sequence, attribute, gateway) }
     } catch {
-      if error.kind == .disconnected { state.withLock { _ = $0.fatal.insert(name) } }
-      try await refused(name, error, gateway)
-      return false
+      if error.kind == .disconnected { state.withLock { _ = $0.fatal.insert(attribute.name) } }
+      try await refused(attribute.name, error, gateway)
     }
   }
 
   private func publish(
-    _ first: CharacteristicValues<[UInt8]>.Iterator, of sequence: CharacteristicValues<[UInt8]>, _ name: AttributeName,
-    _ gateway: Gateway
+    _ first: CharacteristicValues<[UInt8]>.Iterator, of sequence: CharacteristicValues<[UInt8]>,
+    _ attribute: DeviceAttribute, _ gateway: Gateway
   ) async throws {
     var values = first
     while true {
       do throws(BLEError) {
-        while let octets = try await values.next() { await gateway.received(octets, of: name) }
+        while let octets = try await values.next() { await gateway.received(octets, of: attribute) }
         return
-      } catch  where error.kind == .limitExceeded {
-        Log.line("\(address): values of \(name.path) are lost: \(error.description)")
-        values = sequence.makeAsyncIterator()
       } catch {
-        return try await refused(name, error, gateway)
+        guard error.kind == .limitExceeded else { return try await refused(attribute.name, error, gateway) }
+        Log.line("\(address): values of \(attribute.name.path) are lost: \(error.description)")
+        values = sequence.makeAsyncIterator()
       }
     }
   }
 
-  private func publishFirstValue(
-    of characteristic: RemoteCharacteristic, _ name: AttributeName, _ device: RemoteDevice, _ gateway: Gateway
+  private func publishValue(
+    of characteristic: RemoteCharacteristic, _ attribute: DeviceAttribute, _ device: RemoteDevice, _ gateway: Gateway
   ) async throws {
     do throws(BLEError) {
       let octets: [UInt8] = try await device.read(characteristic)
-      await gateway.received(octets, of: name)
+      await gateway.received(octets, of: attribute)
     } catch {
       guard error.isOfOneAttribute else { throw error }
-      Log.line("\(address): \(name.path) is not read: \(error.description)")
+      Log.line("\(address): \(attribute.name.path) is not read: \(error.description)")
     }
   }
 
@@ -215,7 +211,8 @@ final class DeviceSession: Sendable {
   // MARK: - Requests
 
   private func answerRequests(
-    _ device: RemoteDevice, _ characteristics: Characteristics, _ gateway: Gateway, isKept: Bool
+    _ device: RemoteDevice, _ characteristics: Characteristics, _ published: Set<AttributeName>, _ gateway: Gateway,
+    isKept: Bool
   ) async throws {
     let (arrivals, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     state.withLock { $0.arrival = continuation }
@@ -228,10 +225,20 @@ final class DeviceSession: Sendable {
       timer?.cancel()
       while let work = next() {
         let outcome = await perform(work, device, &characteristics)
-        if case .success(let octets) = outcome, case .read = work.request.kind {
-          await gateway.received(octets, of: work.attribute)
+        guard case .success(let octets) = outcome, let characteristic = characteristics[work.attribute] else {
+          await gateway.answer(work.attribute, work.request, outcome)
+          continue
         }
+        let isPublished = published.contains(work.attribute)
+        let attribute = characteristic.attribute(work.attribute, isPublished: isPublished)
+        if case .read = work.request.kind { await gateway.received(octets, of: attribute) }
         await gateway.answer(work.attribute, work.request, outcome)
+        // A device need not notify a client of what it has written itself.
+        if case .write = work.request.kind, characteristic.properties.contains(.read),
+          await gateway.announces(work.attribute)
+        {
+          try await publishValue(of: characteristic, attribute, device, gateway)
+        }
       }
       if isKept { continue }
       timer = Task {
@@ -263,8 +270,13 @@ final class DeviceSession: Sendable {
     }
     switch work.request.kind {
     case .read: return .success(try await device.read(characteristic))
-    case .write(let octets, wantsResponse: true): try await device.write(octets, to: characteristic)
-    case .write(let octets, wantsResponse: false): try await device.writeWithoutResponse(octets, to: characteristic)
+    case .write(let octets, let wantsResponse):
+      let isOffered = characteristic.properties.contains(.write)
+      if wantsResponse ?? (isOffered || !characteristic.properties.contains(.writeWithoutResponse)) {
+        try await device.write(octets, to: characteristic)
+      } else {
+        try await device.writeWithoutResponse(octets, to: characteristic)
+      }
     }
     return .success([])
   }
@@ -284,6 +296,14 @@ extension DeviceSession {
     }
 
     subscript(name: AttributeName) -> RemoteCharacteristic? { found[name] }
+  }
+}
+
+extension RemoteCharacteristic {
+  fileprivate func attribute(_ name: AttributeName, isPublished: Bool) -> DeviceAttribute {
+    DeviceAttribute(
+      name, isReadable: !properties.isDisjoint(with: [.read, .notify, .indicate]),
+      isWritable: !properties.isDisjoint(with: [.write, .writeWithoutResponse]), isPublished: isPublished)
   }
 }
 

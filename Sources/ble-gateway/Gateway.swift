@@ -49,7 +49,9 @@ actor Gateway {
     table = AdvertisementTable(interval: .seconds(configuration.advertisementInterval))
     queue = ValueQueue(limit: configuration.keptValues)
     connections = ConnectionTopics(topics: topics)
-    homeAssistant = configuration.homeAssistant.map { [topics] in HomeAssistant(prefix: $0, topics: topics) }
+    homeAssistant = configuration.homeAssistant.map { [topics] in
+      HomeAssistant(prefix: $0, topics: topics, expireAfter: configuration.expireAfter)
+    }
   }
 
   var now: Duration { clock.now - start }
@@ -130,14 +132,20 @@ actor Gateway {
     Log.line("connected to the broker \(configuration.broker.host):\(configuration.broker.effectivePort)")
     isConnected = true
     wasConnected = true
-    published = nil
     retainedRequests = 0
-    homeAssistant?.forget()
     claims.brokerChanged(isConnected: true, now: now)
     if let topic = homeAssistant?.statusTopic { client.subscribe(topic) }
-    client.publish(topics.status, Data("online".utf8), qos: 1, isRetained: true)
-    send()
+    publishRetainedAgain()
     Log.ready()
+  }
+
+  /// Publishes everything retained again: the broker may have lost its memory, or Home Assistant expects it after its
+  /// start.
+  private func publishRetainedAgain() {
+    client.publish(topics.status, Data("online".utf8), qos: 1, isRetained: true)
+    published = nil
+    queue.publishRetainedAgain()
+    send()
   }
 
   private func brokerDisconnected(_ reason: String) {
@@ -174,7 +182,7 @@ actor Gateway {
 
   private func received(_ topic: String, _ payload: Data, isRetained: Bool) {
     if topic == homeAssistant?.statusTopic {
-      if payload == Data("online".utf8) { homeAssistant?.forget() }
+      if payload == Data("online".utf8) { publishRetainedAgain() }
       return
     }
     switch topics.parse(topic) {
@@ -182,17 +190,24 @@ actor Gateway {
     case .claim(let address, let gateway):
       guard let claim = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) else { return }
       claims.received(claim, of: gateway, for: address, now: now)
+      if claim.serves, gateway != configuration.identifier, !claims.serves(address) { forgetRetained(of: address) }
     case .connection(let address):
-      for message in connections.received(payload, for: address) { enqueue(message, of: address) }
+      for message in connections.received(payload, for: address, at: Date()) { enqueue(message, of: address) }
     case .read where isRetained, .write where isRetained: ignoreRetainedRequest(topic)
     case .read(let attribute):
       accept(attribute, Request(kind: .read)) { () throws(GatewayError) in try Request.read(payload) }
     case .write(let attribute):
-      accept(attribute, Request(kind: .write([], wantsResponse: true))) { () throws(GatewayError) in
-        try Request.write(payload)
+      accept(attribute, Request(kind: .write([], wantsResponse: nil))) { () throws(GatewayError) in
+        try Request.write(payload, of: attribute.characteristic)
       }
     case nil: break
     }
+  }
+
+  /// Another gateway serves the device, and publishes its retained messages.
+  private func forgetRetained(of address: DeviceAddress) {
+    homeAssistant?.forget(address.identity)
+    queue.forgetRetained(of: address.identity)
   }
 
   private func gatewayChanged(_ gateway: String, isOnline: Bool) {
@@ -278,18 +293,26 @@ actor Gateway {
   }
 
   /// A value of the device was received or read.
-  func received(_ octets: [UInt8], of attribute: AttributeName) {
-    let name = table[attribute.address]?.displayName
-    if isConnected {
-      for message in homeAssistant?.announcements(of: attribute, deviceName: name) ?? [] {
-        enqueue(message, of: attribute.address)
-      }
-    }
+  func received(_ octets: [UInt8], of attribute: DeviceAttribute) {
+    announce(attribute)
+    let name = attribute.name
     enqueue(
       ValueQueue.Message(
-        topic: topics.value(attribute), payload: Messages.value(octets, of: attribute.characteristic, at: Date())),
-      of: attribute.address)
+        topic: topics.value(name), payload: Messages.value(octets, of: name.characteristic, at: Date()),
+        isRetained: homeAssistant?.retainsValue(of: name) ?? false),
+      of: name.address)
   }
+
+  /// Announces a characteristic to Home Assistant, unless it was.
+  func announce(_ attribute: DeviceAttribute) {
+    let deviceName = table[attribute.name.address]?.displayName
+    for message in homeAssistant?.announcements(of: attribute, deviceName: deviceName) ?? [] {
+      enqueue(message, of: attribute.name.address)
+    }
+  }
+
+  /// Whether Home Assistant shows the value of a characteristic.
+  func announces(_ name: AttributeName) -> Bool { homeAssistant?.announces(name) ?? false }
 
   // MARK: - The clock
 

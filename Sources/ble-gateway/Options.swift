@@ -15,6 +15,7 @@ extension GatewayConfiguration {
     broker.passwordFile = arguments.value("password-file") ?? broker.passwordFile
     broker.certificateAuthorities = arguments.value("ca-file") ?? broker.certificateAuthorities
     keptValues = try arguments.number("kept-values", in: Self.keptValuesRange) ?? keptValues
+    expireAfter = try arguments.number("expire-after", in: Self.expireAfterRange) ?? expireAfter
     if arguments.has("no-advertisements") { advertisements = false }
     if arguments.has("no-home-assistant") { homeAssistant = nil }
     var subscriptions: [Subscription] = []

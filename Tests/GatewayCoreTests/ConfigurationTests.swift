@@ -23,13 +23,13 @@ struct ConfigurationTests {
   @Test func allFieldsAreRead() throws {
     let configuration = try read(
       """
-      {"identifier": "kitchen", "prefix": "home/ble", "homeAssistant": null, "keptValues": 50,
+      {"identifier": "kitchen", "prefix": "home/ble", "homeAssistant": null, "expireAfter": 900, "keptValues": 50,
        "broker": {"host": "broker", "certificateAuthorities": "/etc/ca.pem", "username": "u", "passwordFile": "/p"},
        "advertisements": false, "advertisementInterval": 60,
        "devices": [{"address": "C0:11:22:33:44:55-random", "subscribe": ["181A/2A6E", "180F/2A19"]}]}
       """)
     #expect(configuration.broker.effectivePort == 8883)
-    #expect(configuration.homeAssistant == nil)
+    #expect(configuration.homeAssistant == nil && configuration.expireAfter == 900)
     #expect(configuration.devices.first?.subscribe.map(\.description) == ["181A/2A6E", "180F/2A19"])
   }
 
@@ -42,6 +42,7 @@ struct ConfigurationTests {
       "1: identifier: 'a/b' must be a name without '/', '+' and '#'. Set one with --id NAME"
     ),
     ("{\"keptValues\": 0}", "1: keptValues: a number from 1 to 1000000 is expected, not 0"),
+    ("{\"expireAfter\": 0}", "1: expireAfter: a number from 1 to 31536000 is expected, not 0"),
     ("{\"broker\": {\"port\": 70000}}", "1: broker.port: a number from 1 to 65535 is expected, not 70000"),
     (
       "{\"devices\": [{\"subscribe\":\n[\"181A\"]}]}",

@@ -64,11 +64,28 @@ struct ConnectionTopicsTests {
       var connections = ConnectionTopics(topics: topics)
       for number in 0..<5000 {
         guard let payload = broker.retained[topics.connection(address(number))] else { continue }
-        broker.receive(connections.received(payload, for: address(number)))
+        broker.receive(connections.received(payload, for: address(number), at: now))
       }
       for number in first..<first + Self.limit { visit(number, &connections, &broker) }
       #expect(broker.retained.count <= Self.limit)
     }
+  }
+
+  /// A gateway that was killed could not publish the end of its connections.
+  @Test func aConnectionOfAnEarlierRunIsOver() {
+    var connections = ConnectionTopics(topics: topics)
+    let connected = Messages.connection(isConnected: true, gateway: "kitchen", at: now)
+    let messages = connections.received(connected, for: address(0), at: now)
+    let disconnected = Messages.connection(isConnected: false, gateway: "kitchen", at: now)
+    #expect(
+      messages == [
+        ValueQueue.Message(topic: topics.connection(address(0)), payload: disconnected, isRetained: true)
+      ])
+    let again = connections.received(connected, for: address(0), at: now)
+    #expect(again.isEmpty)
+    let ofAnother = Messages.connection(isConnected: true, gateway: "garage", at: now)
+    let nothing = connections.received(ofAnother, for: address(1), at: now)
+    #expect(nothing.isEmpty)
   }
 
   /// Of gateways that a device visits one after the other the last one has its topic.
@@ -77,7 +94,7 @@ struct ConnectionTopicsTests {
     var broker = Broker()
     visit(0, &connections, &broker)
     let payload = Messages.connection(isConnected: true, gateway: "garage", at: now)
-    #expect(connections.received(payload, for: address(0)).isEmpty)
+    #expect(connections.received(payload, for: address(0), at: now).isEmpty)
     broker.retained[topics.connection(address(0))] = payload
     for number in 1...Self.limit + 10 { visit(number, &connections, &broker) }
     #expect(broker.retained[topics.connection(address(0))] == payload)
@@ -92,11 +109,13 @@ struct ConnectionTopicsTests {
       for isConnected in [true, false] {
         let messages = connections.changed(address(number), isConnected: isConnected, at: now)
         broker.receive(messages)
-        for message in messages { #expect(connections.received(message.payload, for: address(number)).isEmpty) }
+        for message in messages {
+          #expect(connections.received(message.payload, for: address(number), at: now).isEmpty)
+        }
       }
     }
     visit(Self.limit, &connections, &broker)
-    #expect(connections.received(Data(), for: address(0)).isEmpty)
+    #expect(connections.received(Data(), for: address(0), at: now).isEmpty)
     #expect(broker.retained.count == Self.limit && broker.retained[topics.connection(address(0))] == nil)
   }
 
@@ -104,7 +123,7 @@ struct ConnectionTopicsTests {
   func aPayloadThatNoGatewayPublishesIsNobodys(payload: String) {
     var connections = ConnectionTopics(topics: topics)
     for number in 0...Self.limit {
-      #expect(connections.received(Data(payload.utf8), for: address(number)).isEmpty)
+      #expect(connections.received(Data(payload.utf8), for: address(number), at: now).isEmpty)
     }
   }
 

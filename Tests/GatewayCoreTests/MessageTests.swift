@@ -97,33 +97,62 @@ struct RequestTests {
       ("01ff", [1, 255]), (#"{"hex":"01FF"}"#, [1, 255]), (#"{"text":"on"}"#, [0x6F, 0x6E]),
     ] as [(String, [UInt8])])
   func aWriteTakesOctetsOrText(payload: String, octets: [UInt8]) throws {
-    #expect(try Request.write(Data(payload.utf8)) == Request(kind: .write(octets, wantsResponse: true)))
+    #expect(try Request.write(Data(payload.utf8), of: "FFE1") == Request(kind: .write(octets, wantsResponse: nil)))
   }
 
   @Test func aWriteCanGoWithoutResponse() throws {
-    let request = try Request.write(Data(#"{"hex":"01","response":false,"id":"x"}"#.utf8))
+    let request = try Request.write(Data(#"{"hex":"01","response":false,"id":"x"}"#.utf8), of: "FFE1")
     #expect(request == Request(kind: .write([1], wantsResponse: false), id: "x"))
   }
 
   /// Removing a retained request publishes an empty payload.
   @Test func anEmptyPayloadIsNoWrite() throws {
-    let error = try #require(throws: GatewayError.self) { try Request.write(Data()) }
+    let error = try #require(throws: GatewayError.self) { try Request.write(Data(), of: "FFE1") }
     #expect(error.kind == .request && error.text.hasPrefix("the payload is empty"))
-    #expect(try Request.write(Data(#"{"hex":""}"#.utf8)) == Request(kind: .write([], wantsResponse: true)))
+    #expect(try Request.write(Data(#"{"hex":""}"#.utf8), of: "FFE1") == Request(kind: .write([], wantsResponse: nil)))
   }
 
-  @Test(arguments: ["0", "zz", "+1-1", "{", "{}", #"{"hex":"01","text":"a"}"#, #"{"hex":7}"#, "é"])
+  @Test(arguments: [
+    "0", "zz", "+1-1", "{", "{}", #"{"hex":"01","text":"a"}"#, #"{"hex":7}"#, "é", #"{"hex":"01","value":1}"#,
+  ])
   func rejectsMalformedWrites(payload: String) {
-    #expect(throws: GatewayError.self) { try Request.write(Data(payload.utf8)) }
+    #expect(throws: GatewayError.self) { try Request.write(Data(payload.utf8), of: "FFE1") }
+  }
+
+  /// The values are those of the GATT Specification Supplement.
+  @Test(
+    arguments: [
+      ("2A6E", "21.5", [0x66, 0x08]), ("2A6E", "-0.2", [0xEC, 0xFF]), ("2A6E", "327.67", [0xFF, 0x7F]),
+      ("2A6E", "-273.15", [0x4D, 0x95]), ("2A6F", "100", [0x10, 0x27]), ("2A6D", "101396.8", [0xD0, 0x78, 0x0F, 0]),
+      ("2A76", "7", [7]), ("2A6E", "21.504", [0x66, 0x08]),
+    ] as [(BluetoothUUID, String, [UInt8])])
+  func aNumberIsWrittenInTheFormatOfItsCharacteristic(uuid: BluetoothUUID, number: String, octets: [UInt8]) throws {
+    let request = try Request.write(Data("{\"value\":\(number)}".utf8), of: uuid)
+    #expect(request == Request(kind: .write(octets, wantsResponse: nil)))
+  }
+
+  @Test(
+    arguments: [
+      ("2A6E", "327.68", "327.68 is not a number from -273.15 to 327.67 that the characteristic can have"),
+      ("2A6E", "-273.16", "-273.16 is not a number from -273.15 to 327.67 that the characteristic can have"),
+      ("2A6F", "1e300", "1e+300 is not a number from 0.0 to 100.0 that the characteristic can have"),
+      ("FFE1", "1", "characteristic FFE1 has no number that is known here. Use 'hex'"),
+    ] as [(BluetoothUUID, String, String)])
+  func aNumberThatTheCharacteristicCannotHaveIsRejected(uuid: BluetoothUUID, number: String, reason: String) throws {
+    let error = try #require(throws: GatewayError.self) {
+      try Request.write(Data("{\"value\":\(number)}".utf8), of: uuid)
+    }
+    #expect(error == GatewayError(.request, reason))
   }
 
   @Test func rejectsAValueThatIsLongerThanAnyAttribute() throws {
     let longest = String(repeating: "00", count: 512)
     #expect(
-      try Request.write(Data(longest.utf8)).kind == .write([UInt8](repeating: 0, count: 512), wantsResponse: true))
-    #expect(throws: GatewayError.self) { try Request.write(Data((longest + "00").utf8)) }
+      try Request.write(Data(longest.utf8), of: "FFE1").kind
+        == .write([UInt8](repeating: 0, count: 512), wantsResponse: nil))
+    #expect(throws: GatewayError.self) { try Request.write(Data((longest + "00").utf8), of: "FFE1") }
     let text = #"{"text":""# + String(repeating: "a", count: 513) + #""}"#
-    #expect(throws: GatewayError.self) { try Request.write(Data(text.utf8)) }
+    #expect(throws: GatewayError.self) { try Request.write(Data(text.utf8), of: "FFE1") }
   }
 
   @Test func rejectsAnIdentifierOfMoreThan64Octets() throws {
@@ -198,86 +227,6 @@ struct TopicTests {
 
   @Test(arguments: ["", "a/b", "a+", "#", "a\0b"])
   func rejectsNamesThatAreNoLevel(name: String) { #expect(!Topics.isLevel(name)) }
-}
-
-struct HomeAssistantTests {
-  private static let address = DeviceAddress(octets: BD_ADDR(0xC0_11_22_33_44_55), kind: .public)
-
-  /// A device that changes its address would otherwise keep all others from being announced.
-  @Test func theDeviceOfTheOldestValueMakesRoomAndIsWithdrawn() throws {
-    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
-    func attribute(_ number: Int, _ characteristic: BluetoothUUID = "2A6E") -> AttributeName {
-      AttributeName(
-        address: DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .random), service: "181A",
-        characteristic: characteristic)
-    }
-    let first = try #require(assistant.announcements(of: attribute(0), deviceName: nil).first)
-    let second = try #require(assistant.announcements(of: attribute(0, "2A6F"), deviceName: nil).first)
-    for number in 1..<HomeAssistant.deviceLimit {
-      #expect(assistant.announcements(of: attribute(number), deviceName: nil).count == 1)
-    }
-    // The first device is used again, so that the second one makes room.
-    #expect(assistant.announcements(of: attribute(0), deviceName: nil).isEmpty)
-    let third = assistant.announcements(of: attribute(HomeAssistant.deviceLimit), deviceName: nil)
-    #expect(third.map(\.payload.isEmpty) == [true, false] && third.allSatisfy(\.isRetained))
-    #expect(third[0].topic.contains("000000000001"))
-    for number in 2..<HomeAssistant.deviceLimit { _ = assistant.announcements(of: attribute(number), deviceName: nil) }
-    let fourth = assistant.announcements(of: attribute(9999), deviceName: nil)
-    #expect(fourth.map(\.topic).dropLast() == [first.topic, second.topic])
-  }
-
-  @Test func theSensorsOfOneDeviceAreLimited() {
-    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
-    var count = 0
-    for service in 0..<UInt32(HomeAssistant.sensorLimit + 5) {
-      let attribute = AttributeName(
-        address: Self.address, service: BluetoothUUID(UInt16(service + 0x1800)), characteristic: "2A6E")
-      count += assistant.announcements(of: attribute, deviceName: nil).count
-    }
-    #expect(count == HomeAssistant.sensorLimit)
-  }
-
-  @Test func aQuantityIsAnnouncedOnce() throws {
-    let topics = Topics(prefix: "ble", gateway: "kitchen")
-    var assistant = HomeAssistant(prefix: "homeassistant", topics: topics)
-    let attribute = AttributeName(address: Self.address, service: "181A", characteristic: "2A6E")
-    let first = assistant.announcements(of: attribute, deviceName: "Thermometer").first
-    let announcement = try #require(first)
-    #expect(announcement.topic == "homeassistant/sensor/ble_c01122334455_181a_2a6e/config")
-    #expect(announcement.isRetained)
-    let fields = try #require(JSONSerialization.jsonObject(with: announcement.payload) as? [String: Any])
-    #expect(fields["state_topic"] as? String == topics.value(attribute))
-    #expect(fields["unit_of_measurement"] as? String == "°C")
-    #expect(fields["device_class"] as? String == "temperature")
-    #expect(fields["name"] as? String == "Temperature")
-    let second = assistant.announcements(of: attribute, deviceName: "Thermometer")
-    #expect(second == [])
-    assistant.forget()
-    let third = assistant.announcements(of: attribute, deviceName: nil).first
-    #expect(
-      third == first.map { ValueQueue.Message(topic: $0.topic, payload: third?.payload ?? Data(), isRetained: true) })
-  }
-
-  @Test(arguments: [(1, 1, "Temperature"), (2, 1, "Temperature 2"), (1, 3, "Temperature 3"), (2, 3, "Temperature 2.3")])
-  func characteristicsOfOneTypeAreSensorsOfTheirOwn(service: Int, characteristic: Int, name: String) throws {
-    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
-    let attribute = AttributeName(
-      address: Self.address, service: "181A", serviceNumber: service, characteristic: "2A6E",
-      characteristicNumber: characteristic)
-    let announcement = try #require(assistant.announcements(of: attribute, deviceName: nil).first)
-    let path = attribute.path.lowercased().replacing("/", with: "_")
-    #expect(announcement.topic == "ha/sensor/ble_c01122334455_\(path)/config")
-    let fields = try #require(JSONSerialization.jsonObject(with: announcement.payload) as? [String: Any])
-    #expect(fields["name"] as? String == name)
-    #expect(fields["unique_id"] as? String == "ble_c01122334455_\(path)")
-  }
-
-  @Test func octetsWithoutAQuantityAreNotAnnounced() {
-    var assistant = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "a"))
-    let attribute = AttributeName(address: Self.address, service: "1800", characteristic: "2A00")
-    let announcements = assistant.announcements(of: attribute, deviceName: nil)
-    #expect(announcements == [])
-  }
 }
 
 struct AdvertisementTableTests {

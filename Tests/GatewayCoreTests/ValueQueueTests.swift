@@ -101,4 +101,87 @@ struct ValueQueueTests {
     #expect(queue.acknowledged == 0)
     #expect(queue.count == 1)
   }
+
+  // MARK: - Retained messages
+
+  private func retained(_ topic: String, _ payload: String) -> ValueQueue.Message {
+    ValueQueue.Message(topic: topic, payload: Data(payload.utf8), isRetained: true)
+  }
+
+  /// Sends and acknowledges what waits, as `TOPIC=PAYLOAD`.
+  private func topics(_ queue: inout ValueQueue) -> [String] {
+    var sent: [String] = []
+    var identifier: Int32 = 5000
+    while let next = queue.next {
+      if case .message(let message) = next {
+        sent.append("\(message.topic)=\(String(decoding: message.payload, as: UTF8.self))")
+      }
+      identifier += 1
+      queue.sent(identifier)
+      queue.acknowledged(identifier)
+    }
+    return sent
+  }
+
+  @Test func theLatestOfEachRetainedTopicIsPublishedAgain() {
+    var queue = ValueQueue(limit: 100)
+    for (topic, payload) in [("b", "1"), ("a", "1"), ("b", "2"), ("c", "1"), ("c", "")] {
+      queue.append(retained(topic, payload), at: date(0))
+    }
+    queue.append(message(7), at: date(1))
+    #expect(topics(&queue) == ["b=1", "a=1", "b=2", "c=1", "c=", "t=7"])
+    #expect(topics(&queue) == [])
+    queue.publishRetainedAgain()
+    // What waits comes first, so that the retained value is the latest one.
+    queue.append(retained("a", "2"), at: date(2))
+    #expect(topics(&queue) == ["a=2", "a=2", "b=2"])
+    #expect(queue.count == 0 && queue.lost == 0)
+  }
+
+  @Test func retainedMessagesToPublishAgainAreLimitedOnTheWay() {
+    var queue = ValueQueue(limit: 100)
+    for number in 0..<50 { queue.append(retained("\(number)", "x"), at: date(0)) }
+    #expect(topics(&queue).count == 50)
+    queue.publishRetainedAgain()
+    var identifier: Int32 = 0
+    while queue.next != nil {
+      identifier += 1
+      queue.sent(identifier)
+    }
+    #expect(Int(identifier) == ValueQueue.inFlightLimit)
+    for number in 1...identifier { queue.acknowledged(number) }
+    #expect(topics(&queue).count == 50 - ValueQueue.inFlightLimit)
+  }
+
+  @Test func aRetainedMessageThatWasDroppedIsPublishedLater() {
+    var queue = ValueQueue(limit: 2)
+    queue.append(retained("a", "1"), at: date(0))
+    for number in 1...3 { queue.append(message(number), at: date(number)) }
+    #expect(queue.lost == 2)
+    #expect(topics(&queue) == ["t=2", "t=3", "a=1"])
+    #expect(topics(&queue) == [])
+  }
+
+  @Test func aWithdrawnTopicIsNotPublishedAgain() {
+    var queue = ValueQueue(limit: 100)
+    for topic in ["a", "b"] { queue.append(retained(topic, "1"), at: date(0)) }
+    _ = topics(&queue)
+    queue.publishRetainedAgain()
+    queue.append(retained("a", ""), at: date(1))
+    #expect(topics(&queue) == ["a=", "b=1"])
+  }
+
+  @Test func theTopicsOfAnotherGatewaysDeviceAreNotPublishedAgain() {
+    let device = DeviceAddress(octets: BD_ADDR(1), kind: .random)
+    var queue = ValueQueue(limit: 100)
+    queue.append(retained("a", "1"), of: device, at: date(0))
+    queue.append(retained("b", "1"), of: DeviceAddress(octets: BD_ADDR(1), kind: .public), at: date(0))
+    queue.append(retained("c", "1"), at: date(0))
+    _ = topics(&queue)
+    queue.publishRetainedAgain()
+    queue.forgetRetained(of: device)
+    #expect(topics(&queue) == ["b=1", "c=1"])
+    queue.publishRetainedAgain()
+    #expect(topics(&queue) == ["b=1", "c=1"])
+  }
 }

@@ -55,6 +55,12 @@ class Broker:
     def stop(self):
         self.stack.close()
 
+    def forget(self):
+        """Restarts without memory."""
+        self.stop()
+        (self.folder / "mosquitto.db").unlink()
+        self.start()
+
     def __enter__(self):
         self.start()
         return self
@@ -91,6 +97,10 @@ class Client:
     def of(self, topic):
         """The payloads of a topic as JSON, in their order."""
         return [json.loads(payload) for name, payload, _ in list(self.messages) if name == topic and payload]
+
+    def retained(self):
+        """What the broker had when the client subscribed, by topic."""
+        return {topic: payload for topic, payload, isRetained in list(self.messages) if isRetained}
 
     async def wait(self, topic, accept=lambda message: True, after=0):
         """The first message of a topic after the first `after` ones that is accepted."""
@@ -349,6 +359,82 @@ async def test_a_retained_request_is_not_performed(broker, air, tmp_path):
                 assert (await client.ask(TEMPERATURE, "read", '{"id":"2"}'))["id"] == "2"
                 assert device.written == [b"\x02"]
                 assert [answer["id"] for answer in client.of(f"{TEMPERATURE}/result")] == ["2"]
+
+
+def state(payload):
+    return json.loads(payload)["state"]
+
+
+async def test_everything_retained_is_published_again(broker, air, tmp_path):
+    """After a restart of the broker without memory, of Home Assistant, and of the gateway."""
+    status, connection, value = "ble/gateways/kitchen/status", f"{DEVICE}/connection", f"{TEMPERATURE}/value"
+    sensor = "homeassistant/sensor/ble_c01122334455_random_181a_2a6e/config"
+    topics = {status, "ble/gateways/kitchen/info", connection, sensor, value}
+    with Client(broker) as client, gateway(broker, air, tmp_path, "--subscribe", "181A/2A6E") as program:
+        program.wait_for("READY")
+
+        async def republished(before):
+            new = lambda: {message[0] for message in client.messages[before:]}  # noqa: E731
+            await until(lambda: topics <= new(), lambda: f"missing: {topics - new()}")
+
+        async with thermometer(air.transport) as device:
+            await subscribed(device)
+            await republished(0)
+            before = len(client.messages)
+            await asyncio.to_thread(broker.forget)
+            await republished(before)
+            with Client(broker, "late") as late:
+                await until(lambda: topics <= set(late.retained()), lambda: topics - set(late.retained()))
+                kept = late.retained()
+                assert kept[status] == b"online" and state(kept[connection]) == "connected"
+                assert json.loads(kept[value])["value"] == 21.5
+                assert json.loads(kept[sensor])["state_topic"] == value
+                [gateway_status, link] = json.loads(kept[sensor])["availability"]
+                assert (gateway_status["topic"], link["topic"]) == (status, connection)
+            before = len(client.messages)
+            client.publish("homeassistant/status", "online")
+            await republished(before)
+            # Killed, it cannot publish that the device is disconnected: the broker publishes its will.
+            before = len(client.messages)
+            program.process.kill()
+            await until(lambda: (status, b"offline") in [it[:2] for it in client.messages[before:]], "no will")
+        program.process.wait(LIMIT)
+        with gateway(broker, air, tmp_path) as again:
+            again.wait_for("READY")
+            await until(
+                lambda: [state(it[1]) for it in client.messages[before:] if it[0] == connection] == ["disconnected"],
+                lambda: client.messages[before:],
+            )
+
+
+async def test_home_assistant_writes_what_can_be_written(broker, air, tmp_path):
+    """As its documentation says: a number by its template, an option of a selection by its value."""
+    properties = Characteristic.Properties.READ | Characteristic.Properties.WRITE
+    setpoint = Characteristic(
+        UUID.from_16_bits(0x2A6E), properties, Characteristic.Permissions.READABLE | Characteristic.Permissions.WRITEABLE, FIRST_VALUE
+    )
+    alerts = []
+    alert = Characteristic(
+        UUID.from_16_bits(0x2A06), Characteristic.Properties.WRITE_WITHOUT_RESPONSE, Characteristic.Permissions.WRITEABLE,
+        CharacteristicValue(read=rejected, write=lambda connection, value: alerts.append(bytes(value))),
+    )
+    services = [Service(UUID.from_16_bits(0xFFE0), [setpoint]), Service(UUID.from_16_bits(0x1802), [alert])]
+    options = [word for name in ("181A/2A6E", "FFE0/2A6E", "1802/2A06") for word in ("--subscribe", name)]
+    with Client(broker) as client, gateway(broker, air, tmp_path, *options) as program:
+        program.wait_for("READY")
+        async with thermometer(air.transport, *services):
+            number = await client.wait("homeassistant/number/ble_c01122334455_random_ffe0_2a6e/config")
+            assert (await client.wait(number["state_topic"]))["value"] == 21.5
+            client.publish(number["command_topic"], number["command_template"].replace("{{ value }}", "19.5"))
+            # The device does not notify it.
+            assert (await client.wait(number["state_topic"], after=1))["value"] == 19.5
+            select = await client.wait("homeassistant/select/ble_c01122334455_random_1802_2a06/config")
+            assert select["options"][2] == "High Alert" and "'High Alert':'02'" in select["command_template"]
+            client.publish(select["command_topic"], "02")
+            await until(lambda: alerts, "no alert")
+            assert alerts == [b"\x02"]
+        assert f"{NAME.split('-')[0]} (random): FFE0/2A6E has no notifications: its value is read once" in program.output
+        assert "1802/2A06 has no notifications: it is only written" in program.output
 
 
 async def test_nothing_is_lost_while_the_broker_is_away(broker, air, tmp_path):

@@ -27,6 +27,9 @@ public enum GatewayDeclaration {
         .value("kept-values", "N", "values that are kept while the broker is away, 1 to 1000000 (10000)"),
         .flag("no-advertisements", "advertisements are not published"),
         .flag("no-home-assistant", "no discovery topics for Home Assistant"),
+        .value(
+          "expire-after", "SECONDS",
+          "Home Assistant shows a sensor without a new value for that long as unavailable, 1 to 31536000 (never)"),
       ] + CommandDeclaration.Option.adapter + [
         .flag("check", "checks the configuration and ends"),
         .flag("man", "prints the manual page in the format of man"),
