@@ -45,6 +45,22 @@ package enum Files {
   /// The names in a folder, without `.` and `..`, in order; none if the folder cannot be read.
   package static func names(in folder: String) -> [String] {
     guard let stream = unsafe opendir(folder) else { return [] }
+    return unsafe names(in: stream)
+  }
+
+  /// The names in an open folder.
+  static func names(in folder: consuming FileDescriptor) -> [String] {
+    let number = fcntl(folder.rawValue, F_DUPFD_CLOEXEC, 0)
+    guard number >= 0 else { return [] }
+    guard let stream = unsafe fdopendir(number) else {
+      _ = close(number)
+      return []
+    }
+    return unsafe names(in: stream)
+  }
+
+  /// Closes the stream.
+  private static func names(in stream: OpaquePointer) -> [String] {
     defer { _ = unsafe closedir(stream) }
     var names: [String] = []
     while let entry = unsafe readdir(stream) {

@@ -13,7 +13,7 @@ internal import Glibc
 /// if let folder = try PrivateFolder.open("/var/lib/clock") { let octets = try folder.read("bonds.json") }
 /// ```
 package struct PrivateFolder: ~Copyable {
-  /// The longest file that is read, in octets: several times the size of the bonds that a host keeps.
+  /// The longest file that is read or written, in octets: several times the size of the bonds that a host keeps.
   package static let lengthLimit = 16 << 20
   /// The number of files that can be set aside beside each other. One more stays where it is.
   package static let setAsideLimit = 1000
@@ -95,8 +95,9 @@ package struct PrivateFolder: ~Copyable {
   /// The new file is written beside it, flushed to the disk and renamed. Only this user may read or write it (0600).
   ///
   /// - Parameter progress: is called after each step. If it throws, the work ends there.
-  /// - Throws: ``FileRefusal``, or the error that `progress` throws.
+  /// - Throws: ``FileRefusal``, also for octets that ``read(_:)`` would refuse, or the error that `progress` throws.
   package func replace(_ name: String, with octets: [UInt8], _ progress: (Step) throws -> Void = { _ in }) throws {
+    guard octets.count <= Self.lengthLimit else { throw FileRefusal.isTooLong }
     let (new, folder) = (Self.unfinishedName(of: name), descriptor.rawValue)
     _ = unlinkat(folder, new, 0)
     guard let file = try open(new, O_WRONLY | O_CREAT | O_EXCL) else { throw FileRefusal.isNotRegular }
@@ -154,6 +155,8 @@ package struct PrivateFolder: ~Copyable {
   ///
   /// On a file system without locks, the file is not locked.
   ///
+  /// Files that killed processes have left unfinished (``unfinishedName(of:)``) are removed: they can contain keys.
+  ///
   /// - Parameters:
   ///   - patience: the longest wait for another program to release the lock.
   ///   - clock: measures `patience`, and waits between two attempts.
@@ -167,12 +170,29 @@ package struct PrivateFolder: ~Copyable {
     while true {
       do throws(SystemError) {
         try system(.lock) { flock(number, LOCK_EX | LOCK_NB) }
+        removeUnfinished(name)
         return FileLock(file)
       } catch {
         guard error.number == EWOULDBLOCK else { return FileLock(file) }
       }
       guard clock.now() < end else { throw .isLocked }
       clock.wait(FileLock.interval)
+    }
+  }
+
+  /// Whether a process has left a file of that name unfinished, or is writing it.
+  package func hasUnfinished(_ name: String) -> Bool { !unfinishedNames(of: name).isEmpty }
+
+  /// Call it with the lock held: nobody writes the file then.
+  private func removeUnfinished(_ name: String) {
+    for unfinished in unfinishedNames(of: name) { _ = unlinkat(descriptor.rawValue, unfinished, 0) }
+  }
+
+  private func unfinishedNames(of name: String) -> [String] {
+    guard let folder = try? duplicate() else { return [] }
+    return Files.names(in: folder).filter { other in
+      let isAbout = other.hasPrefix("\(name).") && other.hasSuffix(".new")
+      return isAbout && Int32(other.dropFirst(name.utf8.count + 1).dropLast(4)) != nil
     }
   }
 

@@ -15,12 +15,12 @@ import Synchronization
 /// connections. With more than ``limit`` devices, the one whose last connection is the oldest is removed.
 ///
 /// The file has the permissions 0600, and is trusted by the rules of the file of bonds (``FileBondStore``): it and its
-/// folder belong to the user, and no other user may write them. A file that differs, or is not a file of devices, is
-/// neither read nor replaced; a line in the log says why. Programs may share a file: a program adds its devices to
+/// folder belong to the user, and no other user may write them. A file that differs, is not a file of devices, or is one
+/// of a newer version, is neither read nor replaced; a line in the log says why. Programs may share a file: a program adds its devices to
 /// those in it.
 ///
-/// The content is JSON: `{"version": 1, "devices": [{"address": "C0:11:22:33:44:55", "random": true}]}`, the device
-/// that was connected to last at the end.
+/// The content is JSON: `{"version": 1, "program": …, "devices": [{"address": "C0:11:22:33:44:55", "random": true}]}`,
+/// the device that was connected to last at the end.
 package final class RememberedDevices: Sendable {
   private struct Content: Codable {
     struct Device: Codable {
@@ -28,6 +28,8 @@ package final class RememberedDevices: Sendable {
       var random: Bool
     }
     var version = 1
+    /// Files of older programs have none.
+    var program: String? = NewerVersion.writer
     var devices: [Device] = []
   }
 
@@ -168,7 +170,9 @@ extension RememberedDevices {
 
   private func read(_ name: String, in folder: borrowing PrivateFolder) throws -> [DeviceAddress] {
     guard let octets = try folder.read(name) else { return [] }
-    let content = try JSON(decoding: octets).decode(Content.self)
+    let json = try JSON(decoding: octets)
+    try NewerVersion.check(json, reads: Content().version)
+    let content = try json.decode(Content.self)
     return content.devices.suffix(Self.limit).compactMap { device in
       let address = DeviceAddress(device.address, kind: device.random ? .random : .public)
       return address.flatMap { $0.isIdentityAddress ? $0 : nil }
@@ -179,8 +183,8 @@ extension RememberedDevices {
   private func report(_ failure: String, _ error: any Error) {
     guard state.withLock({ $0.reported.insert(failure).inserted }) else { return }
     let reason = error is DecodingError ? "it is not a file of devices" : "\(error)"
-    log(
-      .notice,
-      "\(path): \(failure) (\(reason)). Name another file with AdapterOptions.deviceStorage, or set it to memory.")
+    let another = "ame another file with AdapterOptions.deviceStorage, or set it to memory."
+    let remedy = error is NewerVersion ? "\(NewerVersion.remedy), or n\(another)" : "N\(another)"
+    log(.notice, "\(path): \(failure) (\(reason)). \(remedy)")
   }
 }

@@ -1,3 +1,4 @@
+import BLEJSON
 package import BLELinux
 import Dispatch
 import Synchronization
@@ -27,6 +28,10 @@ package final class RestorationStore: Sendable {
   /// The role of a manager; managers of both roles may have the same identifier.
   package enum Role: String, Codable, Sendable { case central, peripheral }
 
+  /// The version of the states. A file of a newer one is neither restored, replaced nor removed.
+  package static let version = 1
+  /// The program in a state (``NewerVersion``).
+  package static let writer = NewerVersion.writer
   /// The longest state, in octets. A longer one is not saved.
   package static let lengthLimit = 1 << 20
   /// The longest identifier, in octets of UTF-8.
@@ -172,8 +177,21 @@ package final class RestorationStore: Sendable {
       report("cannot be restored (it is longer than \(Self.lengthLimit) octets)")
       return nil
     }
+    if let octets, let json = try? JSON(decoding: octets) {
+      do throws(NewerVersion) { try NewerVersion.check(json, reads: Self.version) } catch {
+        report("is neither restored nor saved (\(error)). \(NewerVersion.remedy), or remove the file")
+        leaveFile()
+        return nil
+      }
+    }
     state.withLock { ($0.saved, $0.latest) = (saved, octets) }
     return octets
+  }
+
+  /// Saves nothing from now on. The file stays as it is, whatever the end of the process.
+  private func leaveFile() {
+    state.withLock { ($0.hasEnded, $0.due) = (true, nil) }
+    file.withLock { $0 = nil }
   }
 
   private func loadFile() -> [UInt8]? {

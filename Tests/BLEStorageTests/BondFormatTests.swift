@@ -46,6 +46,7 @@ import Testing
         }
       ],
       "identityResolvingKey" : "ffeeddccbbaa99887766554433221100",
+      "program" : "BluetoothLE 0.1.0",
       "version" : 1
     }
     """

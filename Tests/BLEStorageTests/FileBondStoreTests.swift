@@ -103,7 +103,7 @@ import Testing
     try store.save(BondFixtures.record(1))
     let good = try #require(FileManager.default.contents(atPath: folder.file))
     var bad = stride(from: 0, to: good.count - 2, by: 97).map { good.prefix($0) }
-    bad.append(Data("{\"version\":2,\"bonds\":[]}".utf8))
+    bad.append(Data("{\"version\":0,\"bonds\":[]}".utf8))
     bad.append(Data("{\"bonds\":[]}".utf8))
     bad.append(Data([0xFF, 0, 1]))
     for (number, octets) in bad.enumerated() {
@@ -114,6 +114,69 @@ import Testing
       #expect(FileManager.default.contents(atPath: aside) == octets)
       #expect(try store.load() == nil)
     }
+  }
+
+  /// The file of a program that knows more: nothing in it is lost, and the error says whose it is.
+  @Test func aFileOfANewerVersionStays() throws {
+    let folder = try BondFixtures.Folder()
+    let file = Data(
+      "{\"version\": 2, \"program\": \"BluetoothLE 9.1\", \"bonds\": [], \"groups\": {\"7\": \"kitchen\"}}".utf8)
+    folder.write(file)
+    let store = FileBondStore(path: folder.file)
+    for attempt in [{ _ = try store.load() }, { _ = try store.contents() }, { try store.save(BondFixtures.record(1)) }]
+    {
+      let error = try #require(throws: BondStoreError.self) { try attempt() }
+      #expect(error.reason == "it has version 2, written by BluetoothLE 9.1, and this program reads version 1")
+      #expect(error.remedy.hasPrefix("Use the program that wrote it or a newer one, or name another file"))
+    }
+    #expect(FileManager.default.contents(atPath: folder.file) == file)
+    #expect(folder.names.filter { !$0.hasSuffix(".lock") } == ["bonds.json"])
+  }
+
+  /// What a list of bonds needs leaves the folder as it is.
+  @Test func contentsChangeNothing() throws {
+    let folder = try BondFixtures.Folder()
+    let store = FileBondStore(path: folder.file)
+    #expect(try store.contents() == nil)
+    #expect(folder.names == [])
+    folder.write(Data("junk".utf8))
+    let unfinished = folder.file + ".4194305.new"
+    _ = FileManager.default.createFile(atPath: unfinished, contents: Data("a part".utf8))
+    let error = try #require(throws: BondStoreError.self) { try store.contents() }
+    #expect(error.reason == "it is not a file of bonds" && error.remedy.hasPrefix("Remove it"))
+    #expect(folder.names == ["bonds.json", "bonds.json.4194305.new"])
+    #expect(FileManager.default.contents(atPath: folder.file) == Data("junk".utf8))
+  }
+
+  /// Killed writers leave files that may have keys. The next start removes them, but not while another program writes.
+  @Test func whatKilledWritersHaveLeftIsRemovedAtTheNextStart() throws {
+    let folder = try BondFixtures.Folder()
+    let record = BondFixtures.record(1)
+    try FileBondStore(path: folder.file).save(record)
+    let others = ["bonds.json.new", "bonds.json.x1.new", "bonds.json.1.old", "other.json.1.new"]
+    for name in others + ["bonds.json.1.new", "bonds.json.4194305.new"] {
+      _ = FileManager.default.createFile(atPath: folder.path + "/" + name, contents: Data())
+    }
+    let before = folder.names
+    let elsewhere = lockElsewhere(folder)
+    #expect(try FileBondStore(path: folder.file).load() == record)
+    #expect(folder.names == before)
+    close(elsewhere)
+    #expect(try FileBondStore(path: folder.file).load() == record)
+    #expect(folder.names == (others + ["bonds.json", "bonds.json.lock"]).sorted())
+  }
+
+  /// The remedy is about the cause: a full disk is not a question of permissions.
+  @Test(arguments: [
+    (ENOSPC, "Make room on the file system of /var/lib/clock, or name another file"),
+    (EDQUOT, "Make room on the file system of /var/lib/clock, or name another file"),
+    (EROFS, "Its file system is read-only: mount it for writing, or name another file"),
+    (EACCES, "Make the folder /var/lib/clock writable for this program, or name another file"),
+  ])
+  func theRemedyIsAboutTheCause(number: Int32, remedy: String) {
+    let error = BondStoreError(
+      "/var/lib/clock/bonds.json", "the bonds cannot be saved", .failed(SystemError(.write, number)))
+    #expect(error.remedy.hasPrefix(remedy))
   }
 
   /// Two programs have loaded the same file: each writes what it changed, and nothing of the other's is lost.

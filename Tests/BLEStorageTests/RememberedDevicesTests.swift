@@ -55,7 +55,7 @@ import Testing
     let text = String(decoding: octets, as: UTF8.self).filter { !$0.isWhitespace }
     #expect(
       text
-        == #"{"devices":[{"address":"C0:00:00:00:00:01","random":true},{"address":"00:11:22:33:44:55","random":false}],"version":1}"#
+        == #"{"devices":[{"address":"C0:00:00:00:00:01","random":true},{"address":"00:11:22:33:44:55","random":false}],"program":"BluetoothLE0.1.0","version":1}"#
     )
     #expect(run().device(of: PeerIdentifier(changing)) == nil)
   }
@@ -142,6 +142,28 @@ import Testing
     let lines = log.take()
     #expect(lines.count == 2 && lines.allSatisfy { $0.contains("it is not a file of devices") })
     #expect(FileManager.default.contents(atPath: folder.file) == Data("{}".utf8))
+  }
+
+  /// The file of a program that knows more: nothing in it is lost, and the line says whose it is.
+  @Test func aFileOfANewerVersionStays() throws {
+    let file = Data(
+      """
+      {"version": 2, "program": "BluetoothLE 9.1", "devices": [{"address": "C0:00:00:00:00:01", "random": true,
+      "group": 7}], "groups": {"7": "kitchen"}}
+      """.utf8)
+    folder.write(file)
+    let devices = run()
+    #expect(!isKnown(1, to: devices) && devices.all.isEmpty)
+    #expect(!devices.remove(address(1)))
+    devices.connected(to: address(2))
+    devices.settle()
+    let lines = log.take()
+    #expect(lines.count == 2)
+    for line in lines {
+      #expect(line.contains("it has version 2, written by BluetoothLE 9.1, and this program reads version 1"))
+      #expect(line.contains("Use the program that wrote it or a newer one"))
+    }
+    #expect(FileManager.default.contents(atPath: folder.file) == file)
   }
 
   @Test func theFileIsBesideTheBonds() {

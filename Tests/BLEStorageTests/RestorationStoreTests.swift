@@ -1,6 +1,7 @@
 import AdapterFixtures
 import BLEAdapter
 import BLEWire
+import Foundation
 import Testing
 
 @testable import BLEOptions
@@ -44,6 +45,33 @@ import Testing
     try opened().settle { longest + [2] }
     #expect(lines.take().count == 1)
     #expect(try opened().load() == longest)
+  }
+
+  /// The file of a program that knows more stays, whatever the manager does and however it ends.
+  @Test func aStateOfANewerVersionStays() throws {
+    func opened() throws -> RestorationStore {
+      let store = RestorationStore.open(
+        "newer", .central, beside: folder.file, "virtual", log: { [lines] in lines.append($1) }, later: { $0() })
+      return try #require(store)
+    }
+    func write() throws -> String {
+      let store = try opened()
+      store.schedule { [1] }
+      return try #require(folder.names.first { $0.hasPrefix("bonds.central-") && $0.hasSuffix(".json") })
+    }
+    let file = folder.path + "/" + (try write())
+    let content = Data(#"{"version": 2, "program": "BluetoothLE 9.1", "content": {}}"#.utf8)
+    #expect(
+      FileManager.default.createFile(atPath: file, contents: content, attributes: [.posixPermissions: 0o600]))
+    for _ in 1...2 {
+      let store = try opened()
+      #expect(store.load() == nil)
+      store.schedule { [2] }
+      store.settle { [3] }
+      let line = try #require(lines.take().first)
+      #expect(line.contains("neither restored nor saved (it has version 2, written by BluetoothLE 9.1, and this"))
+      #expect(FileManager.default.contents(atPath: file) == content)
+    }
   }
 
   /// In a process of its own, because it ends all stores there.

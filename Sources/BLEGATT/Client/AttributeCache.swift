@@ -25,7 +25,7 @@ public struct AttributeCache: Hashable, Sendable {
   /// The outcome of each discovery, by its procedure. Each is one of services, included services, characteristics or
   /// descriptors.
   public private(set) var discoveries: [GATTClient.Operation.Kind: GATTClient.Outcome] = [:]
-  /// The number of services, characteristics and descriptors in ``discoveries``.
+  /// The number of ``discoveries``, and of the services, characteristics and descriptors in them.
   public private(set) var count = 0
 
   /// The handles of the Service Changed characteristic (Vol 3, Part G, 7.1).
@@ -74,13 +74,14 @@ public struct AttributeCache: Hashable, Sendable {
     }
   }
 
-  /// Adds the outcome of a discovery, if the cache then has at most `limit` results. Other outcomes are ignored.
+  /// Adds the outcome of a discovery, if ``count`` is then at most `limit`. Other outcomes are ignored. A discovery
+  /// counts even without a result: a server decides how many discoveries have none.
   mutating func insert(_ outcome: GATTClient.Outcome, for kind: GATTClient.Operation.Kind, limit: Int) {
-    guard discoveries[kind] == nil, let results = outcome.resultCount(of: kind), results <= limit - count else {
+    guard discoveries[kind] == nil, let results = outcome.resultCount(of: kind), results < limit - count else {
       return
     }
     discoveries[kind] = outcome
-    count += results
+    count += results + 1
   }
 }
 

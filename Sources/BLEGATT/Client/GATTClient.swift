@@ -36,8 +36,8 @@ public struct GATTClient: Sendable {
     /// How long the client waits for the response to a request after the server has sent a response to another one. Then
     /// the request has been answered wrongly.
     public var wrongResponseTime = Duration.seconds(2)
-    /// The number of services, characteristics and descriptors that an ``AttributeCache`` can have. Others are
-    /// discovered again.
+    /// The number of discoveries that an ``AttributeCache`` can have, and of services, characteristics and descriptors
+    /// in them (``AttributeCache/count``). Others are discovered again.
     public var cachedResults = 1024
 
     /// The default limits.

@@ -35,6 +35,13 @@ struct AttributeCacheForm: Codable {
 }
 
 extension AttributeCacheForm {
+  /// The octets of a cache in a file at most.
+  static func octets(of cache: AttributeCache) -> Int { fixedOctets + cache.count * itemOctets }
+
+  /// The octets of a cache without discoveries at most, and those of a discovery or of one of its results: both have
+  /// the most members, and the longest UUIDs and numbers.
+  private static let (fixedOctets, itemOctets) = (512, 240)
+
   init(_ cache: AttributeCache) {
     hash = cache.hash.hexadecimal
     robustCaching = cache.hasRobustCaching

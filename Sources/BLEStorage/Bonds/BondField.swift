@@ -73,6 +73,9 @@ struct BondField: Sendable {
     },
   ]
 
+  /// The octets of a client configuration in a file at most.
+  static let configurationOctets = 80
+
   /// Whether the field is a key: another value is another pairing. Other fields are notes, which change while a pairing
   /// lasts.
   let isKey: Bool

@@ -9,7 +9,7 @@ extension BondRecord: Codable {
   /// Files of another version are not read.
   static let version = 1
 
-  private enum Keys: String, CodingKey { case version, identityResolvingKey, bonds }
+  private enum Keys: String, CodingKey { case version, program, identityResolvingKey, bonds }
 
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: Keys.self)
@@ -26,6 +26,7 @@ extension BondRecord: Codable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Keys.self)
     try container.encode(Self.version, forKey: .version)
+    try container.encode(NewerVersion.writer, forKey: .program)
     try container.encodeIfPresent(identityResolvingKey.map(HexadecimalKey.init), forKey: .identityResolvingKey)
     try container.encode(bonds, forKey: .bonds)
   }
@@ -50,9 +51,15 @@ struct CorruptRecord: Error, CustomStringConvertible {
 
 extension BondRecord {
   /// Reads the whole content of a file.
-  init(decoding octets: [UInt8]) throws(CorruptRecord) {
+  ///
+  /// - Throws: ``NewerVersion``, or ``CorruptRecord``.
+  init(decoding octets: [UInt8]) throws {
     do {
-      self = try JSON(decoding: octets).decode(BondRecord.self)
+      let json = try JSON(decoding: octets)
+      try NewerVersion.check(json, reads: Self.version)
+      self = try json.decode(BondRecord.self)
+    } catch let error as NewerVersion {
+      throw error
     } catch {
       throw CorruptRecord(error)
     }

@@ -1,4 +1,5 @@
 import BLELinux
+import Glibc
 
 /// The reason why bonds were not loaded or not saved.
 public struct BondStoreError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -26,6 +27,10 @@ extension BondStoreError {
     let folder = FileBondStore.split(path).folder
     let remedy =
       switch refusal {
+      case .failed(let error) where [ENOSPC, EDQUOT].contains(error.number):
+        "Make room on the file system of \(folder.isEmpty ? "the working folder" : folder), or \(another)."
+      case .failed(let error) where error.number == EROFS:
+        "Its file system is read-only: mount it for writing, or \(another)."
       case .failed: "Make the folder \(folder) writable for this program, or \(another)."
       case .isSymbolicLink, .isNotRegular: "Remove it, or \(another)."
       case .isOwned: "Remove it if you did not put it there, or \(another)."

@@ -10,7 +10,11 @@ import Synchronization
 /// The file belongs to the effective user of the process, is a regular file and gives group and others no access; its
 /// folder belongs to that user or root and is not writable for group or others. A file or folder that differs is
 /// neither read nor replaced. A file whose content is not a record of bonds is moved to `NAME.corrupt-1` (and so on),
-/// never read in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file.
+/// never read in part; ``load()`` throws an error that says where it is, and the next ``load()`` finds no file. A file
+/// of a newer version stays where it is, and is not replaced.
+///
+/// A file has at most 1,024 bonds, 1 MiB of what was discovered of the devices, and 2 MiB of their subscriptions: more
+/// is not written, discoveries first. Thus every file that is written can be read.
 ///
 /// Programs may share a file, and lock `NAME.lock` beside it while they write. A store that has loaded the file writes
 /// the changes since then, and keeps what others have written meanwhile; a store that has not loaded it replaces
@@ -25,6 +29,8 @@ public final class FileBondStore: BondStore {
   public let path: String
   /// The record that was last loaded or saved here; changes are found by comparison.
   private let known = Mutex<BondRecord?>(nil)
+  /// What the last save has removed.
+  private let lastRemoval = Mutex(BondRecord.Removal())
   /// How long another program may be writing.
   private let patience: Duration
   private let clock: FileLock.Clock
@@ -33,6 +39,8 @@ public final class FileBondStore: BondStore {
   private let interruption: (@Sendable (Step) throws -> Void)?
 
   package typealias Step = PrivateFolder.Step
+
+  private static let loading = "the bonds cannot be loaded"
 
   /// Creates a store over a file.
   ///
@@ -49,29 +57,55 @@ public final class FileBondStore: BondStore {
     self.interruption = interruption
   }
 
+  /// Loads the bonds, and removes what killed programs have left of their writes beside the file.
   public func load() throws -> BondRecord? {
-    let record = try reporting("the bonds cannot be loaded") { try read() }
+    let record = try reporting(Self.loading) { try read() }
     known.withLock { $0 = record ?? BondRecord() }
     return record
   }
 
+  /// The record in the file; nil if there is no file. Nothing is changed, moved or created.
+  package func contents() throws -> BondRecord? {
+    try reporting(Self.loading) {
+      let (folder, name) = Self.split(path)
+      guard let octets = try PrivateFolder.open(folder)?.read(name) else { return nil }
+      do {
+        return try BondRecord(decoding: octets)
+      } catch let error as CorruptRecord {
+        throw BondStoreError(
+          path, Self.loading, because: error.description,
+          remedy: "Remove it, or name another file with PairingOptions.storage or BLE_BONDS.")
+      }
+    }
+  }
+
   private func read() throws -> BondRecord? {
     let (path, name) = Self.split(path)
-    guard let folder = try PrivateFolder.open(path), let octets = try folder.read(name) else { return nil }
-    if let record = try? BondRecord(decoding: octets) { return record }
-    // Once more with the lock: another program may have replaced it meanwhile.
-    let lock = try folder.lock(name, waiting: patience, on: clock)
-    let content = try content(of: name, in: folder)
-    lock.release()
-    return try content.get()
+    guard let folder = try PrivateFolder.open(path) else { return nil }
+    if folder.hasUnfinished(name), let lock = try? folder.lock(name, waiting: .zero) { lock.release() }
+    guard let octets = try folder.read(name) else { return nil }
+    do {
+      return try BondRecord(decoding: octets)
+    } catch is CorruptRecord {
+      // Once more with the lock: another program may have replaced it meanwhile.
+      let lock = try folder.lock(name, waiting: patience, on: clock)
+      let content = try content(of: name, in: folder)
+      lock.release()
+      return try content.get()
+    }
   }
 
   public func save(_ record: BondRecord) throws {
-    try reporting("the bonds cannot be saved") { try write(record) }
+    let removal = try reporting("the bonds cannot be saved") { try write(record) }
     known.withLock { $0 = record }
+    let isNew = lastRemoval.withLock { last in
+      defer { last = removal }
+      return removal != last
+    }
+    if isNew, removal != BondRecord.Removal() { log(.notice, "\(path): \(removal)") }
   }
 
-  private func write(_ record: BondRecord) throws {
+  private func write(_ record: BondRecord) throws -> BondRecord.Removal {
     let (path, name) = Self.split(path)
     guard let folder = try PrivateFolder.open(path, isMade: true) else {
       throw FileRefusal.failed(SystemError(.open, ENOENT))
@@ -86,22 +120,24 @@ public final class FileBondStore: BondStore {
       if let base = known.withLock({ $0 }), let theirs { merged = record.merged(with: theirs, since: base) }
     case .failure(let error): log(.notice, "\(error)")
     }
+    let removal = merged.limit()
     try folder.replace(name, with: try merged.encoded()) { try interruption?($0) }
     lock.release()
+    return removal
   }
 
   /// The content of the file; call it with the lock held.
   ///
   /// - Returns: nil if there is no file; a failure if it was not a record of bonds and has been set aside.
-  /// - Throws: if it can be neither read nor set aside.
+  /// - Throws: if it can be neither read nor set aside, and if a newer version has written it.
   private func content(
     of name: String, in folder: borrowing PrivateFolder
   ) throws -> Result<BondRecord?, BondStoreError> {
     guard let octets = try folder.read(name) else { return .success(nil) }
-    do throws(CorruptRecord) {
+    do {
       return .success(try BondRecord(decoding: octets))
-    } catch {
-      let (reason, failure) = (error.description, "the bonds cannot be loaded")
+    } catch let error as CorruptRecord {
+      let (reason, failure) = (error.description, Self.loading)
       guard let aside = folder.setAside(name) else {
         throw BondStoreError(path, failure, because: reason, remedy: "It could not be moved aside: remove it.")
       }
@@ -116,6 +152,10 @@ public final class FileBondStore: BondStore {
       return try body()
     } catch let refusal as FileRefusal {
       throw BondStoreError(path, failure, refusal)
+    } catch let newer as NewerVersion {
+      throw BondStoreError(
+        path, failure, because: newer.description,
+        remedy: "\(NewerVersion.remedy), or name another file with PairingOptions.storage or BLE_BONDS.")
     }
   }
 

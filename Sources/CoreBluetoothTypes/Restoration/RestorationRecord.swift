@@ -4,10 +4,12 @@ import Foundation
 
 /// The state of one manager in its ``RestorationStore``, as JSON.
 ///
-/// `{"version": 1, "role": "central", "identifier": "main", "content": …}`. A record of another version, role or
+/// `{"version": 1, "program": …, "role": "central", "identifier": "main", "content": …}`. A record of another version, role or
 /// identifier is not restored.
 struct RestorationRecord<Content: Codable & Equatable & Sendable>: Codable {
-  var version = 1
+  var version = RestorationStore.version
+  /// Files of older programs have none.
+  var program: String? = RestorationStore.writer
   var role: RestorationStore.Role
   var identifier: String
   var content: Content
@@ -22,7 +24,7 @@ extension RestorationStore {
   func restored<Content: Codable & Equatable & Sendable>(_ type: Content.Type) -> Content? {
     guard let octets = load() else { return nil }
     guard let record = try? JSONDecoder().decode(RestorationRecord<Content>.self, from: Data(octets)),
-      record.version == 1, record.role == role, record.identifier == identifier
+      record.version == RestorationStore.version, record.role == role, record.identifier == identifier
     else {
       report("cannot be restored (it is damaged, or of another version). The next change replaces it")
       return nil

@@ -142,7 +142,7 @@ enum PairCommand {
     guard let path = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport()) else {
       return []
     }
-    do { return try FileBondStore(path: path).load()?.bonds ?? [] } catch { throw ToolError.input("\(error)") }
+    do { return try FileBondStore(path: path).contents()?.bonds ?? [] } catch { throw ToolError.input("\(error)") }
   }
 
   /// The devices in the file beside the bonds.

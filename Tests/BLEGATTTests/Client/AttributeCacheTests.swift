@@ -43,7 +43,7 @@ struct AttributeCacheTests {
     let cache = try #require(talk.client.attributeCache)
     #expect(cache.hash == [UInt8](hexadecimal: Self.hash))
     #expect(cache.hasRobustCaching)
-    #expect(cache.count == 1)
+    #expect(cache.count == 2)
     #expect(try talk.run(.discoverPrimaryServices, []) == .success(Self.found), "it is known on the same link")
   }
 
@@ -212,10 +212,11 @@ struct AttributeCacheTests {
     }
   }
 
-  /// Results beyond ``GATTClient/Limits-swift.struct/cachedResults`` are not kept, and are asked again.
+  /// Discoveries beyond ``GATTClient/Limits-swift.struct/cachedResults`` are not cached, whether they have results or
+  /// not, and are repeated.
   @Test func keepsALimitedNumberOfResults() throws {
     var limits = GATTClient.Limits()
-    limits.cachedResults = 1
+    limits.cachedResults = 2
     var talk = ClientConversation(limits: limits)
     talk.client.startCaching(AttributeCache(hash: try #require([UInt8](hexadecimal: Self.hash))))
     let verification = [(Self.readHash, "09120f00" + Self.hash), (Self.readFeatures, "010801000a")]
@@ -225,13 +226,16 @@ struct AttributeCacheTests {
       #expect(
         try talk.run(.discoverDescriptors(4...4), descriptors)
           == .success(.descriptors([DiscoveredDescriptor(handle: 4, uuid: "2A02")])))
+      // Without a result.
+      #expect(
+        try talk.run(.discoverDescriptors(3...3), [("0403000300", "010403000a")]) == .success(.descriptors([])))
     }
-    #expect(talk.client.attributeCache?.count == 1)
+    #expect(talk.client.attributeCache?.count == 2)
   }
 
   @Test func doesNotLoseTheCacheWhenTheLinkEndsBeforeTheHashIsRead() throws {
     var talk = try connectedAgain()
-    #expect(talk.client.attributeCache?.count == 1)
+    #expect(talk.client.attributeCache?.count == 2)
     talk.perform(.discoverPrimaryServices)
     #expect(talk.sent() == [Self.readHash])
     talk.client.linkEnded(into: &talk.output)
