@@ -159,13 +159,17 @@ import Testing
     #expect(fixture.takeCalls() == ["notifying 2A37 false"])
   }
 
-  @Test("6.13 Without its descriptor a subscription fails with attributeNotFound")
-  func withoutItsDescriptorThereIsNoSubscription() throws {
+  @Test("6.13 Without its descriptor a characteristic notifies if its device sends values")
+  func withoutItsDescriptorValuesAreDelivered() throws {
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.setNotifyValue(true, for: characteristics[0])
-    fixture.answer(.failure(.errorResponse(.attributeNotFound, request: .findInformationRequest, handle: 4)))
+    fixture.answer(.success(.noConfiguration(in: 5...5)))
+    #expect(characteristics[0].isNotifying)
+    // A characteristic that announces neither notifications nor indications.
     peripheral.setNotifyValue(true, for: characteristics[1])
-    #expect(fixture.takeCalls() == ["notifying 2A37 false ATT 0xa", "notifying 2A38 false ATT 0x6"])
+    #expect(fixture.takeCalls() == ["notifying 2A37 true", "notifying 2A38 false ATT 0x6"])
+    fixture.say(.client(peer, .notification(3, [1])))
+    #expect(fixture.takeCalls() == ["value 2A37 [1]"])
   }
 
   @Test("6.13 writeValue does not write the configuration")
