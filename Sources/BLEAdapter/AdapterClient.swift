@@ -218,6 +218,9 @@ extension AdapterClient {
     commands.post(.removeBond(bond.identity))
   }
 
+  /// Forgets what was discovered of a bonded device's database.
+  package func discardAttributeCache(of bond: Bond) { commands.post(.discardAttributeCacheOfBond(bond.identity)) }
+
   /// Changes how the adapter pairs from now on, for all its clients; ``PairingOptions/storage`` stays.
   package func setPairing(_ options: PairingOptions) {
     for command in link.hub?.bonds.commands(options) ?? [] {

@@ -72,6 +72,8 @@ package enum HostCommand: Sendable {
   case bondsStored([Bond])
   /// Forgets a device; ``HostEvent/bondRemoved(_:)`` answers if it was bonded.
   case removeBond(DeviceAddress)
+  /// Forgets what our client has discovered of a device's database, with its bond and on its links.
+  case discardAttributeCacheOfBond(DeviceAddress)
 
   /// Requests reports of the controller's capabilities, now and each time before the adapter is powered on:
   /// ``HostEvent/capabilities(_:)``.

@@ -51,8 +51,24 @@ extension Adapter {
   /// The devices that this adapter is bonded with, the oldest bond first.
   public var bonds: [Bond] { session.client.bonds }
 
+  /// The bond of a device, by its identity address, or by the fixed address that it uses instead; nil if there is none.
+  public func bond(of device: DeviceAddress) -> Bond? {
+    bonds.first { $0.identity == device.identity } ?? bonds.first { $0.fixedAddresses.contains(device.identity) }
+  }
+
   /// Removes a bond. The other device has to remove its own before the two can pair again.
   public func remove(_ bond: Bond) { session.client.remove(bond) }
+
+  /// Forgets what was discovered of a bonded device's services, whether it is connected or not. The next
+  /// ``RemoteDevice/services()`` discovers them anew.
+  public func forgetServices(of bond: Bond) {
+    session.run { state, _ in
+      for peer in state.links.keys where state.links[peer]?.address == bond.identity {
+        state.links[peer]?.discovered = [:]
+      }
+    }
+    session.client.discardAttributeCache(of: bond)
+  }
 
   /// The devices that central managers of CoreBluetooth remember besides these bonds (`AdapterOptions.deviceStorage`).
   /// BLEKit names devices by their addresses, and remembers none itself.

@@ -122,6 +122,22 @@ import Testing
     #expect(requests(Self.readByType, couple) == 0)
   }
 
+  @Test(arguments: [true, false]) func theCacheOfABondIsDiscarded(whileConnected isConnected: Bool) throws {
+    var couple = try bonded()
+    _ = couple.perform(.discoverPrimaryServices)
+    if !isConnected { couple.disconnect() }
+    let bond = try #require(couple.bond(1))
+    couple.world.ask(1, .discardAttributeCacheOfBond(bond.identity))
+    if isConnected { couple.disconnect() }
+    couple.world.run(for: .seconds(60))
+    #expect(couple.bond(1)?.attributeCache == nil)
+    #expect(couple.bond(1)?.identity == bond.identity)
+    let before = requests(Self.readByGroupType, couple)
+    try couple.connect()
+    _ = couple.perform(.discoverPrimaryServices)
+    #expect(requests(Self.readByGroupType, couple) > before)
+  }
+
   @Test func aBondThatIsRemovedTakesItsCacheAlong() throws {
     var couple = try bonded()
     _ = couple.perform(.discoverPrimaryServices)

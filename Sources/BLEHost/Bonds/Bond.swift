@@ -57,6 +57,9 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
   /// The length of the encryption key, in octets.
   public var keySize: Int { Int(strength.size) }
 
+  /// The fixed addresses by which programs know the device.
+  package var fixedAddresses: [DeviceAddress] { [identity] + (addressOnAir.map { [$0] } ?? []) }
+
   public var description: String {
     "\(identity), \(isProtected ? "protected" : "unprotected"), key of \(keySize) octets"
   }

@@ -186,6 +186,14 @@ extension HostLinks {
         }
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
+    case .discardAttributeCacheOfBond(let identity):
+      let controller = host.controller
+      for index in table.indices where table[index].identity == identity {
+        withLink(index, &host) { link, context in
+          link.perform(.discardAttributeCache(link.peer), from: owner, controller, &context.turn)
+        }
+      }
+      withBonds(&host) { [now = host.now] in $0.keep(nil, of: identity, now: now, into: &$1) }
     case .listen, .stopListening, .openChannel, .sendSDU, .didReadSDU, .closeChannel:
       performChannel(command, from: owner, &host)
     default: performLink(command, from: owner, &host)
