@@ -66,14 +66,16 @@ private func sendWithoutKey(_ input: inout FuzzInput) {
   let octets = input.rest()
   var whole = server(isEncrypted: true)
   var output = APIConnection.Output()
-  whole.receive(octets.span, now: .start, into: &output)
+  whole.receive(octets.span)
+  while whole.proceed(now: .start, into: &output) {}
   check(output, of: octets)
 
   var divided = server(isEncrypted: true)
   var other = APIConnection.Output()
   for octet in octets {
     let part = [octet]
-    divided.receive(part.span, now: .start, into: &other)
+    divided.receive(part.span)
+    while divided.proceed(now: .start, into: &other) {}
   }
   require(other.octets == output.octets, "another answer to divided octets")
   require(other.events == output.events, "other events for divided octets")
@@ -128,7 +130,8 @@ private struct ProxyRun {
     do {
       var client = try NoiseClient()
       let octets = [1, 0, 0, 1, 0, 49, 0] + (try client.message())
-      connection.receive(octets.span, now: now, into: &output)
+      connection.receive(octets.span)
+      while connection.proceed(now: now, into: &output) {}
       let frames = frames(output.octets)
       require(frames.count == 2 && output.events.isEmpty, "a valid handshake is rejected")
       session = try client.finish(frames[1].dropFirst())
@@ -192,7 +195,8 @@ private struct ProxyRun {
   }
 
   private mutating func receive(_ octets: [UInt8], into output: inout APIConnection.Output) {
-    connection.receive(octets.span, now: now, into: &output)
+    connection.receive(octets.span)
+    while connection.proceed(now: now, into: &output) {}
   }
 
   private mutating func frame(_ type: UInt16, _ octets: [UInt8]) -> [UInt8] {

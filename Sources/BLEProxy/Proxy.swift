@@ -222,9 +222,43 @@ extension Proxy {
   }
 
   func perform(_ operation: ProxyOperation, on address: DeviceAddress, _ client: ProxyClient) {
-    let refusal =
-      if let link = link(to: address, of: client) { link.add(operation) } else { ProxyError.notConnected(address) }
-    if let refusal { client.report(.finished(address, operation, .failure(refusal))) }
+    let isOpen = state.withLock { $0.clients[client.id] != nil }
+    guard isOpen else { return }
+    let result: Result<ProxyOutcome, ProxyError>
+    do throws(ProxyError) {
+      if let link = link(to: address, of: client), try link.add(operation, limit: operationLimit) { return }
+      result = performWithoutLink(operation, on: address)
+    } catch { result = .failure(error) }
+    client.report(.finished(address, operation, result))
+  }
+
+  var operationLimit: Int { max(1, configuration.operationLimit) }
+
+  /// Performs an operation that needs no connection; any other one fails.
+  func performWithoutLink(_ operation: ProxyOperation, on address: DeviceAddress) -> Result<ProxyOutcome, ProxyError> {
+    switch operation {
+    case .unpair: forEachBond(of: address) { $0.remove($1) }
+    case .clearCache: forEachBond(of: address) { $0.forgetServices(of: $1) }
+    case .discoverServices, .read, .write, .startNotifying, .stopNotifying, .pair, .setConnectionParameters:
+      return .failure(.notConnected(address))
+    }
+    return .success(.done)
+  }
+
+  private func forEachBond(of address: DeviceAddress, _ body: (Adapter, Bond) -> Void) {
+    for adapter in adapters {
+      if let bond = adapter.bond(of: address) { body(adapter, bond) }
+    }
+  }
+
+  /// The address of a bonded device, with its kind.
+  func bondedDevice(_ octets: BD_ADDR) -> DeviceAddress? {
+    for adapter in adapters {
+      for bond in adapter.bonds {
+        if let address = bond.fixedAddresses.first(where: { $0.octets == octets }) { return address }
+      }
+    }
+    return nil
   }
 
   private func link(to address: DeviceAddress, of client: ProxyClient) -> ProxyLink? {
@@ -236,7 +270,7 @@ extension Proxy {
     var error = ProxyError(.noFreeSlot, "no connection to \(link.address): no adapter has room for it")
     var tried: Set<Int> = []
     // Only an adapter that has the keys can encrypt the link.
-    let bonded = adapters.indices.filter { adapters[$0].bonds.contains { $0.identity == link.address } }
+    let bonded = adapters.indices.filter { adapters[$0].bond(of: link.address) != nil }
     while let (index, phys) = state.withLock({ $0.place(link, among: bonded, without: tried) }) {
       guard await beginAttempt(of: index) else { break }
       let outcome: Result<RemoteDevice, ProxyError>
@@ -360,12 +394,6 @@ extension Proxy {
     // A client that waits for the end has the free slot then.
     tell(.slots(slots))
     link.client.report(.disconnected(link.address, error))
-  }
-
-  func unpair(_ device: RemoteDevice) {
-    for adapter in adapters {
-      for bond in adapter.bonds where bond.identity == device.address.identity { adapter.remove(bond) }
-    }
   }
 }
 

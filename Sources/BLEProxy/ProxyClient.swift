@@ -1,5 +1,5 @@
 public import BLEKit
-import BLEWire
+package import BLEWire
 import Synchronization
 
 /// One user of a ``Proxy``: a connection of a network protocol, or a part of a program. Its connections and its scan
@@ -24,6 +24,8 @@ public final class ProxyClient: Sendable {
   let id: UInt32
   private let queue: Mutex<Queue>
   private let onReady: @Sendable (Waiting) -> Void
+  /// The devices for which as many operations wait as may.
+  private let fullLinks = Atomic(0)
 
   /// What waits for a client.
   public enum Waiting: Comparable, Sendable {
@@ -64,10 +66,23 @@ public final class ProxyClient: Sendable {
   /// slot is free.
   public func disconnect(from address: DeviceAddress) { proxy.disconnect(from: address.identity, self) }
 
+  /// Whether each device of the client takes another operation.
+  ///
+  /// While it is false, a client requests no operation, because one on a device with
+  /// ``ProxyConfiguration/operationLimit`` operations fails: a server reads nothing more from its socket. It becomes
+  /// true when half of them have ended, with one of the events ``ProxyEvent/finished(_:_:_:)`` and
+  /// ``ProxyEvent/disconnected(_:_:)``.
+  public var hasRoom: Bool { fullLinks.load(ordering: .sequentiallyConsistent) == 0 }
+
+  func noteFull(_ isFull: Bool) { fullLinks.add(isFull ? 1 : -1, ordering: .sequentiallyConsistent) }
+
   /// Performs an operation after those that were requested before. ``ProxyEvent/finished(_:_:_:)`` follows.
   public func perform(_ operation: ProxyOperation, on address: DeviceAddress) {
     proxy.perform(operation, on: address.identity, self)
   }
+
+  /// The address of a bonded device, with its kind; nil if there is none.
+  package func bondedDevice(_ octets: BD_ADDR) -> DeviceAddress? { proxy.bondedDevice(octets) }
 
   /// The connections of the proxy now; ``ProxyEvent/slots(_:)`` has the changes.
   public var slots: ConnectionSlots { proxy.slots }
@@ -104,17 +119,21 @@ public final class ProxyClient: Sendable {
     let limits = (proxy.configuration.eventLimit, proxy.configuration.eventOctets)
     let (tells, isOverflow) = queue.withLock { queue -> (Bool, Bool) in
       guard !queue.isClosed else { return (false, false) }
-      queue.octets += event.octets
+      let octets = event.octets
+      queue.octets += octets
       var isOverflow = false
       if case .slots = event, case .slots? = queue.output.events.last {
         queue.output.events.removeLast()
-      } else if queue.output.events.count >= limits.0 || queue.octets > limits.1 {
+      } else if queue.output.events.count >= limits.0
+        || octets > 0 && queue.octets > limits.1 && !queue.output.events.isEmpty
+      {
         isOverflow = true
       }
       if isOverflow {
         queue.isClosed = true
         queue.output.clear()
-        let text = "the client has not taken \(limits.0) events or \(limits.1) octets of values: it is closed"
+        let text =
+          "the client has not taken \(limits.0) events or \(limits.1) octets of values and services: it is closed"
         queue.output.events = [.closed(ProxyError(.limitExceeded, text))]
       } else {
         queue.output.events.append(event)
@@ -200,10 +219,21 @@ extension ProxyEvent {
     case .finished(_, let operation, let result):
       switch (operation, result) {
       case (_, .success(.value(let octets))): octets.count
+      case (_, .success(.services(let services))): services.reduce(0) { $0 + $1.octets }
       case (.write(_, let octets, _), _): octets.count
       default: 0
       }
     default: 0
+    }
+  }
+}
+
+extension ProxyService {
+  /// The memory that it takes.
+  fileprivate var octets: Int {
+    characteristics.reduce(MemoryLayout<Self>.stride) { octets, characteristic in
+      octets + MemoryLayout<ProxyCharacteristic>.stride
+        + characteristic.descriptors.count * MemoryLayout<RemoteDescriptor>.stride
     }
   }
 }

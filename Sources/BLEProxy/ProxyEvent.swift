@@ -4,7 +4,7 @@ public import BLEWire
 /// An operation of a client on a device that it is connected to, for ``ProxyClient/perform(_:on:)``.
 ///
 /// The operations on one device are performed one after the other, in the order of the calls; each ends with one
-/// ``ProxyEvent/finished(_:_:_:)``.
+/// ``ProxyEvent/finished(_:_:_:)``. ``unpair`` and ``clearCache`` need no connection.
 public enum ProxyOperation: Hashable, Sendable {
   /// Discovers services, characteristics and descriptors. The services of a bonded device with a Database Hash are kept
   /// with its bond, and are not discovered again until they change (Vol 3, Part G, 7.3). Outcome:
@@ -14,6 +14,9 @@ public enum ProxyOperation: Hashable, Sendable {
   case read(AttributeHandle)
   /// Writes a characteristic or descriptor: at most 512 octets, without a response at most the ATT_MTU minus 3.
   /// Outcome: ``ProxyOutcome/done``.
+  ///
+  /// Writes without a response are a stream without gaps: the connection ends if the device cannot get one of them,
+  /// because it is too long, or because ``ProxyClient/hasRoom`` was ignored.
   case write(AttributeHandle, [UInt8], withResponse: Bool)
   /// Reports the values of a characteristic as ``ProxyEvent/value(_:_:_:)``. The client also writes the Client
   /// Characteristic Configuration descriptor. Outcome: ``ProxyOutcome/done``.
@@ -24,9 +27,11 @@ public enum ProxyOperation: Hashable, Sendable {
   /// Encrypts the link: with the key of a bond, or by pairing. ``ProxyConfiguration/pairing`` answers the questions of
   /// the pairing. Outcome: ``ProxyOutcome/done``.
   case pair
-  /// Removes the bond of the device. The link stays. Outcome: ``ProxyOutcome/done``.
+  /// Removes the bond of the device, whether it has one or not, and whether it is connected or not. A link stays.
+  /// Outcome: ``ProxyOutcome/done``.
   case unpair
-  /// Forgets the services of the device that were kept. Outcome: ``ProxyOutcome/done``.
+  /// Forgets the services of the device that were kept, whether it is connected or not. Outcome:
+  /// ``ProxyOutcome/done``.
   case clearCache
   /// Requests another timing of the link. Outcome: ``ProxyOutcome/done``.
   case setConnectionParameters(ConnectionParameterRequest)
@@ -67,6 +72,9 @@ public struct ProxyCharacteristic: Hashable, Sendable {
 /// An event for a ``ProxyClient``. Events arrive in order.
 public enum ProxyEvent: Sendable {
   /// The client is connected to a device, with this ATT_MTU in octets.
+  ///
+  /// With a bond the link is encrypted. If the device has lost its bond, it is not, and operations on attributes fail
+  /// with ``BLEError/Kind/security`` until ``ProxyOperation/unpair`` and ``ProxyOperation/pair`` have succeeded.
   case connected(DeviceAddress, mtu: Int)
   /// The client is not connected to a device: the link has ended or did not come up. The slot is free. The error is nil
   /// if the client has requested it.
@@ -143,7 +151,7 @@ public struct ProxyError: Error, Hashable, Sendable, CustomStringConvertible {
   /// For the log: what has failed, why, and what to do.
   public let description: String
 
-  init(_ kind: Kind, _ description: String) { (self.kind, self.description) = (kind, description) }
+  package init(_ kind: Kind, _ description: String) { (self.kind, self.description) = (kind, description) }
 
   init(_ error: BLEError) { self.init(.bluetooth(error), error.description) }
 
@@ -182,11 +190,12 @@ public struct ProxyConfiguration: Sendable {
   public var pairing = PairingPolicy.decline
   /// Events that wait for one client. One more closes it: values are never dropped.
   public var eventLimit = 4096
-  /// The octets of the values of these events. More close the client.
+  /// The octets of the values and services of these events. More close the client; an event that waits alone may have
+  /// any number.
   public var eventOctets = 1 << 20
   /// Advertisements that wait for one client. One more drops the oldest, and is counted.
   public var advertisementLimit = 1024
-  /// Operations that wait for one device; one more fails.
+  /// Operations that wait for one device, including the one that is performed: ``ProxyClient/hasRoom``. One more fails.
   public var operationLimit = 256
   /// Receives log lines for the operator, on any thread.
   public var log: @Sendable (String) -> Void = { _ in }

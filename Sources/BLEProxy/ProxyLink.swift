@@ -13,11 +13,17 @@ final class ProxyLink: Sendable {
 
   private struct State: Sendable {
     var task: Task<Void, Never>?
-    /// Whether the client has requested the end.
+    /// Whether the link is being ended.
     var isEnding = false
+    /// Why it is being ended; nil if the client has requested it.
+    var fault: ProxyError?
     var isDone = false
     var waiters: [CheckedContinuation<Void, Never>] = []
     var operations: AsyncStream<ProxyOperation>.Continuation?
+    /// The operations that have not ended.
+    var waiting = 0
+    /// Whether as many wait as may, until half of them have ended.
+    var isFull = false
     var mtu: Int?
     /// The values that the client wants, with the descriptor that it has written for each.
     var notifying: [AttributeHandle: AttributeHandle?] = [:]
@@ -42,8 +48,11 @@ final class ProxyLink: Sendable {
   }
 
   /// Ends the link.
-  func end() {
+  ///
+  /// - Parameter fault: why; nil if the client has requested it.
+  func end(_ fault: ProxyError? = nil) {
     let task = state.withLock { state in
+      if !state.isEnding { state.fault = fault }
       state.isEnding = true
       return state.task
     }
@@ -61,13 +70,41 @@ final class ProxyLink: Sendable {
     }
   }
 
-  /// - Returns: nil if the operation waits for its turn, otherwise why it cannot.
-  func add(_ operation: ProxyOperation) -> ProxyError? {
-    state.withLock { state in
-      guard let operations = state.operations, !state.isEnding else { return .notConnected(address) }
-      guard case .dropped = operations.yield(operation) else { return nil }
-      return ProxyError(.limitExceeded, "too many operations wait for \(address): wait until some have ended")
+  /// - Returns: whether the operation waits for its turn; false if the link is not up.
+  /// - Throws: why the operation has failed.
+  func add(_ operation: ProxyOperation, limit: Int) throws(ProxyError) -> Bool {
+    let result = state.withLock { state -> Result<Bool, ProxyError> in
+      guard let operations = state.operations, !state.isEnding else { return .success(false) }
+      if let refusal = operation.refusal(for: address) { return .failure(refusal) }
+      guard state.waiting < limit else {
+        return .failure(
+          ProxyError(.limitExceeded, "too many operations wait for \(address): wait until some have ended"))
+      }
+      state.waiting += 1
+      if state.waiting == limit, !state.isFull {
+        state.isFull = true
+        client.noteFull(true)
+      }
+      operations.yield(operation)
+      return .success(true)
     }
+    do throws(ProxyError) { return try result.get() } catch {
+      if let gap = operation.gap(error) { end(gap) }
+      throw error
+    }
+  }
+
+  /// An operation has ended.
+  private func finished(
+    _ operation: ProxyOperation, _ result: Result<ProxyOutcome, ProxyError>, limit: Int
+  ) {
+    state.withLock { state in
+      state.waiting -= 1
+      guard state.isFull, state.waiting <= limit / 2 else { return }
+      state.isFull = false
+      client.noteFull(false)
+    }
+    client.report(.finished(address, operation, result))
   }
 
   private func run(_ proxy: Proxy) async {
@@ -76,9 +113,9 @@ final class ProxyLink: Sendable {
     let waiters = state.withLock { state in
       (state.isDone, state.task, state.operations, state.mtu) = (true, nil, nil, nil)
       defer { state.waiters = [] }
-      return (state.waiters, state.isEnding)
+      return (state.waiters, state.isEnding ? state.fault : error)
     }
-    proxy.ended(self, waiters.1 ? nil : error)
+    proxy.ended(self, waiters.1)
     for waiter in waiters.0 { waiter.resume() }
   }
 
@@ -100,9 +137,9 @@ final class ProxyLink: Sendable {
   private func serve(_ device: RemoteDevice, _ proxy: Proxy) async -> ProxyError {
     do throws(BLEError) {
       let values = try device.attributeValues()
-      let mtu = try await device.exchangeMTU()
-      let (operations, continuation) = AsyncStream.makeStream(
-        of: ProxyOperation.self, bufferingPolicy: .bufferingOldest(proxy.configuration.operationLimit))
+      let mtu = try await mtu(of: device, proxy)
+      // ``State/waiting`` is limited.
+      let (operations, continuation) = AsyncStream.makeStream(of: ProxyOperation.self)
       state.withLock { ($0.mtu, $0.operations) = (mtu, continuation) }
       client.report(.connected(address, mtu: mtu))
       let end = await withTaskGroup(of: BLEError?.self) { group in
@@ -111,7 +148,8 @@ final class ProxyLink: Sendable {
         group.addTask {
           for await operation in operations {
             let result = await self.perform(operation, on: device, proxy)
-            self.client.report(.finished(self.address, operation, result))
+            self.finished(operation, result, limit: proxy.operationLimit)
+            if case .failure(let error) = result, let gap = operation.gap(error) { self.end(gap) }
           }
           return nil
         }
@@ -122,11 +160,21 @@ final class ProxyLink: Sendable {
       state.withLock { $0.operations = nil }
       continuation.finish()
       for await operation in operations {
-        client.report(.finished(address, operation, .failure(.notConnected(address))))
+        finished(operation, proxy.performWithoutLink(operation, on: address), limit: proxy.operationLimit)
       }
       return end.map { ProxyError($0) } ?? ProxyError(.closed, "the connection to \(address) was closed")
     } catch {
       return ProxyError(error)
+    }
+  }
+
+  /// The ATT_MTU of the link. A link to a device that has lost its bond has the default, and stays up, so that the
+  /// client can unpair and pair.
+  private func mtu(of device: RemoteDevice, _ proxy: Proxy) async throws(BLEError) -> Int {
+    do throws(BLEError) { return try await device.exchangeMTU() } catch {
+      guard error.bondLoss != nil, device.isConnected else { throw error }
+      proxy.configuration.log("\(address): connected without encryption: \(error)")
+      return device.mtu
     }
   }
 
@@ -160,8 +208,11 @@ extension ProxyLink {
         let descriptor = state.withLock { $0.notifying.removeValue(forKey: handle) ?? nil }
         if let descriptor { try await device.write([0, 0], to: descriptor) }
       case .pair: try await pair(device, proxy.configuration.pairing)
-      case .unpair: proxy.unpair(device)
-      case .clearCache: try device.forgetServices()
+      case .unpair: return proxy.performWithoutLink(operation, on: address)
+      case .clearCache:
+        // A link that has just ended has forgotten them.
+        try? device.forgetServices()
+        return proxy.performWithoutLink(operation, on: address)
       case .setConnectionParameters(let request): try await device.updateConnectionParameters(request)
       }
       return .success(.done)
@@ -203,4 +254,27 @@ extension ProxyLink {
     }
     return services
   }
+}
+
+extension ProxyOperation {
+  /// Why the operation cannot be performed on any link; nil if it can.
+  fileprivate func refusal(for address: DeviceAddress) -> ProxyError? {
+    guard case .write(let handle, let octets, _) = self, octets.count > Self.valueLimit else { return nil }
+    return ProxyError(
+      .limitExceeded,
+      "a write to handle \(handle) of \(address) has \(octets.count) octets: \(Self.valueLimit) are possible")
+  }
+
+  /// Why the connection has to end after the operation has failed: other writes without a response, whose end a client
+  /// does not wait for, would follow a gap. Nil for any other operation, and where none of these writes is possible,
+  /// because the device has lost its bond.
+  fileprivate func gap(_ error: ProxyError) -> ProxyError? {
+    guard case .write(let handle, _, withResponse: false) = self else { return nil }
+    if case .bluetooth(let reason) = error.kind, reason.bondLoss != nil { return nil }
+    return ProxyError(
+      error.kind, "a write without response to handle \(handle) is lost, which ends the connection: \(error)")
+  }
+
+  /// The longest value of an attribute, in octets (Vol 3, Part F, 3.2.9).
+  private static let valueLimit = 512
 }

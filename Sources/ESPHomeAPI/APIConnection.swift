@@ -18,8 +18,8 @@ package import BLEWire
 /// the configuration.
 ///
 /// The program writes ``Output/octets`` to the socket. It closes the socket after ``Event/ended(_:)`` and the last
-/// octet, and it should not call ``receive(_:now:into:)`` while many octets wait for a slow client: answers are longer
-/// than requests.
+/// octet, and it should not call ``receive(_:)`` while many octets wait for a slow client: answers are longer than
+/// requests.
 package struct APIConnection: Sendable {
   package struct Configuration: Sendable {
     /// The name on the network, at most 31 octets.
@@ -106,17 +106,33 @@ package struct APIConnection: Sendable {
     state = .opening(until: now + configuration.openingTimeout)
   }
 
-  /// Octets of the client.
-  package mutating func receive(_ octets: Span<UInt8>, now: Instant, into output: inout Output) {
-    guard !hasEnded else { return }
-    framing.receive(octets)
+  /// Octets of the client. ``proceed(now:into:)`` handles them.
+  package mutating func receive(_ octets: Span<UInt8>) {
+    if !hasEnded { framing.receive(octets) }
+  }
+
+  /// Handles the next message of the client.
+  ///
+  /// - Returns: whether another one may follow; false at the end of the octets.
+  package mutating func proceed(now: Instant, into output: inout Output) -> Bool {
+    guard !hasEnded else { return false }
     do throws(APIConnectionError) {
-      while !hasEnded, let message = try framing.next(limit: frameLimit, answers: &output.octets) {
-        try handle(message, now: now, into: &output)
-      }
+      guard let message = try framing.next(limit: frameLimit, answers: &output.octets) else { return false }
+      try handle(message, now: now, into: &output)
     } catch {
       end(error, into: &output)
     }
+    return !hasEnded
+  }
+
+  /// Whether messages of both ends are exchanged.
+  package var isOpen: Bool {
+    if case .open = state { true } else { false }
+  }
+
+  /// The program has not received octets for a time: the client was not silent.
+  package mutating func restartKeepAlive(now: Instant) {
+    if isOpen { state = .open(lastMessage: now, isPinged: false) }
   }
 
   /// Sends a message.

@@ -188,6 +188,7 @@ private struct ServerLoop: ~Copyable {
     case Self.listenerToken: try accept(now)
     default:
       guard let client = clients[ready.token] else { return }
+      if ready.hasEnded, client.session.isHeld { return remove(client, "the connection was lost", now) }
       if ready.canRead || ready.hasEnded {
         guard receive(from: client, now) else { return }
       }
@@ -334,7 +335,7 @@ extension ServerLoop {
   private func watch(_ client: Client) throws(SystemError) {
     var interest: Poller.Interest = []
     // Answers are longer than requests: a client that does not read gets no more of them.
-    if client.unwritten <= settings.outputLimit { interest.insert(.reading) }
+    if client.unwritten <= settings.outputLimit, !client.session.isHeld { interest.insert(.reading) }
     if client.unwritten > 0 { interest.insert(.writing) }
     guard interest != client.interest else { return }
     client.interest = interest

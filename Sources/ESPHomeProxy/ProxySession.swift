@@ -44,6 +44,9 @@ package struct ProxySession: ~Copyable {
   /// Advertisements that were dropped because the client did not read.
   package private(set) var lostAdvertisements = 0
   private var rate = AdvertisementRate()
+  /// Whether no octets of the client are wanted, because a device takes no more operations now
+  /// (``ProxyClient/hasRoom``). Those that have been received wait here. ``drain(now:)`` ends it.
+  package private(set) var isHeld = false
 
   /// Why the session is over.
   package enum End: Sendable {
@@ -78,24 +81,39 @@ package struct ProxySession: ~Copyable {
   }
 
   /// When ``tick(now:)`` has to be called.
-  package var deadline: Instant? { .nearer(connection.deadline, wantsStates ? rate.deadline : nil) }
+  package var deadline: Instant? {
+    .nearer(isHeld ? nil : connection.deadline, wantsStates ? rate.deadline : nil)
+  }
 
   package mutating func tick(now: Instant) {
-    connection.tick(now: now, into: &output)
+    if !isHeld { connection.tick(now: now, into: &output) }
     if wantsStates, let perSecond = rate.tick(now: now) { send(state(.advertisementRate, Float(perSecond))) }
     handleEvents(now: now)
   }
 
   /// Octets of the client have arrived.
   package mutating func receive(_ octets: Span<UInt8>, now: Instant) {
-    connection.receive(octets, now: now, into: &output)
+    connection.receive(octets)
+    proceed(now: now)
+  }
+
+  /// Handles the received messages, as long as the devices take more operations.
+  private mutating func proceed(now: Instant) {
+    while !holds(now), connection.proceed(now: now, into: &output) { handleEvents(now: now) }
     handleEvents(now: now)
+  }
+
+  private mutating func holds(_ now: Instant) -> Bool {
+    let holds = !client.hasRoom && connection.isOpen
+    if isHeld, !holds { connection.restartKeepAlive(now: now) }
+    isHeld = holds
+    return holds
   }
 
   /// Requests the end from the client.
   package mutating func close(now: Instant) {
     connection.close(now: now, into: &output)
-    handleEvents(now: now)
+    proceed(now: now)
   }
 
   /// Ends the client of the proxy. ``lostAdvertisements`` is complete then.
@@ -112,7 +130,7 @@ package struct ProxySession: ~Copyable {
     lostAdvertisements += taken.lostAdvertisements
     if wantsAdvertisements { send(taken.advertisements) }
     swap(&taken, &waiting)
-    handleEvents(now: now)
+    proceed(now: now)
   }
 
   @discardableResult
@@ -200,10 +218,10 @@ extension ProxySession {
   }
 
   private mutating func perform(_ request: BluetoothDeviceRequest) {
+    let kind: DeviceAddress.Kind? = request.hasAddressType ? (request.addressType & 1 == 0 ? .public : .random) : nil
     switch request.requestType {
     case .connect, .connectWithCache, .connectWithoutCache:
-      let kind: DeviceAddress.Kind? = request.hasAddressType ? (request.addressType & 1 == 0 ? .public : .random) : nil
-      let address = DeviceAddress(octets: BD_ADDR(request.address), kind: kind ?? Self.kind(request.address))
+      guard let address = device(request.address, kind) else { return refuse(request.address) }
       guard devices.count < Self.deviceLimit || devices[request.address] != nil else {
         send(BluetoothDeviceConnectionResponse(address: request.address, connected: false, error: ErrorCode.cancelled))
         return
@@ -211,16 +229,26 @@ extension ProxySession {
       if let other = devices[request.address], other != address { client.disconnect(from: other) }
       devices[request.address] = address
       client.connect(to: address)
-    case .disconnect: client.disconnect(from: device(request.address))
+    case .disconnect:
+      guard let address = device(request.address, nil) else { return refuse(request.address) }
+      client.disconnect(from: address)
     case .pair: perform(.pair, on: request.address)
-    case .unpair: perform(.unpair, on: request.address)
-    case .clearCache: perform(.clearCache, on: request.address)
+    case .unpair: perform(.unpair, on: request.address, devices[request.address] == nil ? kind : nil)
+    case .clearCache: perform(.clearCache, on: request.address, devices[request.address] == nil ? kind : nil)
     default: lines.append("request \(request.requestType.rawValue) of the client is not supported, and is ignored")
     }
   }
 
-  private func perform(_ operation: ProxyOperation, on address: UInt64) {
-    client.perform(operation, on: device(address))
+  private mutating func refuse(_ address: UInt64) {
+    send(BluetoothDeviceConnectionResponse(address: address, connected: false, error: ErrorCode.invalidParameter))
+  }
+
+  private mutating func perform(_ operation: ProxyOperation, on address: UInt64, _ kind: DeviceAddress.Kind? = nil) {
+    guard let device = device(address, kind) else {
+      let error = ProxyError(.notConnected, "0x\(String(address, radix: 16)) is no address: it has more than 48 bits")
+      return report(operation, .failure(error), address)
+    }
+    client.perform(operation, on: device)
   }
 
   private mutating func perform(_ address: UInt64, _ handle: UInt32, _ operation: (AttributeHandle) -> ProxyOperation) {
@@ -246,13 +274,18 @@ extension ProxySession {
     perform(.setConnectionParameters(parameters), on: request.address)
   }
 
-  private func device(_ address: UInt64) -> DeviceAddress {
-    devices[address] ?? DeviceAddress(octets: BD_ADDR(address), kind: Self.kind(address))
+  /// The device that a client names by a number.
+  ///
+  /// - Parameter kind: the kind of the address; nil if the client has not named it.
+  /// - Returns: nil for a number that is no address.
+  private func device(_ address: UInt64, _ kind: DeviceAddress.Kind?) -> DeviceAddress? {
+    guard address >> 48 == 0 else { return nil }
+    let octets = BD_ADDR(address)
+    if let kind { return DeviceAddress(octets: octets, kind: kind) }
+    if let known = devices[address] ?? client.bondedDevice(octets) { return known }
+    // Static random addresses begin with two ones (Vol 6, Part B, 1.3.2.1), and few public ones do.
+    return DeviceAddress(octets: octets, kind: address >> 46 == 0b11 ? .random : .public)
   }
-
-  /// The kind that an address without one has: static random addresses begin with two ones (Vol 6, Part B, 1.3.2.1),
-  /// and no manufacturer has as many public addresses.
-  private static func kind(_ address: UInt64) -> DeviceAddress.Kind { address >> 46 & 0b11 == 0b11 ? .random : .public }
 
   private var deviceInfo: DeviceInfoResponse {
     var info = DeviceInfoResponse()

@@ -1,4 +1,5 @@
 import AdapterFixtures
+import BLEGATT
 import BLEHCI
 import BLEVirtual
 import BLEWire
@@ -262,6 +263,160 @@ import Testing
     #expect(client.news().count == 6 - refused.count)
   }
 
+  @Test func aClientThatWaitsForRoomLosesNoWriteWithoutResponse() throws {
+    let world = ProxyWorld()
+    var configuration = ProxyConfiguration()
+    configuration.operationLimit = 8
+    let (_, client) = try connected(world, configuration)
+    let value = try handles(client, world).value
+    let address = world.address(0)
+    var (next, pauses) = (0, 0)
+    while next < 200 {
+      while client.client.hasRoom, next < 200 {
+        client.client.perform(.write(value, [UInt8(next)], withResponse: false), on: address)
+        next += 1
+      }
+      guard next < 200 else { break }
+      pauses += 1
+      #expect(world.run { client.client.hasRoom })
+    }
+    world.run(for: .seconds(1))
+    let results = client.news().compactMap { event -> [UInt8]? in
+      if case .finished(_, .write(_, let octets, _), .success(.done)) = event { octets } else { nil }
+    }
+    #expect(results == (0..<200).map { [UInt8($0)] })
+    // At least half of the queue is free after each pause.
+    #expect(pauses >= 200 / 8 - 1 && pauses <= 200 / 4)
+    #expect(try result(of: .read(value), client, world).get() == .value([199]))
+  }
+
+  @Test func aWriteWithoutResponseThatIsLostEndsTheConnection() throws {
+    for length in [600, 513] {
+      let world = ProxyWorld()
+      let (proxy, client) = try connected(world)
+      let value = try handles(client, world).value
+      let write = ProxyOperation.write(value, [UInt8](repeating: 1, count: length), withResponse: false)
+      client.client.perform(write, on: world.address(0))
+      client.client.perform(.write(value, [2], withResponse: false), on: world.address(0))
+      world.run(for: .seconds(1))
+      let events = client.news()
+      guard case .disconnected(_, let error?)? = events.last(where: { $0.isDisconnection }) else {
+        Issue.record("the connection goes on after \(length) octets: \(events)")
+        continue
+      }
+      #expect("\(error)".contains("a write without response to handle \(value) is lost"))
+      #expect(proxy.slots.allocated.isEmpty && world.links(device: 0) == 0)
+    }
+  }
+
+  @Test func oneMoreWriteWithoutResponseThanMayWaitEndsTheConnection() throws {
+    let world = ProxyWorld()
+    var configuration = ProxyConfiguration()
+    configuration.operationLimit = 4
+    let (_, client) = try connected(world, configuration)
+    let value = try handles(client, world).value
+    for number in 0..<6 {
+      client.client.perform(.write(value, [UInt8(number)], withResponse: false), on: world.address(0))
+    }
+    #expect(!client.client.hasRoom)
+    world.run(for: .seconds(1))
+    guard case .disconnected(_, let error?)? = client.news().last(where: { $0.isDisconnection }) else {
+      Issue.record("the connection goes on")
+      return
+    }
+    #expect(error.kind == .limitExceeded)
+    #expect(client.client.hasRoom)
+  }
+
+  @Test func aLinkThatTakesNoWritesEnds() throws {
+    let world = ProxyWorld()
+    let (proxy, client) = try connected(world)
+    let value = try handles(client, world).value
+    world.withholdCredits(adapter: 0)
+    var writes = 0
+    while client.client.hasRoom {
+      client.client.perform(.write(value, [1], withResponse: false), on: world.address(0))
+      writes += 1
+      world.settle()
+    }
+    #expect(writes >= proxy.configuration.operationLimit)
+    world.run(for: .seconds(90))
+    #expect(client.news().hasEnd(of: world.address(0)) && client.client.hasRoom && proxy.slots.allocated.isEmpty)
+  }
+
+  @Test func unpairAndClearCacheNeedNoConnection() throws {
+    let world = ProxyWorld()
+    let client = TestClient(world.proxy())
+    #expect(try result(of: .unpair, client, world).get() == .done)
+    #expect(try result(of: .clearCache, client, world).get() == .done)
+    #expect(client.news().allSatisfy { !$0.isDisconnection })
+  }
+
+  @Test func operationsThatWaitAtTheEndOfTheLinkEnd() throws {
+    let world = ProxyWorld()
+    let (_, client) = try connected(world)
+    world.kill(0)
+    for operation in [ProxyOperation.read(3), .unpair, .read(3), .clearCache] {
+      client.client.perform(operation, on: world.address(0))
+    }
+    #expect(
+      world.run {
+        client.take(); return client.events.hasEnd(of: world.address(0))
+      })
+    let results = client.news().compactMap { event -> Bool? in
+      if case .finished(_, _, let result) = event { (try? result.get()) != nil } else { nil }
+    }
+    #expect(results == [false, true, false, true])
+  }
+
+  /// The protocols of clients have no message for a change of the services.
+  @Test func aChangeOfTheServicesEndsTheConnection() throws {
+    let world = ProxyWorld()
+    let (proxy, client) = try connected(world)
+    let value = try handles(client, world).value
+    #expect(try result(of: .read(value), client, world).get() == .value([7]))
+    world.tell(
+      0, .addService(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: [])))
+    #expect(
+      world.run {
+        client.take(); return client.events.contains { $0.isDisconnection }
+      })
+    let errors = client.news().compactMap { if case .disconnected(_, let error) = $0 { error } else { nil } }
+    guard case .bluetooth(let reason)? = errors.first?.kind else {
+      Issue.record("no reason: \(errors)")
+      return
+    }
+    #expect(reason.kind == .servicesChanged)
+    #expect(proxy.slots.allocated.isEmpty)
+    client.client.connect(to: world.address(0))
+    #expect(
+      world.run {
+        client.take(); return client.events.hasConnection(to: world.address(0))
+      })
+    guard case .services(let services) = try result(of: .discoverServices, client, world).get() else { return }
+    #expect(services.contains { $0.uuid == "FFE0" })
+  }
+
+  @Test func servicesThatWaitForAClientAreCounted() throws {
+    let world = ProxyWorld()
+    var configuration = ProxyConfiguration()
+    configuration.eventOctets = 200
+    let (_, client) = try connected(world, configuration)
+    // One answer may be of any size.
+    guard case .services? = try? result(of: .discoverServices, client, world).get() else {
+      Issue.record("no services")
+      return
+    }
+    _ = client.news()
+    for _ in 0..<2 { client.client.perform(.discoverServices, on: world.address(0)) }
+    world.run(for: .seconds(1))
+    guard case .closed(let error)? = client.news().last else {
+      Issue.record("the client was not closed")
+      return
+    }
+    #expect(error.kind == .limitExceeded)
+  }
+
   @Test func aClientThatDoesNotTakeItsEventsIsClosedAndItsConnectionEnds() throws {
     let world = ProxyWorld()
     var configuration = ProxyConfiguration()
@@ -282,6 +437,10 @@ import Testing
     #expect(error.kind == .limitExceeded)
     #expect(proxy.slots.allocated.isEmpty && world.links(adapter: 0) == 0 && world.links(device: 0) == 0)
   }
+}
+
+extension ProxyEvent {
+  fileprivate var isDisconnection: Bool { if case .disconnected = self { true } else { false } }
 }
 
 extension [ProxyEvent] {

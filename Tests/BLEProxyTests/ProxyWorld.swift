@@ -163,6 +163,11 @@ final class ProxyWorld {
     radio.setFaults([.restarts(at: now, hardwareError: 1)], of: controller)
   }
 
+  /// The controller of an adapter reports no completed packets from now on.
+  func withholdCredits(adapter: Int) {
+    if let controller = stations[adapter].controller { radio.setFaults([.withholdsCredits()], of: controller) }
+  }
+
   /// The links of an adapter, by its host.
   func links(adapter: Int) -> Int { hosts[adapter].linkCount }
   /// The links of a device, by its host.

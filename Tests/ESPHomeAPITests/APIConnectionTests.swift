@@ -46,7 +46,10 @@ private struct Client {
     session = try initiator.finish(Array(try #require(frames.last).dropFirst()))
   }
 
-  mutating func write(_ octets: [UInt8]) { connection.receive(octets.span, now: now, into: &output) }
+  mutating func write(_ octets: [UInt8]) {
+    connection.receive(octets.span)
+    while connection.proceed(now: now, into: &output) {}
+  }
 
   mutating func send(_ message: some APIMessage) throws { try send(type(of: message).type, message.encoded) }
 

@@ -103,6 +103,77 @@ import Testing
     #expect(client.receive(answer).count >= ProxySession.deviceLimit)
   }
 
+  @Test func anAddressOfMoreThan48BitsIsRefusedAndNotRemembered() throws {
+    var session = opened()
+    var octets: [UInt8] = []
+    for number in 1...UInt64(ProxySession.deviceLimit) {
+      var request = BluetoothDeviceRequest()
+      (request.address, request.requestType, request.hasAddressType) = (number << 48 | 7, .connectWithCache, true)
+      octets += PlainClient.frame(request)
+    }
+    var refusals = try answers(&session, octets).map { try BluetoothDeviceConnectionResponse(decoding: $0.octets[...]) }
+    #expect(refusals.count == ProxySession.deviceLimit && refusals.allSatisfy { !$0.connected && $0.error == 0x87 })
+    // The answer of the proxy, which has no adapter.
+    var request = BluetoothDeviceRequest()
+    (request.address, request.requestType, request.hasAddressType) = (7, .connectWithCache, true)
+    refusals = try answers(&session, PlainClient.frame(request)).map {
+      try BluetoothDeviceConnectionResponse(decoding: $0.octets[...])
+    }
+    #expect(refusals == [BluetoothDeviceConnectionResponse(address: 7, connected: false, error: 0x100)])
+    for kind in [BluetoothDeviceRequestType.disconnect, .pair, .unpair, .clearCache] {
+      (request.address, request.requestType) = (1 << 48, kind)
+      #expect(answers(&session, PlainClient.frame(request)).count == 1)
+    }
+  }
+
+  @Test func unpairAndClearCacheAreAnsweredWithoutAConnection() throws {
+    var session = opened()
+    var request = BluetoothDeviceRequest()
+    (request.address, request.requestType) = (0xC011_2233_4455, .unpair)
+    var messages = answers(&session, PlainClient.frame(request))
+    #expect(messages.map(\.type) == [BluetoothDeviceUnpairingResponse.type])
+    #expect(
+      try BluetoothDeviceUnpairingResponse(decoding: messages[0].octets[...])
+        == BluetoothDeviceUnpairingResponse(address: request.address, success: true, error: 0))
+    request.requestType = .clearCache
+    messages = answers(&session, PlainClient.frame(request))
+    #expect(messages.map(\.type) == [BluetoothDeviceClearCacheResponse.type])
+    #expect(
+      try BluetoothDeviceClearCacheResponse(decoding: messages[0].octets[...])
+        == BluetoothDeviceClearCacheResponse(address: request.address, success: true, error: 0))
+  }
+
+  @Test func aClientIsNotReadWhileItsDevicesTakeNothing() throws {
+    var session = opened()
+    session.client.noteFull(true)
+    let ping = PlainClient.frame(PingRequest())
+    #expect(answers(&session, ping + ping).isEmpty && session.isHeld)
+    // It is not silent: nobody reads what it says.
+    let later = Instant.start + .seconds(600)
+    #expect(session.deadline == nil)
+    session.tick(now: later)
+    #expect(session.end == nil)
+    session.client.noteFull(false)
+    session.drain(now: later)
+    var answer: [UInt8] = []
+    session.takeOctets(into: &answer)
+    var client = PlainClient()
+    #expect(client.receive(answer).map(\.type) == [8, 8] && !session.isHeld)
+    #expect(session.deadline == later + .seconds(30))
+  }
+
+  @Test func aClientThatIsNotReadCanBeDisconnected() throws {
+    var session = opened()
+    session.client.noteFull(true)
+    #expect(answers(&session, PlainClient.frame(PingRequest())).isEmpty)
+    session.close(now: .start)
+    session.receive(PlainClient.frame(DisconnectResponse()).span, now: .start)
+    guard case .closed? = session.end else {
+      Issue.record("the session goes on")
+      return
+    }
+  }
+
   @Test func advertisementsShareMessages() throws {
     var session = opened()
     var messages = answers(&session, PlainClient.frame(SubscribeBluetoothLEAdvertisementsRequest()))

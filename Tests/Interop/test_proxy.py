@@ -40,8 +40,9 @@ READ_BY_GROUP_TYPE = 0x10
 class Lamp:
     """A device of Bumble's host."""
 
-    def __init__(self, transport, name="Lamp", delegate=None):
-        self.spec, self.name, self.delegate = transport, name, delegate or Display()
+    def __init__(self, transport, name="Lamp", delegate=None, address=None, identity="RANDOM"):
+        self.spec, self.name, self.delegate, self.address = transport, name, delegate or Display(), address
+        self.identity = PairingConfig.AddressType[identity]
         self.value, self.long, self.commands = b"off", bytes(range(256)) * 2, []
 
     async def __aenter__(self):
@@ -49,12 +50,13 @@ class Lamp:
             transport = self.transport = await asyncio.wait_for(open_transport(self.spec), LIMIT)
             stack.push_async_callback(transport.close)
             acknowledge_at_once(transport)
-            self.address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
+            if self.address is None:
+                self.address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
             self.device = Device.from_config_with_hci(
                 DeviceConfiguration(self.name, self.address), transport.source, transport.sink
             )
             self.device.pairing_config_factory = lambda _: PairingConfig(
-                sc=True, mitm=True, bonding=True, delegate=self.delegate, identity_address_type=PairingConfig.AddressType.RANDOM
+                sc=True, mitm=True, bonding=True, delegate=self.delegate, identity_address_type=self.identity
             )
             P, C = Characteristic.Properties, Characteristic
             self.counter = C(COUNTER, P.READ | P.NOTIFY, C.READABLE, b"\0", [Descriptor("2901", C.READABLE, b"Counter")])
@@ -162,8 +164,8 @@ def proxy(radio, tmp_path):
         program.check_alive()
 
 
-def lamp(radio, name="Lamp", delegate=None):
-    return Lamp(radio.transport, name, delegate)
+def lamp(radio, *options, **named):
+    return Lamp(radio.transport, *options, **named)
 
 
 async def free(data):
@@ -212,6 +214,69 @@ async def test_a_device_pairs_with_its_passkey_and_is_unpaired(radio, proxy):
             assert await link.read_gatt_char(SECRET) == b"secret"
             await link.unpair()
         await free(data)
+
+
+@pytest.mark.parametrize("identity", ["RANDOM", "PUBLIC"])
+async def test_a_device_that_has_lost_its_bond_is_used_again(radio, proxy, identity):
+    """By requests of Home Assistant alone. A device may have another identity address than the one that it uses."""
+    async with Home() as home:
+        data = await home.add(proxy)
+        async with lamp(radio, identity=identity) as device, home.link("Lamp") as link:
+            await link.pair()
+            assert await link.read_gatt_char(SECRET) == b"secret"
+        # Each time the device was reset: it has the same address and no bond.
+        async with lamp(radio, address=device.address, identity=identity), home.link("Lamp", dangerous_use_bleak_cache=True) as link:
+            await until(lambda: "connected without encryption" in proxy.output, lambda: proxy.output)
+            secret = address(device), link.services.get_characteristic(SECRET).handle
+            for request in (link.pair, lambda: data.client.bluetooth_gatt_read(*secret, timeout=LIMIT)):
+                with pytest.raises(Exception, match="(?i)auth|pair"):
+                    await request()
+            await link.unpair()
+            await link.pair()
+            assert await link.read_gatt_char(SECRET) == b"secret"
+        await free(data)
+        async with lamp(radio, address=device.address, identity=identity):
+            response = await data.client.bluetooth_device_unpair(address(device), timeout=LIMIT)
+            assert response.success and not response.error
+            async with home.link("Lamp") as link:
+                await link.pair()
+                assert await link.read_gatt_char(SECRET) == b"secret"
+        await free(data)
+
+
+async def test_unpair_and_clear_cache_need_no_connection(radio, proxy):
+    client = api(proxy)
+    await client.connect(login=True)
+    for request in (client.bluetooth_device_unpair, client.bluetooth_device_clear_cache):
+        response = await request(0xC7_1122334455, timeout=LIMIT)
+        assert response.success and not response.error
+    await client.disconnect()
+
+
+async def test_writes_without_response_arrive_in_order_however_many(radio, proxy):
+    async with lamp(radio) as device, Home() as home:
+        data = await home.add(proxy)
+        async with home.link("Lamp") as link:
+            for number in range(3000):
+                await link.write_gatt_char(COMMAND, number.to_bytes(4, "little"), response=False)
+            # An answer that follows them, and the requests of another part of the client.
+            assert await link.read_gatt_char(VALUE) == b"off"
+            assert device.commands == [number.to_bytes(4, "little") for number in range(3000)]
+            assert await data.client.device_info()
+        await free(data)
+    assert "too many" not in proxy.output
+
+
+async def test_a_write_without_response_that_is_lost_ends_the_connection(radio, proxy):
+    async with lamp(radio) as device, Home() as home:
+        data = await home.add(proxy)
+        async with home.link("Lamp") as link:
+            handle = link.services.get_characteristic(COMMAND).handle
+            await data.client.bluetooth_gatt_write(address(device), handle, bytes(600), False)
+            await until(lambda: not link.is_connected, "the connection goes on")
+        await free(data)
+    assert f"a write without response to handle 0x{handle:04X} is lost" in proxy.output
+    assert device.commands == []
 
 
 # A person answers
