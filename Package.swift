@@ -298,7 +298,7 @@ let package = Package(
       "BLEKitTests",
       on: [
         "BLEKit", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLESMP", "BLEWire",
+        "BLESMP", "BLEStorage", "BLEWire",
       ]),
     tests(
       "ESPHomeProxyTests",

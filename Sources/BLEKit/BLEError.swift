@@ -48,6 +48,9 @@ public struct BLEError: Error, Hashable, Sendable {
     /// The services of the device have changed since the characteristic, the descriptor or the handle was discovered, or
     /// during the operation (Vol 3, Part G, 2.5.2 and 7.1). Discover them again: ``RemoteDevice/services()``.
     case servicesChanged
+    /// The device has paired, and its bond could not be stored: it lasts as long as the program. The text says why, and
+    /// how to correct it; the stack tries again until the program ends.
+    case notStored
   }
 
   /// The reason, for the program.

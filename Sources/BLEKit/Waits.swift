@@ -23,6 +23,7 @@ extension Awaited<Void> {
   static func listenEnd(_ psm: SPSM) -> Self { Self(.listenEnd(psm)) }
   /// - Parameter level: the level that the pairing has to reach.
   static func pairing(_ peer: LinkID, _ level: SecurityLevel) -> Self { Self(.pairing(peer, level)) }
+  static func bondStorage(_ identity: DeviceAddress) -> Self { Self(.bondStorage(identity)) }
   /// Something that the link has received.
   static func linkProof(_ peer: LinkID) -> Self { Self(.linkProof(peer)) }
 }
@@ -75,6 +76,7 @@ enum AwaitedEvent: Hashable, Sendable {
   case phy(LinkID)
   case timing(LinkID)
   case pairing(LinkID, SecurityLevel)
+  case bondStorage(DeviceAddress)
   case channel(LinkID, OpenChannelID)
   case linkProof(LinkID)
   case linkEnd(LinkID)
@@ -84,7 +86,7 @@ enum AwaitedEvent: Hashable, Sendable {
   var link: LinkID? {
     switch self {
     case .power, .serviceAdd, .serviceRemoval, .advertisingStart, .advertisement, .update, .connection, .listen,
-      .listenEnd:
+      .listenEnd, .bondStorage:
       nil
     case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .pairing(let peer, _),
       .channel(let peer, _), .linkProof(let peer), .linkEnd(let peer):

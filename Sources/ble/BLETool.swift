@@ -135,6 +135,7 @@ struct BLETool {
     case .invalidValue: 65
     case .limitExceeded, .unsupported: 69
     case .notFound, .timedOut: 68
+    case .notStored: 73
     }
   }
 }

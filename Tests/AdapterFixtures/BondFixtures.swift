@@ -11,7 +11,7 @@ package import Synchronization
 /// Bonds and places for them.
 package enum BondFixtures {
   /// A folder of its own for each test, gone afterwards.
-  package final class Folder {
+  package final class Folder: Sendable {
     package let path = NSTemporaryDirectory() + "bonds-" + UUID().uuidString
     package init() throws {
       try FileManager.default.createDirectory(

@@ -1,5 +1,7 @@
 import AdapterFixtures
 import BLEKit
+import BLEStorage
+import Glibc
 import Testing
 
 /// Pairing and values that require it, over the simulated radio.
@@ -38,6 +40,43 @@ import Testing
       // At once, so that an adapter that is closed now has stored the removal.
       #expect(air.central.bonds.isEmpty)
     }
+  }
+
+  /// A program that is ended as soon as `pair` has returned keeps its bond.
+  @Test func aBondIsInTheFileWhenTheCallReturns() async throws {
+    let folder = try BondFixtures.Folder()
+    var pairing = PairingOptions()
+    pairing.storage = .file(folder.file)
+    let air = try await OnTheAir(pairing: OnTheAir.inMemory, centralPairing: pairing)
+    for _ in 0..<5 {
+      try await air.meet { device in
+        try await device.pair(timeout: Self.patience)
+        let bonds = try FileBondStore(path: folder.file).contents()?.bonds
+        #expect(bonds?.map(\.identity) == [device.address])
+      }
+      for bond in air.central.bonds { air.central.remove(bond) }
+      for bond in air.peripheral.bonds { air.peripheral.remove(bond) }
+    }
+  }
+
+  /// The devices have paired; what the caller must not believe is that the bond lasts.
+  @Test func aBondThatCannotBeStoredIsTheErrorOfItsPairing() async throws {
+    let folder = try BondFixtures.Folder()
+    #expect(chmod(folder.path, 0o770) == 0)
+    var pairing = PairingOptions()
+    pairing.storage = .file(folder.file)
+    let air = try await OnTheAir(pairing: OnTheAir.inMemory, centralPairing: pairing)
+    try await air.meet { device in
+      let error = await #expect(throws: BLEError.self) { try await device.pair(timeout: Self.patience) }
+      #expect(error?.kind == .notStored)
+      let text = error?.description ?? ""
+      #expect(text.hasPrefix("paired with \(device.address), and the bond is not stored: \(folder.file): the bonds "))
+      #expect(text.contains("Run: chmod go-w '\(folder.path)', or name another file"))
+      #expect(device.security.isBonded && device.security.level >= .encrypted)
+      // The devices are paired already; the bond is not stored any more than before.
+      await expectThrows(.notStored) { try await device.pair(timeout: Self.patience) }
+    }
+    #expect(folder.names == [])
   }
 
   @Test func aWrongPasskeyIsTheErrorOfTheReadThatNeededIt() async throws {

@@ -105,6 +105,48 @@ import Testing
     #expect(stored.withLock { $0.last } == [bond])
   }
 
+  /// What a storage has reported of a bond: nil without a report.
+  private func confirmation(_ keeper: BondStorage, _ bond: Bond) async -> String? {
+    await withCheckedContinuation { task in
+      keeper.confirm(bond.identity) { error in task.resume(returning: error.map { "\($0)" }) }
+    }
+  }
+
+  /// A pairing ends when its bond is stored, or with the reason why it is not.
+  @Test func aBondIsConfirmedWhenItIsStored() async {
+    let keeper = keeper()
+    let (bond, other) = (Self.bond(1), Self.bond(2))
+    #expect(await confirmation(keeper, bond) == nil && store.attempts.withLock { $0 } == 0, "there is no bond")
+    keeper.receive(.bondChanged(bond))
+    // It does not wait for the timer.
+    #expect(await confirmation(keeper, bond) == nil)
+    #expect(store.content.withLock { $0 }?.bonds == [bond])
+    store.saveFailure.withLock { $0 = "the disk is full" }
+    keeper.receive(.bondChanged(other))
+    #expect(await confirmation(keeper, other) == "the disk is full")
+    #expect(await confirmation(keeper, bond) == nil, "it was stored before")
+    #expect(await confirmation(keeper, other) == "the disk is full")
+    #expect(store.attempts.withLock { $0 } == 2, "the attempt that has failed is not repeated for each question")
+    // Notes of a bond are no keys.
+    keeper.receive(.bondChanged(Self.subscribed(bond, 1)))
+    #expect(await confirmation(keeper, bond) == nil)
+    store.saveFailure.withLock { $0 = nil }
+    #expect(await confirmation(keeper, other) == nil, "another change was made since")
+    #expect(store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 1), other])
+    keeper.receive(.bondRemoved(other.identity))
+    #expect(await confirmation(keeper, other) == nil)
+  }
+
+  /// The bonds of a store that is not readable are not stored, whatever was paired.
+  @Test func aBondIsNotConfirmedWhileTheStoreIsUnreadable() async {
+    store.loadFailure.withLock { $0 = "not now" }
+    let keeper = keeper()
+    let bond = Self.bond(1)
+    keeper.receive(.bondChanged(bond))
+    #expect(await confirmation(keeper, bond) == "not now")
+    #expect(store.saveCount == 0)
+  }
+
   private static func bond(_ seed: UInt64) -> Bond { BondFixtures.record(seed, bonds: 1).bonds[0] }
 
   private static func subscribed(_ bond: Bond, _ number: Int) -> Bond {

@@ -1,6 +1,7 @@
 """Bonds of the tool `ble` over several runs of it, on the radio of `ble radio`."""
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -98,6 +99,35 @@ def test_the_commands_that_pair_anew_are_right_in_a_shell_without_the_variables_
             subprocess.run(f"ble() {{ {shlex.join(product('ble'))} \"$@\"; }}; {commands}", shell=True, timeout=LIMIT, check=True)
             assert run("read", device.address, "2A6E", env=environment) == "21.50 °C\n"
             assert bonds(transport) == []
+
+
+def test_a_bond_that_is_not_stored_is_an_error(thermometer, tmp_path):
+    """Another program holds the lock of the file: the devices pair, and the bond would end with the command."""
+    folder = tmp_path / "store"
+    folder.mkdir(0o700)
+    environment = {**os.environ, "BLE_BONDS": str(folder / "bonds.json")}
+    with radio(tmp_path) as transport, served(thermometer, transport, tmp_path):
+        with open(folder / "bonds.json.lock", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            error = run("pair", "Thermometer", *transport, status=73, env=environment)
+            assert "and the bond is not stored: " in error and "another program is writing it" in error
+            assert ": bonded" not in error and not (folder / "bonds.json").exists()
+        assert "bonded, encrypted" in run("pair", "Thermometer", *transport, env=environment)
+        assert len(json.loads((folder / "bonds.json").read_text())["bonds"]) == 1
+
+
+def test_a_list_leaves_a_file_of_a_newer_version_as_it_is(tmp_path):
+    folder = tmp_path / "store"
+    folder.mkdir(0o700)
+    text = '{"version": 2, "program": "BluetoothLE 9.1", "bonds": [{"future": true}]}'
+    for name in ["bonds.json", "bonds.devices.json"]:
+        (folder / name).touch(0o600)
+        (folder / name).write_text(text)
+    environment = {**os.environ, "BLE_BONDS": str(folder / "bonds.json")}
+    error = run("bonds", status=66, env=environment)
+    assert "version 2, written by BluetoothLE 9.1" in error and "Use the program that wrote it or a newer one" in error
+    assert sorted(os.listdir(folder)) == ["bonds.devices.json", "bonds.json"]
+    assert {(folder / name).read_text() for name in os.listdir(folder)} == {text}
 
 
 def test_a_chosen_address_is_that_of_the_device(thermometer, tmp_path):

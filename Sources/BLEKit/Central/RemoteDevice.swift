@@ -138,7 +138,8 @@ public struct RemoteDevice: Sendable {
 
   /// Requests an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
   ///
-  /// When it returns, both devices have their keys, and a bond is stored.
+  /// When it returns, both devices have their keys, and a bond is stored: with ``PairingOptions/Storage/file(_:)`` it is
+  /// in the file and flushed to the disk.
   ///
   /// ``AdapterOptions/pairing`` sets how this device pairs; ``Adapter/pairingRequests`` has the questions for the user.
   ///
@@ -146,8 +147,10 @@ public struct RemoteDevice: Sendable {
   ///   - level: the level that the link has afterwards, or a higher one; a pairing that cannot reach it fails.
   ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just
   ///     Works), although this call has requested it.
-  ///   - timeout: the time for the pairing.
-  /// - Throws: ``BLEError/Kind/security`` if the pairing failed.
+  ///   - timeout: the time for the pairing. Storing the bond has 10 s more.
+  /// - Throws: ``BLEError/Kind/security`` if the pairing failed. ``BLEError/Kind/notStored`` if the devices have paired,
+  ///   and the bond could not be stored: the link is secure, and the bond is lost when the program ends, unless a later
+  ///   attempt succeeds.
   public func pair(
     level: PeerSecurity.Level = .encrypted, asksConsent: Bool = false, timeout: Duration = .seconds(60)
   ) async throws(BLEError) {
@@ -162,6 +165,7 @@ public struct RemoteDevice: Sendable {
       actions.commands.append(isPlain ? .requestSecurity(peer) : .secure(peer, demand))
       return nil
     }
+    try await session.storeBond(of: address)
   }
 
   /// Requests another timing of the link; the central decides (Vol 3, Part A, 4.20).
@@ -207,6 +211,34 @@ extension AdapterSession {
     }
     if let refusal { throw refusal }
   }
+
+  /// Waits until the bond with a device is stored, if there is one.
+  ///
+  /// - Throws: ``BLEError/Kind/notStored``.
+  fileprivate func storeBond(of device: DeviceAddress) async throws(BLEError) {
+    guard let bonds = client.hub?.bonds else { return }
+    let failure = "paired with \(device), and the bond is not stored"
+    do throws(BLEError) {
+      try await wait(for: .bondStorage(device), timeout: Self.storageTimeout) { _, _ throws(BLEError) in
+        // Its queue needs the lock of the session to report, so the wait has begun then.
+        bonds.confirm(device) { [weak self] error in
+          let result: Result<Void, BLEError> =
+            error.map { .failure(BLEError(.notStored, "\(failure): \($0)")) } ?? .success(())
+          self?.run { state, actions in state.waits.answer(.bondStorage(device), result, into: &actions) }
+        }
+        return nil
+      }
+    } catch {
+      guard error.kind == .timedOut else { throw error }
+      throw BLEError(
+        .notStored,
+        "\(failure): no answer of the disk within \(Self.storageTimeout). Wait until it is stored, or name "
+          + "a faster place with PairingOptions.storage or BLE_BONDS")
+    }
+  }
+
+  /// How long a pairing waits for the storage of its bond: a disk that has to start, or that is busy, takes seconds.
+  private static let storageTimeout = Duration.seconds(10)
 
   func release(_ device: RemoteDevice) {
     run { [peer = device.peer] state, actions in

@@ -43,17 +43,22 @@ extension BondRecord {
       let removed = Set(first)
       bonds = bonds.indices.filter { !removed.contains($0) }.map { bonds[$0] }
     }
-    _ = limit(to: Self.attributeCachesLimit) {
-      $0.attributeCache.map(AttributeCacheForm.octets) ?? 0
-    } removing: {
-      $0.attributeCache = nil
-    }
+    limitAttributeCaches()
     removal.configurations = limit(to: Self.configurationsLimit) {
       $0.client.configurations.count * BondField.configurationOctets
     } removing: {
       $0.client.configurations = []
     }
     return removal
+  }
+
+  /// Removes the attribute caches that are beyond their limit.
+  mutating func limitAttributeCaches() {
+    _ = limit(to: Self.attributeCachesLimit) {
+      $0.attributeCache.map(AttributeCacheForm.octets) ?? 0
+    } removing: {
+      $0.attributeCache = nil
+    }
   }
 
   /// Removes a part from the bonds that have most of it, of equal ones from those that were used longest ago.

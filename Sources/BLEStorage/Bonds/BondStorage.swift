@@ -29,6 +29,23 @@ package final class BondStorage: Sendable {
     var schedule = BondSaveSchedule()
     /// When the timer that was started last fires.
     var timer: Instant?
+    /// How many changes there were, and how many of them the last attempt to save has included.
+    private(set) var changes = 0
+    var attempted = 0
+    /// The bonds that the store has, as far as this storage knows, and why the last attempt to save failed.
+    var stored: [Bond] = []
+    var failure: (any Error)?
+
+    mutating func change(_ urgency: BondSaveSchedule.Urgency, now: Instant) {
+      changes += 1
+      schedule.change(urgency, now: now)
+    }
+
+    /// Whether nothing of a bond is lost if the program ends: the store has its keys, or there is no bond.
+    func isStored(_ identity: DeviceAddress) -> Bool {
+      guard let bond = record.bonds.first(where: { $0.identity == identity.identity }) else { return true }
+      return stored.contains { $0.isSamePairing(as: bond) }
+    }
   }
 
   /// Bonds that may be removed while the store cannot be loaded; of more, the oldest are restored with it.
@@ -87,7 +104,7 @@ package final class BondStorage: Sendable {
     var random = RandomSource.system
     let key = record.identityResolvingKey ?? SecretKey(random.uint128())
     record.identityResolvingKey = key
-    state = Mutex(State(record: record, key: key, isLoaded: isLoaded))
+    state = Mutex(State(record: record, key: key, isLoaded: isLoaded, stored: record.bonds))
   }
 
   deinit { save(isLast: true) }
@@ -98,7 +115,7 @@ package final class BondStorage: Sendable {
   /// Saves our key before it is used: a program that shares the store and begins at the same time has the same key.
   /// Call it before anything else changes.
   package func shareKey() {
-    state.withLock { $0.schedule.change(.atOnce, now: timing.now()) }
+    state.withLock { $0.change(.atOnce, now: timing.now()) }
     settle()
     guard let shared = queue.sync(execute: { try? store.load() }), let key = shared.identityResolvingKey else { return }
     state.withLock { ($0.record, $0.key) = (shared, key) }
@@ -110,6 +127,20 @@ package final class BondStorage: Sendable {
   }
 
   package var bonds: [Bond] { state.withLock { $0.record.bonds } }
+
+  /// Reports whether the bond with a device is stored, on another thread. If it is not, and was not tried since the last
+  /// change, it is saved first.
+  ///
+  /// - Parameter report: has the error of the attempt that failed; nil if the bond is stored, or if there is none.
+  package func confirm(_ identity: DeviceAddress, _ report: @escaping @Sendable ((any Error)?) -> Void) {
+    Self.saves.enter()
+    queue.async { [self] in
+      if state.withLock({ !$0.isStored(identity) && $0.attempted < $0.changes }) { save() }
+      report(state.withLock { $0.isStored(identity) ? nil : $0.failure })
+      Self.saves.leave()
+      startTimer()
+    }
+  }
 
   package func receive(_ event: HostEvent) {
     let now = timing.now()
@@ -128,13 +159,13 @@ extension BondStorage.State {
   fileprivate mutating func update(_ bond: Bond, now: Instant) {
     guard let index = record.bonds.firstIndex(where: { $0.identity == bond.identity }) else {
       record.bonds.append(bond)
-      return schedule.change(.atOnce, now: now)
+      return change(.atOnce, now: now)
     }
     let old = record.bonds[index]
     record.bonds[index] = bond
     // A counter of ours that is used must not be used again, whatever happens (Vol 3, Part H, 2.4.5).
     let isUrgent = !bond.isSamePairing(as: old) || bond.ownSignCounter != old.ownSignCounter
-    if bond != old { schedule.change(isUrgent ? .atOnce : .soon, now: now) }
+    if bond != old { change(isUrgent ? .atOnce : .soon, now: now) }
   }
 
   fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
@@ -143,7 +174,7 @@ extension BondStorage.State {
     // A removal is reported twice: by the client that asks for it, and by the host.
     guard !isLoaded || record.bonds.count < count else { return }
     if !isLoaded { removed = removed.suffix(BondStorage.removedLimit - 1) + [identity] }
-    schedule.change(.atOnce, now: now)
+    change(.atOnce, now: now)
   }
 
   /// Adds the content of a store that could not be loaded before. Peers of this run have the key of this run; those of
@@ -189,19 +220,26 @@ extension BondStorage {
     let isPending = state.withLock { state in
       guard state.schedule.deadline != nil else { return false }
       state.schedule.begin(now: now)
+      state.attempted = state.changes
       return true
     }
     guard isPending else { return }
     do {
       if !state.withLock({ $0.isLoaded }) { try loadLate() }
       let record = state.withLock { $0.record }
-      try store.save(record)
+      var limited = record
+      limited.limitAttributeCaches()
+      try store.save(limited)
+      state.withLock { ($0.stored, $0.failure) = (record.bonds, nil) }
       // Sign counters wait for it.
       post.withLock { $0 }?(.bondsStored(record.bonds))
       let failures = state.withLock { $0.schedule.succeed() }
       if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
     } catch {
-      let isFirst = state.withLock { $0.schedule.fail(now: timing.now()) }
+      let isFirst = state.withLock { state in
+        state.failure = error
+        return state.schedule.fail(now: timing.now())
+      }
       if isLast {
         log(.notice, "bonds that changed are lost: \(error)")
       } else if isFirst {
