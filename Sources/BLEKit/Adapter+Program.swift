@@ -1,3 +1,4 @@
+import BLELinux
 // `stdout` is a variable that C declares; a program sets it before its tasks begin, if at all.
 @preconcurrency import Glibc
 
@@ -31,7 +32,7 @@ extension Adapter {
     } catch {
       if !work.isCancelled {
         status = exitStatus(of: error)
-        writeLine("\(error)")
+        LineOutput.standardError.write("\(error)\n")
       }
     }
     shutDownAll()
@@ -45,11 +46,5 @@ extension Adapter {
     case let error as BLEError where error.kind == .security: 76
     default: 1
     }
-  }
-
-  /// Writes a line to standard error, in one call. A failure cannot be reported anywhere else.
-  private static func writeLine(_ text: String) {
-    let line = Array("\(text)\n".utf8)
-    _ = line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
   }
 }

@@ -69,6 +69,7 @@ struct BLETool {
       while true { pause() }
     }
     Adapter.shutDownAll(atMost: signals.timeToEnd)
+    Output.settle()
     switch Output.end {
     case .closed?: exit(Output.closedStatus)
     case .failed(let number)?:

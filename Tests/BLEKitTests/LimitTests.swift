@@ -4,6 +4,7 @@ import BLEHCI
 import BLEHost
 import BLEKit
 import BLEWire
+import Glibc
 import Testing
 
 @testable import BLEGATT
@@ -201,6 +202,33 @@ import Testing
     while try await notes.next() < 256 {}
     #expect(notes.all == Array(0...256))
     _ = publication
+  }
+
+  /// A burst of commands fills the queue of its client, and not the log. In a process of its own, whose log it has.
+  @Test func commandsBeyondTheLimitAreAFewLinesOfTheLog() async {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      let host = ScriptedHost()
+      let adapter = try await host.open()
+      let begun = Notes<Void>()
+      let (publication, attribute) = try await host.publish(
+        LocalCharacteristic("2A37").write(UInt16.self, kinds: .withoutResponse) { _, _ in
+          begun.note(())
+          try await Notes<Void>().next()
+        }, on: adapter)
+      host.connect()
+      host.say(.command(ScriptedHost.client, attribute, [0, 0]))
+      try await begun.next()
+      for value in 0..<2_256 as Range<UInt16> {
+        host.say(.command(ScriptedHost.client, attribute, value.octets))
+      }
+      _ = publication
+      exit(0)
+    }
+    let lines = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self).split(separator: "\n")
+    #expect(lines.count == 9)
+    let line = "[BluetoothLE] C0:00:00:00:00:07 (random): more than 256 Write Commands wait: one was dropped"
+    for passed in lines.prefix(8) { #expect(passed == line) }
+    #expect(lines.last.map(String.init) == "\(line) (1992 more lines like this one in 10 s)")
   }
 
   @Test func valuesBeyondTheLimitAreRefused() async throws {

@@ -268,7 +268,9 @@ extension AdapterSession {
     if let token = request.token {
       client.commands.post(.respond(peer, token, .failure(.insufficientResources)))
     } else {
-      BluetoothLog.write(.notice, "more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped")
+      let device = run { state, _ in state.links[peer].map { "\($0.address): " } } ?? ""
+      BluetoothLog.write(
+        .notice, "\(device)more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped")
     }
   }
 

@@ -191,7 +191,7 @@ enum BenchCommand {
           },
           LocalCharacteristic(channel).value(publication.psm),
         ])
-      Output.line("READY \"\(name)\"\(adapter.address.map { " as \($0)" } ?? ""), PSM \(publication.psm)")
+      Output.event("READY \"\(name)\"\(adapter.address.map { " as \($0)" } ?? ""), PSM \(publication.psm)")
       try await adapter.serve([service], advertising: Advertisement(localName: name, serviceUUIDs: [Self.service]))
     }
   }

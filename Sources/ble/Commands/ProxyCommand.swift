@@ -93,7 +93,7 @@ enum ProxyCommand {
     let announcement = try arguments.value("announce").map { file in
       try Announcement(file, identity, port: port)
     }
-    Output.line("READY \(endpoint.host == nil ? "0.0.0.0" : endpoint.hostText):\(port) as \(name)")
+    Output.event("READY \(endpoint.host == nil ? "0.0.0.0" : endpoint.hostText):\(port) as \(name)")
     let running = Task { await proxy.run() }
     let (never, _) = AsyncStream.makeStream(of: Never.self)
     for await _ in never {}

@@ -61,7 +61,7 @@ enum RadioCommand {
     let server = VirtualRadioServer(configuration)
     defer { server.end() }
     do {
-      for endpoint in endpoints { Output.line("READY \(try server.listen(on: endpoint))") }
+      for endpoint in endpoints { Output.event("READY \(try server.listen(on: endpoint))") }
     } catch {
       throw ToolError(description: "\(error)", status: error.exitStatus)
     }

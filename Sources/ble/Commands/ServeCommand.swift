@@ -82,24 +82,24 @@ enum ServeCommand {
       }
       group.addTask {
         for await device in adapter.connections {
-          Output.line("connected \(device.address)")
+          Output.event("connected \(device.address)")
           Task {
             if let reason = try? await device.waitUntilDisconnected() {
-              Output.line("disconnected \(device.address): \(reason)")
+              Output.event("disconnected \(device.address): \(reason)")
             }
           }
         }
         return nil
       }
       group.addTask {
-        for await change in adapter.advertisingChanges { Output.line(Self.text(of: change)) }
+        for await change in adapter.advertisingChanges { Output.event(Self.text(of: change)) }
         return nil
       }
       group.addTask { try await change(of: file, description, values) }
       let questions = Task { await PairingQuestions.answer(requests, showsPasskeys: description.passkey == nil) }
       defer { questions.cancel() }
       let address = adapter.address.map { " as \($0)" } ?? ""
-      Output.line("READY \"\(String(printable: description.name))\"\(address)")
+      Output.event("READY \"\(String(printable: description.name))\"\(address)")
       return try await group.next() ?? nil
     }
   }
@@ -145,10 +145,10 @@ enum ServeCommand {
       do {
         let description = try ServiceDescription(file: file)
         guard description.hasStructure(of: served) else {
-          Output.line("\(file) has changed: the services are published anew")
+          Output.event("\(file) has changed: the services are published anew")
           return description
         }
-        for change in await values.update(to: description) { Output.line(change) }
+        for change in await values.update(to: description) { Output.event(change) }
       } catch {
         Output.error("ble: \(error.description); the services stay as they are")
       }
@@ -206,12 +206,12 @@ final class ServedValues: Sendable {
       result = result.write(kinds: kinds, security: security) { [weak self] octets, device in
         guard let self else { return }
         values.withLock { $0[place] = octets }
-        Output.line("\(device.address) wrote \(uuid.uuidString): \(ValueText.text(octets[...], of: uuid))")
+        Output.event("\(device.address) wrote \(uuid.uuidString): \(ValueText.text(octets[...], of: uuid))")
         if isSent { Task { try? await self.send(octets, of: uuid) } }
       }
     }
     let subscribed: @Sendable (Subscriber) async throws -> Void = {
-      Output.line("\($0.device.address) subscribed to \(uuid.uuidString)")
+      Output.event("\($0.device.address) subscribed to \(uuid.uuidString)")
     }
     if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
     if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }

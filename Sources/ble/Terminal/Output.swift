@@ -1,10 +1,15 @@
 import BLEJSON
+import BLELinux
 import BLEWire
 import Dispatch
 import Glibc
 import Synchronization
 
 /// Standard output and standard error, written at once.
+///
+/// Standard output is the product of a command: a write waits until it is taken, also by a reader that has made the
+/// output non-blocking. No part of the tool waits for a reader of standard error, nor of the events of a service
+/// (``event(_:)``): ``LineOutput`` writes them. Lines for both keep their order, unless standard error is not read.
 ///
 /// When the reader has closed standard output (`ble scan | head -1`), the tool ends without a message, with the status
 /// that a shell shows for SIGPIPE. When it cannot be written for another reason, the tool ends with that reason and the
@@ -58,27 +63,48 @@ enum Output {
   /// To be called before the first line.
   static func prepare() { signal(SIGPIPE, SIG_IGN) }
 
-  static func line(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
+  static func line(_ text: String) { write(text + "\n") }
 
-  static func text(_ text: String) { write(text, to: STDOUT_FILENO) }
+  static func text(_ text: String) { write(text) }
 
-  static func error(_ text: String) { write(text + "\n", to: STDERR_FILENO) }
+  /// A line about what a service does, on standard output. A reader that is slow or stuck does not stop the service; it
+  /// gets the number of the lines that it has missed.
+  static func event(_ text: String) {
+    LineOutput.standardError.flush()
+    events.write(text + "\n")
+  }
+
+  private static let events = LineOutput(STDOUT_FILENO) { number in
+    ended(number == EPIPE ? .closed : .failed(number))
+  }
+
+  /// Waits for the events that are not written, unless nobody reads them. To be called before the process ends.
+  static func settle() { events.flush() }
+
+  static func error(_ text: String) { LineOutput.standardError.write(text + "\n") }
 
   /// Progress of long work: one line on standard error that is written again and again, only on a terminal.
   static func progress(_ text: String) {
     guard isatty(STDERR_FILENO) == 1 else { return }
-    write("\r\u{1B}[K\(text)", to: STDERR_FILENO)
+    LineOutput.standardError.write("\r\u{1B}[K\(text)")
   }
 
-  private static func write(_ text: String, to descriptor: Int32) {
+  private static func write(_ text: String) {
+    LineOutput.standardError.flush()
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      let count = rest.withUnsafeBytes { unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
       if count > 0 {
         rest = rest.dropFirst(count)
-      } else if errno != EINTR {
-        if descriptor == STDOUT_FILENO { ended(errno == EPIPE ? .closed : .failed(errno)) }
-        return
+        continue
+      }
+      switch errno {
+      case EINTR: break
+      case EAGAIN:
+        var descriptor = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+        _ = unsafe poll(&descriptor, 1, -1)
+      case EPIPE: return ended(.closed)
+      case let number: return ended(.failed(number))
       }
     }
   }

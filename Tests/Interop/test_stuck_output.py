@@ -1,0 +1,123 @@
+"""Programs whose output nobody reads: a pipe that is full, such as that of a log collector that hangs."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+from programs import LIMIT, product, wait_until
+from test_ble_pairing import radio, served
+from test_ble_tool import run
+
+# F_SETPIPE_SZ of Linux.
+SET_PIPE_SIZE = 1031
+ADDRESS = "C0:11:22:33:44:55"
+
+
+class Pipe:
+    """A pipe of one page, whose writers block or not."""
+
+    def __init__(self, blocks, isfull=True):
+        self.reading, self.writing = os.pipe()
+        fcntl.fcntl(self.writing, SET_PIPE_SIZE, 4096)
+        os.set_blocking(self.writing, False)
+        if isfull:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(self.writing, b" " * 4096)
+        os.set_blocking(self.writing, blocks)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        os.close(self.reading)
+        os.close(self.writing)
+
+
+@contextlib.contextmanager
+def running(words, **outputs):
+    process = subprocess.Popen([*product("ble"), *map(str, words)], stdin=subprocess.DEVNULL, **outputs)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def check_end(process):
+    """A program whose output is stuck ends with a signal as any other."""
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LIMIT) == 128 + signal.SIGTERM
+
+
+writers = pytest.mark.parametrize("blocks", [True, False], ids=["blocking", "non-blocking"])
+
+
+@writers
+def test_a_peripheral_serves(blocks, tmp_path):
+    description = tmp_path / "thermometer.json"
+    description.write_text(run("serve", "--example"))
+    with radio(tmp_path) as transport, Pipe(blocks) as pipe:
+        words = ["serve", description, "--address", ADDRESS, *transport]
+        with running(words, stdout=pipe.writing, stderr=pipe.writing) as process:
+            # Each connection is an event.
+            for _ in range(3):
+                assert run("read", ADDRESS, "2A6E", *transport) == "21.50 °C\n"
+            assert process.poll() is None
+            check_end(process)
+
+
+def message(kind, payload):
+    """A message of ESPHome's native API in plain text."""
+    return bytes([0, len(payload), kind]) + payload
+
+
+def greet(port):
+    client = socket.create_connection(("127.0.0.1", port), LIMIT)
+    client.sendall(message(1, b"\x0a\x04test\x10\x01\x18\x0a"))
+    assert client.recv(100)
+    return client
+
+
+@writers
+def test_a_proxy_serves(blocks, tmp_path):
+    with radio(tmp_path) as transport, Pipe(blocks) as pipe:
+        words = ["proxy", "--plain-text", "--listen", "127.0.0.1:0", *transport]
+        with running(words, stdout=subprocess.PIPE, stderr=pipe.writing) as process:
+            port = int(re.search(rb"127.0.0.1:(\d+)", process.stdout.readline())[1])
+            # Each client that comes and goes, and each message of an unknown kind, is a line.
+            for _ in range(20):
+                with greet(port) as client:
+                    client.sendall(message(68, b"\x08\x01\x10\x63"))
+            greet(port).close()
+            check_end(process)
+
+
+@writers
+def test_a_scan_waits_for_its_reader(blocks, tmp_path):
+    """What a command is for is complete, however slow its reader is."""
+    description = tmp_path / "thermometer.json"
+    description.write_text(run("serve", "--example"))
+    with radio(tmp_path) as transport, served(description, transport, tmp_path), Pipe(blocks, isfull=False) as pipe:
+        with running(["scan", "--json", "--all", *transport], stdout=pipe.writing, stderr=subprocess.PIPE) as process:
+            # Until it waits, as poll(2) says: the pipe has no room for another line.
+            def is_full():
+                assert process.poll() is None, process.stderr.read()
+                queued = bytearray(4)
+                fcntl.ioctl(pipe.reading, 0x541B, queued)  # FIONREAD
+                return int.from_bytes(queued, "little") > 3_500
+
+            wait_until(is_full, "the scan does not fill the pipe")
+            text = b""
+            while len(text) < 20_000:
+                text += os.read(pipe.reading, 1_000)
+            lines = text.split(b"\n")[:-1]
+            assert lines and all(json.loads(line)["address"] for line in lines)
+            wait_until(is_full, "the scan does not fill the pipe again")
+            check_end(process)
