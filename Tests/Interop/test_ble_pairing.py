@@ -169,6 +169,8 @@ def lock(tmp_path):
 
     def write(**fields):
         path = tmp_path / "lock.json"
+        # A passkey is a secret.
+        path.touch(0o600)
         path.write_text(json.dumps({**SECURED, **fields}))
         return path
 

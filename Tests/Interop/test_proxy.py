@@ -159,7 +159,10 @@ class Proxy(Program):
 
 @pytest.fixture
 def proxy(radio, tmp_path):
-    with Proxy(radio, tmp_path, "--pairing", str(PASSKEY)) as program:
+    passkeys = tmp_path / "passkeys"
+    passkeys.touch(0o600)
+    passkeys.write_text(f"{PASSKEY}\n")
+    with Proxy(radio, tmp_path, "--passkeys", passkeys) as program:
         yield program
         program.check_alive()
 

@@ -18,11 +18,12 @@ enum ProxyCommand {
       "The connection is encrypted with the key in --key-file, 44 characters of Base64, which is also given to Home "
         + "Assistant. Make one with: openssl rand -base64 32. No other user may be able to read the file. A FILE "
         + "without a folder is looked up in CREDENTIALS_DIRECTORY (systemd).",
-      "--pairing says who answers when a device demands a passkey: just-works declines (the default), a number of six "
-        + "digits is the passkey of all devices, ADDRESS=NUMBER that of one, compare accepts every numeric comparison, "
-        + "ask asks on the terminal, off rejects each pairing.",
-      "With --answers, a person answers the questions that --pairing does not answer, while ble answer runs, and with "
-        + "--pairing ask always. A SOCKET without a folder is made in RUNTIME_DIRECTORY (systemd). Only the user of "
+      "--pairing says who answers when a device demands a passkey: just-works declines (the default), compare accepts "
+        + "every numeric comparison, ask asks on the terminal, off rejects each pairing. --passkeys names a file with "
+        + "passkeys, one on a line: six digits are the passkey of all devices, ADDRESS=DIGITS that of one. No other user "
+        + "may be able to read it.",
+      "With --answers, a person answers the questions that --pairing and --passkeys do not answer, while ble answer "
+        + "runs, and with --pairing ask always. A SOCKET without a folder is made in RUNTIME_DIRECTORY (systemd). Only the user of "
         + "the proxy and root can connect to it.",
       "It prints READY with its address, and ends with Control-C.",
     ],
@@ -41,8 +42,8 @@ enum ProxyCommand {
         "announce", "FILE", "writes a service file for Avahi, such as /etc/avahi/services/ble-proxy.service",
         isFile: true),
       .value("connections", "N", "connections of each adapter at once, 1 to 1000 (32)"),
-      .value(
-        "pairing", "POLICY", "just-works, off, ask, compare, NUMBER or ADDRESS=NUMBER (just-works)", isRepeatable: true),
+      .value("pairing", "POLICY", "just-works, off, ask or compare (just-works)", isRepeatable: true),
+      .value("passkeys", "FILE", "a file with the passkeys of devices", isFile: true),
       .value("answers", "SOCKET", "makes a Unix socket, by which ble answer answers pairings", isFile: true),
       .flag("passive", "sends scan requests only while a client wants them"),
       CommandDeclaration.Option.snoop, CommandDeclaration.Option.address,
@@ -51,8 +52,8 @@ enum ProxyCommand {
       .init(
         commandLine: "ble proxy --key-file proxy.key", effect: "serves Home Assistant with the first adapter"),
       .init(
-        commandLine: "ble proxy --transport linux:hci0 --transport linux:hci1 --key-file proxy.key --pairing 123456",
-        effect: "serves it with two adapters, and enters the passkey 123456"),
+        commandLine: "ble proxy --transport linux:hci0 --transport linux:hci1 --key-file proxy.key --passkeys passkeys",
+        effect: "serves it with two adapters, and enters the passkeys of the file"),
     ],
     run: run)
 
@@ -210,49 +211,17 @@ enum ProxyCommand {
 
 /// The file with the key of a proxy.
 enum ProxyKeyFile {
-  private static let sizeLimit = 4096
-
   /// Reads a key.
   ///
   /// - Throws: an error with the file, what is wrong, and the command that repairs it.
   static func read(_ path: String) throws(ToolError) -> NoiseKey {
-    let octets: [UInt8]
-    if !path.contains("/"), let folder = Environment.value("CREDENTIALS_DIRECTORY") {
-      // systemd decides who reads a credential.
-      let credential = "\(folder)/\(path)"
-      do throws(SystemError) { octets = try Files.octets(of: credential, atMost: sizeLimit) } catch {
-        throw ToolError.input(
-          "the key \(credential) cannot be read: \(error). Give the unit: LoadCredential=\(path):FILE")
-      }
-    } else {
-      octets = try readPrivate(path)
-    }
+    let octets = try SecretFile.read(
+      path, "key file", remedy: "Make one with: (umask 077; openssl rand -base64 32 > '\(path)')")
     guard let key = NoiseKey(base64: String(decoding: octets, as: UTF8.self)) else {
       throw ToolError.data(
         "the key in \(path) is not 44 characters of Base64. Make one with: openssl rand -base64 32")
     }
     return key
-  }
-
-  private static func readPrivate(_ path: String) throws(ToolError) -> [UInt8] {
-    let slash = path.lastIndex(of: "/")
-    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-    let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ""
-    do throws(FileRefusal) {
-      let octets: [UInt8]? =
-        if let opened = try PrivateFolder.open(folder) { try opened.read(name) } else { nil }
-      if let octets { return octets }
-    } catch {
-      let repair =
-        switch error {
-        case .isOpen: ". Make another key, because others may have it, or run: chmod 600 \(path)"
-        case .folderIsOpen: ". Run: chmod go-w \(folder.isEmpty ? "." : folder)"
-        default: ""
-        }
-      throw ToolError.input("the key file \(path) is refused, because \(error)\(repair)")
-    }
-    throw ToolError.input(
-      "there is no key file \(path). Make one with: (umask 077; openssl rand -base64 32 > \(path))")
   }
 }
 
@@ -296,7 +265,7 @@ struct Announcement: Sendable {
   }
 }
 
-/// The policies of `--pairing`.
+/// The policies of `--pairing`, and the passkeys of `--passkeys`.
 struct ProxyPairing: Sendable {
   private var isEnabled = true
   private var asks = false
@@ -311,35 +280,48 @@ struct ProxyPairing: Sendable {
       case "off": isEnabled = false
       case "ask": asks = true
       case "compare": compares = true
-      default: try addPasskey(text)
+      default:
+        // Not with its text, which may be a passkey.
+        throw .usage(
+          "--pairing takes just-works, off, ask or compare. Passkeys belong into a file, because every user can read the "
+            + "arguments of a program: --passkeys FILE", of: ProxyCommand.declaration)
       }
     }
+    if let file = arguments.value("passkeys") { try addPasskeys(file) }
     if asks, arguments.value("answers") == nil, !PairingQuestions.isInteractive {
       throw .usage(
-        "--pairing ask needs a terminal: give --answers SOCKET for ble answer, or the passkey, --pairing "
-          + "ADDRESS=NUMBER",
-        of: ProxyCommand.declaration)
+        "--pairing ask needs a terminal: give --answers SOCKET for ble answer, or a file with the passkeys, "
+          + "--passkeys FILE", of: ProxyCommand.declaration)
     }
   }
 
-  private mutating func addPasskey(_ text: String) throws(ToolError) {
-    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+  private mutating func addPasskeys(_ file: String) throws(ToolError) {
+    let octets = try SecretFile.read(
+      file, "file of passkeys", remedy: "Make one with: (umask 077; echo DIGITS > '\(file)')")
+    let lines = String(decoding: octets, as: UTF8.self).split(
+      omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    for (index, line) in lines.enumerated() where !line.allSatisfy(\.isWhitespace) && !line.hasPrefix("#") {
+      guard add(line) else {
+        throw .data("\(file):\(index + 1): six digits or ADDRESS=DIGITS are expected, such as C0:11:22:33:44:55=001002")
+      }
+    }
+  }
+
+  /// - Returns: whether a line is a passkey, with or without an address.
+  private mutating func add(_ line: Substring) -> Bool {
+    let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard let digits = parts.last, digits.utf8.count == 6, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
       let number = UInt32(digits)
-    else {
-      throw .usage(
-        "--pairing takes just-works, off, ask, compare, six digits or ADDRESS=DIGITS, not '\(text)'",
-        of: ProxyCommand.declaration)
+    else { return false }
+    guard parts.count == 2 else {
+      passkey = number
+      return true
     }
-    guard parts.count == 2 else { return passkey = number }
-    guard let address = AddressWord(parts[0]) else {
-      throw .usage(
-        "--pairing: '\(parts[0])' is not an address, such as C0:11:22:33:44:55 or "
-          + "C0:11:22:33:44:55-random", of: ProxyCommand.declaration)
-    }
+    guard let address = AddressWord(parts[0]) else { return false }
     for kind in address.kind.map({ [$0] }) ?? [.public, .random] {
       passkeys[DeviceAddress(octets: address.octets, kind: kind)] = number
     }
+    return true
   }
 
   func apply(to options: inout PairingOptions) {

@@ -16,7 +16,8 @@ enum ServeCommand {
         + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
       "A characteristic with \"security\": \"authenticated\" needs a passkey, or a comparison of numbers, which the terminal displays and asks "
         + "for. Without a terminal the passkey is printed. \"passkey\": \"123456\" in the file is used in every pairing "
-        + "instead; anyone who has seen it can pair.",
+        + "instead; anyone who has seen it can pair, and a file that other users can read is refused. A FILE without a "
+        + "folder is looked up in CREDENTIALS_DIRECTORY (systemd).",
     ],
     operands: [.init(name: "FILE", help: "the description", isRequired: false, isFile: true)],
     options: CommandDeclaration.Option.adapter + [.flag("example", "prints an example of a description")],
@@ -28,7 +29,9 @@ enum ServeCommand {
 
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     if arguments.has("example") { return Output.line(ServiceDescription.example) }
-    guard let file = arguments.operand(0) else { throw ToolError.usage("FILE is missing", of: declaration) }
+    guard let file = arguments.operand(0).map(SecretFile.path) else {
+      throw ToolError.usage("FILE is missing", of: declaration)
+    }
     var description = try ServiceDescription(file: file)
     while true {
       var options = try arguments.adapterOptions(

@@ -67,6 +67,7 @@ struct ServiceDescription: Equatable, Sendable {
       if error.kind == .malformed { throw .data(error.description) }
       throw .input("\(error.description). Name a description in JSON; ble serve --example prints one.")
     }
+    if passkey != nil { try SecretFile.check(file, "description with a passkey") }
   }
 
   /// Reads the content of a file.
