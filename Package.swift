@@ -326,7 +326,7 @@ if hasGateway {
     .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .executableTarget(
       name: "ble-gateway",
-      dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEGATT", "BLEKit", "BLEWire", "ToolCore"],
+      dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEGATT", "BLEKit", "BLELinux", "BLEWire", "ToolCore"],
       swiftSettings: strict),
   ]
 }

@@ -25,6 +25,12 @@ public struct GatewayConfiguration: Equatable, Sendable {
       certificateAuthorities = try fields["certificateAuthorities"]?.text()
     }
 
+    /// Whether others in the network can read the password.
+    public var sendsPasswordInClear: Bool {
+      guard username != nil, passwordFile != nil, certificateAuthorities == nil else { return false }
+      return !(host == "localhost" || host.hasPrefix("127.") || host == "::1")
+    }
+
     /// The port that is used.
     public var effectivePort: UInt16 { port ?? (certificateAuthorities == nil ? 1883 : 8883) }
   }
@@ -180,6 +186,9 @@ public struct GatewayConfiguration: Equatable, Sendable {
       if let problem = Self.problem(with: text, as: name) { try reject("\(name): \(problem)") }
     }
     if broker.host.isEmpty { try reject("broker.host is empty") }
+    if broker.passwordFile != nil, broker.username == nil {
+      try reject("broker.passwordFile: a password needs a user name. Give it with --username NAME")
+    }
     if !(Self.advertisementIntervalRange ~= advertisementInterval) {
       try reject("advertisementInterval: \(advertisementInterval) is not 1 to 3600 seconds")
     }

@@ -85,6 +85,9 @@ public enum Messages {
 
   /// The counters of a gateway.
   public struct Counters: Encodable, Equatable, Sendable {
+    /// ``GatewayInstance/number`` and ``GatewayInstance/start``.
+    public var instance: String
+    public var started: String
     public var version: String
     public var adapter: String?
     public var devices = 0
@@ -98,7 +101,9 @@ public enum Messages {
     /// Subscriptions that the connected devices have refused.
     public var refusedSubscriptions = 0
 
-    public init(version: String) { self.version = version }
+    public init(version: String, instance: GatewayInstance) {
+      (self.version, self.instance, started) = (version, instance.number, instance.start)
+    }
   }
 
   public static func lost(_ loss: ValueQueue.Loss) -> Data {

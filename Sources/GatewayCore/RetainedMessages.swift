@@ -38,6 +38,9 @@ struct RetainedMessages: Sendable {
   /// The next message to publish again.
   var next: ValueQueue.Message? { waiting.last.flatMap { latest[$0]?.message } }
 
-  /// ``next`` is on the way.
-  mutating func sent() { _ = waiting.popLast() }
+  /// A message is on the way: ``next``, or another one. The latest of a topic need not be published again.
+  mutating func sent(_ message: ValueQueue.Message) {
+    guard message.isRetained, !waiting.isEmpty, latest[message.topic]?.message == message else { return }
+    if waiting.last == message.topic { waiting.removeLast() } else { waiting.removeAll { $0 == message.topic } }
+  }
 }

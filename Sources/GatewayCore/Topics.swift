@@ -51,10 +51,11 @@ public struct Topics: Sendable {
     "\(prefix)/devices/\(attribute.address.topicLevel)/\(attribute.path)"
   }
 
-  /// The topics to which a gateway subscribes at the broker.
+  /// The topics to which a gateway subscribes at the broker. Its own `info` is the first: the broker sends the one that
+  /// it has before it answers the last subscription.
   public var subscriptions: [String] {
     [
-      "\(prefix)/gateways/+/status", "\(prefix)/claims/+/+", "\(prefix)/devices/+/connection",
+      info, "\(prefix)/gateways/+/status", "\(prefix)/claims/+/+", "\(prefix)/devices/+/connection",
       "\(prefix)/devices/+/+/+/read", "\(prefix)/devices/+/+/+/write",
     ]
   }
@@ -62,6 +63,8 @@ public struct Topics: Sendable {
   /// The subject of a received topic.
   public enum Received: Equatable, Sendable {
     case status(gateway: String)
+    /// That of this gateway.
+    case info
     case claim(DeviceAddress, gateway: String)
     case connection(DeviceAddress)
     case read(AttributeName)
@@ -74,6 +77,7 @@ public struct Topics: Sendable {
     guard topic.hasPrefix(prefix + "/") else { return nil }
     let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
     switch (levels.first, levels.count) {
+    case ("gateways", 3) where topic == info: return .info
     case ("gateways", 3) where levels[2] == "status":
       let gateway = String(levels[1])
       return Self.isLevel(gateway) ? .status(gateway: gateway) : nil

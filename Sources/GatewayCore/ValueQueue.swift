@@ -127,9 +127,10 @@ public struct ValueQueue: Sendable {
     if loss != nil {
       loss = nil
     } else if head < waiting.count {
+      if let message = waiting[head].message { retained.sent(message) }
       remove(at: head)
-    } else {
-      retained.sent()
+    } else if let message = retained.next {
+      retained.sent(message)
     }
   }
 

@@ -33,9 +33,12 @@ actor Gateway {
   var retainedRequests = 0
   /// The subscriptions that connected devices have refused.
   private var refusedSubscriptions: [DeviceAddress: Set<AttributeName>] = [:]
-  private var published: Messages.Counters?
-  /// Why the broker does not accept this gateway.
+  private var schedule = CounterSchedule()
+  private var instance = GatewayInstance(start: Date())
+  /// Why this gateway cannot use the broker.
   private var rejection: GatewayError?
+  /// Why there is no connection, as it was last reported.
+  private var failure: BrokerFailure?
   /// Ends when ``shutDown()`` need not wait for the broker any longer.
   private var acknowledgedValues: AsyncStream<Never>.Continuation?
 
@@ -93,7 +96,10 @@ actor Gateway {
     }
     for await _ in values {}
     limit.cancel()
-    if isConnected { client.publish(topics.status, Data("offline".utf8), qos: 1, isRetained: true) }
+    // Where the gateway was not accepted, another one of its name is online.
+    if isConnected, rejection == nil {
+      client.publish(topics.status, Data("offline".utf8), qos: 1, isRetained: true)
+    }
     if queue.count > 0 { Log.line("\(queue.count) values were not acknowledged by the broker") }
   }
 
@@ -109,13 +115,6 @@ actor Gateway {
       switch event {
       case .connected: brokerConnected()
       case .disconnected(let reason): brokerDisconnected(reason)
-      case .rejected(let reason):
-        let text = "the broker \(configuration.broker.host) rejects the gateway: \(reason)"
-        if wasConnected {
-          Log.line(text)
-        } else {
-          rejection = GatewayError(.broker, "\(text). Check the user name and the password file of the configuration")
-        }
       case .message(let topic, let payload, let isRetained):
         let dropped = client.messageHandled()
         if dropped > 0 { Log.line("\(dropped) messages of the broker were dropped: more than 4096 waited") }
@@ -130,8 +129,11 @@ actor Gateway {
 
   private func brokerConnected() {
     Log.line("connected to the broker \(configuration.broker.host):\(configuration.broker.effectivePort)")
+    // Another gateway has this name: it is connected again soon.
+    if rejection != nil { return }
     isConnected = true
     wasConnected = true
+    failure = nil
     retainedRequests = 0
     claims.brokerChanged(isConnected: true, now: now)
     if let topic = homeAssistant?.statusTopic { client.subscribe(topic) }
@@ -143,16 +145,23 @@ actor Gateway {
   /// start.
   private func publishRetainedAgain() {
     client.publish(topics.status, Data("online".utf8), qos: 1, isRetained: true)
-    published = nil
+    schedule.forget()
+    publishCounters()
     queue.publishRetainedAgain()
     send()
   }
 
-  private func brokerDisconnected(_ reason: String) {
-    if isConnected || !wasConnected {
-      let kept = isConnected ? "; up to \(queue.limit) values are kept" : ""
-      Log.line("no connection to the broker \(configuration.broker.host): \(reason)\(kept)")
+  /// - Parameter reason: nil if this program has ended the connection.
+  private func brokerDisconnected(_ reason: BrokerFailure?) {
+    if let reason, reason != failure, rejection == nil {
+      let text = reason.text(of: configuration.broker, identifier: configuration.identifier)
+      if reason.isFinal, !wasConnected {
+        rejection = GatewayError(.broker, text)
+      } else {
+        Log.line(isConnected ? "\(text). Up to \(queue.limit) values are kept" : text)
+      }
     }
+    failure = reason
     guard isConnected else { return }
     isConnected = false
     claims.brokerChanged(isConnected: false, now: now)
@@ -186,6 +195,12 @@ actor Gateway {
       return
     }
     switch topics.parse(topic) {
+    case .info:
+      guard instance.isSuperseded(by: payload, isRetained: isRetained), rejection == nil else { return }
+      rejection = GatewayError(
+        .configuration,
+        "another gateway named '\(configuration.identifier)' has connected to the broker \(configuration.broker.host). "
+          + "Give each gateway a name of its own: --id NAME, or \"identifier\" in the configuration")
     case .status(let gateway): gatewayChanged(gateway, isOnline: payload == Data("online".utf8))
     case .claim(let address, let gateway):
       guard let claim = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) else { return }
@@ -347,7 +362,7 @@ actor Gateway {
   }
 
   private func publishCounters() {
-    var counters = Messages.Counters(version: ProgramVersion.text)
+    var counters = Messages.Counters(version: ProgramVersion.text, instance: instance)
     counters.adapter = adapter.address?.octets.description
     counters.devices = claims.count
     counters.connected = connections.connectedCount
@@ -358,8 +373,7 @@ actor Gateway {
     counters.coalescedAdvertisements = table.coalesced
     counters.rejectedRequests = rejectedRequests
     counters.refusedSubscriptions = refusedSubscriptions.values.reduce(0) { $0 + $1.count }
-    guard counters != published else { return }
-    published = counters
-    client.publish(topics.info, Messages.encode(counters), qos: 0, isRetained: true)
+    guard schedule.isDue(counters, now: now) else { return }
+    client.publish(topics.info, Messages.encode(counters), qos: 1, isRetained: true)
   }
 }

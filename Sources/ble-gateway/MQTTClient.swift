@@ -15,10 +15,8 @@ final class MQTTClient: Sendable {
     /// The broker has accepted the client and its subscriptions, and the library has sent again what was on the way
     /// before.
     case connected
-    /// The connection has ended or could not be made.
-    case disconnected(reason: String)
-    /// The broker does not accept this client.
-    case rejected(reason: String)
+    /// The connection has ended or could not be made; nil if this program has ended it.
+    case disconnected(BrokerFailure?)
     /// - Parameter isRetained: whether the broker kept it and sends it because of the subscription.
     case message(topic: String, payload: Data, isRetained: Bool)
     /// The broker has a message of QoS 1.
@@ -43,8 +41,8 @@ final class MQTTClient: Sendable {
     var waitingMessages = 0
     var dropped = 0
     var hasEnded = false
-    /// Whether ``Event/connected`` was reported since the last connection.
-    var isConnected = false
+    /// Subscriptions of this connection that the broker has answered.
+    var answeredSubscriptions = 0
   }
   private let subscriptions: [String]
 
@@ -72,19 +70,15 @@ final class MQTTClient: Sendable {
   }
 
   private func logIn(_ broker: GatewayConfiguration.Broker) throws(GatewayError) {
-    var password: String?
-    if let name = broker.passwordFile {
-      let file = Self.path(ofPasswordFile: name)
-      guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-        throw GatewayError(.input, "the password file \(file) cannot be read: \(String(cString: strerror(errno)))")
-      }
-      password = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
-      var status = stat()
-      if stat(file, &status) == 0, status.st_mode & 0o077 != 0 {
-        Log.line("other users can read the password file \(file). Run: chmod 600 \(file)")
-      }
+    if let username = broker.username {
+      let password: String? = if let file = broker.passwordFile { try PasswordFile.read(file) } else { nil }
+      mosquitto_username_pw_set(handle, username, password)
     }
-    if let username = broker.username { mosquitto_username_pw_set(handle, username, password) }
+    if broker.sendsPasswordInClear {
+      Log.line(
+        "the password for \(broker.host) is sent without encryption: others in the network can read it. Use TLS: "
+          + "--ca-file FILE")
+    }
     if let file = broker.certificateAuthorities {
       let code = mosquitto_tls_set(handle, file, nil, nil, nil, nil)
       guard code == MOSQ_ERR_SUCCESS.rawValue else {
@@ -93,20 +87,12 @@ final class MQTTClient: Sendable {
     }
   }
 
-  /// A name without a folder is a credential that systemd has loaded, where it has loaded any.
-  private static func path(ofPasswordFile name: String) -> String {
-    guard !name.contains("/"), let folder = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"] else {
-      return name
-    }
-    return "\(folder)/\(name)"
-  }
-
   private func setHandlers() {
     mosquitto_connect_callback_set(handle) { _, object, code in
       MQTTClient.of(object)?.connectionAnswered(code)
     }
     mosquitto_disconnect_callback_set(handle) { _, object, code in
-      MQTTClient.of(object)?.continuation.yield(.disconnected(reason: MQTTClient.text(of: code)))
+      MQTTClient.of(object)?.disconnected(code)
     }
     mosquitto_subscribe_callback_set(handle) { _, object, _, _, _ in MQTTClient.of(object)?.subscriptionAnswered() }
     mosquitto_publish_callback_set(handle) { _, object, identifier in
@@ -125,21 +111,25 @@ final class MQTTClient: Sendable {
   }
 
   private func connectionAnswered(_ code: Int32) {
-    guard code == 0 else {
-      return _ = continuation.yield(.rejected(reason: String(cString: mosquitto_connack_string(code))))
-    }
-    state.withLock { $0.isConnected = false }
+    guard code == 0 else { return _ = continuation.yield(.disconnected(.rejected(UInt8(clamping: code)))) }
+    state.withLock { $0.answeredSubscriptions = 0 }
     for topic in subscriptions { subscribe(topic) }
   }
 
-  /// The answer to the first subscription. Only when its handler of the connection has returned does the library send
-  /// again what was on the way before, so that a message which is published earlier would overtake those.
+  private func disconnected(_ code: Int32) {
+    // The answer to a rejected connection was reported.
+    if code != MOSQ_ERR_CONN_REFUSED.rawValue { continuation.yield(.disconnected(Self.failure(code))) }
+  }
+
+  /// The answer to a subscription. Only when its handler of the connection has returned does the library send again what
+  /// was on the way before, so that a message which is published earlier would overtake those. Before the answer to the
+  /// last subscription the broker has sent what it has of the first topic.
   private func subscriptionAnswered() {
-    let isFirst = state.withLock { state in
-      defer { state.isConnected = true }
-      return !state.isConnected
+    let count = state.withLock { state in
+      state.answeredSubscriptions += 1
+      return state.answeredSubscriptions
     }
-    if isFirst { continuation.yield(.connected) }
+    if count == subscriptions.count { continuation.yield(.connected) }
   }
 
   private func received(_ topic: String, _ payload: Data, isRetained: Bool) {
@@ -176,7 +166,7 @@ final class MQTTClient: Sendable {
           // remedy.
           mosquitto_loop_forever(handle, 1000, 1)
         } else {
-          continuation.yield(.disconnected(reason: Self.text(of: code)))
+          continuation.yield(.disconnected(Self.failure(code)))
         }
         if state.withLock({ $0.hasEnded }) { break }
         sleep(pause)
@@ -214,8 +204,22 @@ final class MQTTClient: Sendable {
     return code == MOSQ_ERR_SUCCESS.rawValue ? identifier : nil
   }
 
+  /// Why the connection has ended; nil if this program has ended it.
+  private static func failure(_ code: Int32) -> BrokerFailure? {
+    switch mosq_err_t(rawValue: code) {
+    case MOSQ_ERR_SUCCESS: nil
+    case MOSQ_ERR_ERRNO where errno == ECONNREFUSED: .refused
+    case MOSQ_ERR_EAI, MOSQ_ERR_LOOKUP: .unknownHost
+    case MOSQ_ERR_CONN_LOST, MOSQ_ERR_NO_CONN: .lost
+    case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE: .tls
+    default: .other(text(of: code))
+    }
+  }
+
+  /// Without the full stop of the library.
   private static func text(of code: Int32) -> String {
-    code == MOSQ_ERR_ERRNO.rawValue
-      ? String(cString: strerror(errno)) : String(cString: mosquitto_strerror(code))
+    let text =
+      code == MOSQ_ERR_ERRNO.rawValue ? String(cString: strerror(errno)) : String(cString: mosquitto_strerror(code))
+    return text.last == "." ? String(text.dropLast()) : text
   }
 }

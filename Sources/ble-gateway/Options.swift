@@ -1,3 +1,4 @@
+import BLELinux
 import FoundationEssentials
 import GatewayCore
 import ToolCore
@@ -27,7 +28,9 @@ extension GatewayConfiguration {
       subscriptions.append(subscription)
     }
     if !subscriptions.isEmpty { devices.append(.init(subscribe: subscriptions)) }
-    if identifier.isEmpty { identifier = Self.machineName }
+    if identifier.isEmpty {
+      identifier = Self.identifier(host: ProcessInfo.processInfo.hostName, identity: Self.machineIdentity)
+    }
     try check()
   }
 
@@ -47,8 +50,11 @@ extension GatewayConfiguration {
     broker.host = String(host)
   }
 
-  private static var machineName: String {
-    let name = ProcessInfo.processInfo.hostName.prefix { $0 != "." }
-    return name.isEmpty ? "gateway" : String(name)
+  /// The identity of the installation, and the serial number of a Raspberry Pi: copies of a card have the former in
+  /// common.
+  private static var machineIdentity: [UInt8] {
+    ["/etc/machine-id", "/sys/firmware/devicetree/base/serial-number"].flatMap {
+      (try? Files.octets(of: $0, atMost: 256)) ?? []
+    }
   }
 }

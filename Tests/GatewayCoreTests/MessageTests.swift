@@ -182,6 +182,7 @@ struct TopicTests {
 
   @Test func topicsAreReadAsTheyAreWritten() {
     #expect(topics.parse(topics.status) == .status(gateway: "kitchen"))
+    #expect(topics.parse(topics.info) == .info && topics.subscriptions.first == topics.info)
     #expect(topics.parse(topics.claim(attribute.address)) == .claim(attribute.address, gateway: "kitchen"))
     let path = "home/ble/devices/C0:11:22:33:44:55-random/181A/2A6E"
     #expect(topics.value(attribute) == "\(path)/value")
@@ -217,7 +218,8 @@ struct TopicTests {
   }
 
   @Test(arguments: [
-    "", "home/ble", "home/ble/devices/C0:11:22:33:44:55/181A/2A6E/value", "home/ble/devices/nobody/181A/2A6E/read",
+    "", "home/ble", "home/ble/gateways/attic/info", "home/ble/devices/C0:11:22:33:44:55/181A/2A6E/value",
+    "home/ble/devices/nobody/181A/2A6E/read",
     "home/ble/devices/C0:11:22:33:44:55/18/2A6E/read", "home/blue/gateways/a/status", "home/ble/claims/x/a",
     "home/ble/claims/C0:11:22:33:44:55-other/a",
     "home/ble/claims/C0:11:22:33:44:55/" + String(repeating: "a", count: 65),

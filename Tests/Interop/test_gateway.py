@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -189,10 +191,11 @@ def in_order(values):
     return list(dict.fromkeys(values))
 
 
-def gateway(broker, radio, folder, *options, name="kitchen"):
+def gateway(broker, radio, folder, *options, name="kitchen", log=None):
+    identifier = ["--id", name] if name else []
     return Program(
-        [*product("ble-gateway"), "--broker", f"127.0.0.1:{broker.port}", "--id", name, "--transport", radio.transport, *options],
-        folder / f"gateway-{name}.log",
+        [*product("ble-gateway"), "--broker", f"127.0.0.1:{broker.port}", *identifier, "--transport", radio.transport, *options],
+        folder / f"gateway-{log or name}.log",
     )
 
 
@@ -500,8 +503,8 @@ async def test_the_gateway_that_hears_a_device_better_serves_it(broker, tmp_path
             # Only now: a gateway takes a device of which it has no other claim.
             await devices.enter_async_context(thermometer(far.transport))
             await client.wait(claims[0])
-            # It decides every second, and publishes its counters after that.
-            await client.wait("ble/gateways/attic/info", after=len(client.of("ble/gateways/attic/info")) + 2)
+            # It decides every second, and publishes its claim again after ten.
+            await client.wait(claims[0], after=1)
             assert client.of(claims[0])[-1] == {"rssi": -75, "serves": False, "connected": False}
             assert {message["gateway"] for message in client.of(f"{DEVICE}/advertisement")} == {"kitchen"}
             result = await client.ask(TEMPERATURE, "read", "")
@@ -550,6 +553,70 @@ def test_manual_page_and_completions_are_well_formed(tmp_path):
         assert shown.stderr == "" and "thermometers" in shown.stdout
 
 
+async def test_of_two_gateways_with_one_name_one_ends(broker, tmp_path):
+    """Two machines with one configuration: they would close each other's connections without end."""
+    with contextlib.ExitStack() as stack:
+        for name in ("one", "other"):
+            (tmp_path / name).mkdir()
+        radios = [stack.enter_context(ours(name, tmp_path / name)) for name in ("one", "other")]
+        client = stack.enter_context(Client(broker))
+        first = stack.enter_context(gateway(broker, radios[0], tmp_path, log="first"))
+        first.wait_for("READY")
+        await client.wait("ble/gateways/kitchen/info")
+        second = stack.enter_context(gateway(broker, radios[1], tmp_path, log="second"))
+        second.wait_for("READY")
+        assert await asyncio.to_thread(first.wait_for_end, LIMIT) == 78, first.output
+        assert first.output.splitlines()[-1] == (
+            "ble-gateway: another gateway named 'kitchen' has connected to the broker 127.0.0.1. Give each gateway a name of "
+            'its own: --id NAME, or "identifier" in the configuration'
+        )
+        # The other one is connected again, and is the one that clients see.
+        await until(lambda: second.output.count("connected to the broker") >= 2, lambda: second.output)
+        status = ("ble/gateways/kitchen/status", b"online")
+        await until(lambda: [it[:2] for it in client.messages if it[0] == status[0]][-1] == status, lambda: client.messages[-5:])
+        info = client.of("ble/gateways/kitchen/info")
+        await client.wait("ble/gateways/kitchen/info", lambda message: message["instance"] == info[-1]["instance"] != info[0]["instance"])
+        second.check_alive()
+
+
+async def test_the_name_of_a_gateway_without_one_is_that_of_its_machine(broker, air, tmp_path):
+    names = []
+    for run in ("first", "second"):
+        with Client(broker, run) as client, gateway(broker, air, tmp_path, name=None, log=run) as program:
+            program.wait_for("READY")
+            await until(lambda: [it for it in client.messages if it[0].endswith("/status") and it[1] == b"online"], "no status")
+            names.append([it[0].split("/")[2] for it in client.messages if it[0].endswith("/status") and it[1] == b"online"][-1])
+            program.stop()
+    assert names[0] == names[1] and re.fullmatch(r"[0-9A-Za-z-]+-[0-9a-f]{6}", names[0]), names
+
+
+async def test_the_end_of_the_gateway_is_no_failure(broker, air, tmp_path):
+    with Client(broker) as client, gateway(broker, air, tmp_path, "--subscribe", "181A/2A6E") as program:
+        program.wait_for("READY")
+        async with thermometer(air.transport) as device:
+            await subscribed(device)
+            await client.wait(f"{DEVICE}/connection")
+            program.process.send_signal(signal.SIGINT)
+            assert await asyncio.to_thread(program.wait_for_end, LIMIT) == 0
+        lines = program.output.splitlines()
+        assert lines[-1] == f"ble-gateway: {ADDRESS} (random) is disconnected", lines
+        assert "no connection" not in program.output
+        assert "reason" not in await client.wait(f"{DEVICE}/connection", lambda message: message["state"] == "disconnected")
+
+
+def test_a_broker_that_does_not_run_has_a_remedy(broker, air, tmp_path):
+    broker.stop()
+    with gateway(broker, air, tmp_path) as program:
+        line = program.wait_for("no connection to the broker")
+        assert line == (
+            f"ble-gateway: no connection to the broker 127.0.0.1:{broker.port}: connection refused. Start a broker there, or give "
+            "the address of another one: --broker HOST[:PORT]"
+        )
+        broker.start()
+        program.wait_for("READY")
+        assert program.output.count("no connection") == 1, program.output
+
+
 def test_a_rejected_password_ends_the_gateway_with_a_remedy(air, tmp_path):
     broker = Broker(tmp_path / "broker")
     passwords = broker.folder / "passwords"
@@ -558,10 +625,51 @@ def test_a_rejected_password_ends_the_gateway_with_a_remedy(air, tmp_path):
     broker.configuration.write_text(text)
     secret = Path(tmp_path / "secret")
     secret.write_text("wrong-password\n")
-    secret.chmod(0o644)
+    secret.chmod(0o600)
     options = ["--username", "gateway", "--password-file", secret]
     with broker, gateway(broker, air, tmp_path, *options) as program:
         assert program.wait_for_end(LIMIT) == 69
-        assert "rejects the gateway" in program.output and "Check the user name" in program.output
-        assert f"Run: chmod 600 {secret}" in program.output
-        assert "wrong-password" not in program.output
+        assert program.output.splitlines()[-1] == (
+            f"ble-gateway: the broker 127.0.0.1:{broker.port} rejects the gateway: not authorized (code 5). Check the user name "
+            "and the password file of the configuration"
+        )
+        assert "no connection" not in program.output and "wrong-password" not in program.output
+
+
+@pytest.mark.parametrize(
+    "mode, kind, reason",
+    [
+        (0o644, "file", "is refused, because its permissions are 0644: other users may have read or changed it. Change the "
+         "password, because others may have it, or run: chmod 600 {secret}"),
+        (0o600, "link", "is refused, because it is a symbolic link"),
+        (0o600, "none", ": there is no password file {secret}. Make one with: (umask 077; cat > {secret})"),
+    ],
+    ids=["open", "link", "missing"],
+)  # fmt: skip
+def test_a_password_file_that_is_not_private_is_refused(broker, air, tmp_path, mode, kind, reason):
+    secret = Path(tmp_path / "secret")
+    if kind != "none":
+        target = tmp_path / "target" if kind == "link" else secret
+        target.write_text("password\n")
+        target.chmod(mode)
+        if kind == "link":
+            secret.symlink_to(target)
+    with gateway(broker, air, tmp_path, "--username", "gateway", "--password-file", secret) as program:
+        assert program.wait_for_end(LIMIT) == 66, program.output
+        text = f"the password file {secret} {reason}" if kind != "none" else reason.removeprefix(": ")
+        assert program.output == f"ble-gateway: {text.format(secret=secret)}\n"
+
+
+def test_a_password_without_encryption_is_reported(air, tmp_path):
+    """To this machine it is no matter. The name is that of another one (RFC 6761), which has no address."""
+    secret = Path(tmp_path / "secret")
+    secret.write_text("password\n")
+    secret.chmod(0o600)
+    words = ["--broker", "mqtt.invalid", "--username", "gateway", "--password-file", secret, "--transport", air.transport]
+    with Program([*product("ble-gateway"), *words], tmp_path / "gateway.log") as program:
+        line = program.wait_for("is sent without encryption")
+        assert line == (
+            "ble-gateway: the password for mqtt.invalid is sent without encryption: others in the network can read it. Use "
+            "TLS: --ca-file FILE"
+        )
+        assert "no connection to the broker mqtt.invalid:1883: the name is unknown." in program.wait_for("no connection")

@@ -413,6 +413,6 @@ async def test_the_gateway_reads_the_credential_of_its_unit(air, tmp_path, end):
         command = [*environment, *product("ble-gateway"), "--config", configuration]
         with Program(command, tmp_path / "gateway.log") as program:
             await asyncio.to_thread(program.wait_for, "READY")
-            assert "other users can read" not in program.output
+            assert "refused" not in program.output
             assert await asyncio.to_thread(end, program, signal.SIGTERM) == 0, program.output
             check_end(trace, program)

@@ -15,7 +15,7 @@ public enum GatewayDeclaration {
       options: [
         .value("config", "FILE", "the configuration, a JSON file", isFile: true),
         .value("broker", "HOST[:PORT]", "the broker (localhost:1883, with TLS 8883)"),
-        .value("id", "NAME", "the name of this gateway (the name of this machine)"),
+        .value("id", "NAME", "the name of this gateway, unique at its broker (that of the machine with six digits)"),
         .value("prefix", "PREFIX", "the first part of each topic (ble)"),
         .value(
           "subscribe", "S/C",
@@ -57,8 +57,9 @@ public enum GatewayDeclaration {
       form: .command(command(invocation: "ble-gateway", run: run)),
       exitStatus:
         "0 after SIGINT (Control-C) and SIGTERM, else a status of sysexits.h: 64 for a wrong command line, 66 for a file that cannot be "
-        + "read, 69 without a usable adapter or where the broker rejects the gateway, 75 for an adapter that another program uses, 77 "
-        + "without permission, 78 for a wrong configuration.",
+        + "read or that others can read, 69 without a usable adapter or where the broker rejects the gateway, 75 for an adapter that another program uses, 77 "
+        + "without permission, 78 for a wrong configuration, and where another gateway of the same name "
+        + "connects to the broker.",
       environment: [
         ("BLE_TRANSPORT", "The controller, without --transport."),
         ("BLE_SNOOP", "The packet trace, without --snoop."), ("BLE_BONDS", "The file of the bonds."),
