@@ -639,10 +639,10 @@ def test_a_rejected_password_ends_the_gateway_with_a_remedy(air, tmp_path):
 @pytest.mark.parametrize(
     "mode, kind, reason",
     [
-        (0o644, "file", "is refused, because its permissions are 0644: other users may have read or changed it. Change the "
-         "password, because others may have it, or run: chmod 600 {secret}"),
+        (0o644, "file", "is refused, because its permissions are 0644: other users may have read or changed it. Make another "
+         "secret, because others may have it, or run: chmod 600 '{secret}'"),
         (0o600, "link", "is refused, because it is a symbolic link"),
-        (0o600, "none", ": there is no password file {secret}. Make one with: (umask 077; cat > {secret})"),
+        (0o600, "none", ": there is no password file {secret}. Make one with: (umask 077; cat > '{secret}')"),
     ],
     ids=["open", "link", "missing"],
 )  # fmt: skip
