@@ -24,7 +24,7 @@ private struct ClientRun {
 
   init(_ input: inout FuzzInput) {
     var limits = GATTClient.Limits()
-    (limits.waitingOperations, limits.results, limits.cachedResults) = (6, 40, 20)
+    (limits.waitingOctets, limits.results, limits.cachedResults) = (600, 40, 20)
     client = GATTClient(limits: limits)
     if input.flag() {
       client.signing = GATTClient.Signing(counter: 0, limit: 3) { UInt64($0.count) << 32 | UInt64($1) }
@@ -171,7 +171,7 @@ private struct ClientRun {
       }
     }
     output.removeAll()
-    require(client.waiting.count <= client.limits.waitingOperations + 1, "\(client.waiting.count) operations wait")
+    require(client.waiting.octets <= client.limits.waitingOctets, "\(client.waiting.octets) octets wait")
     require(open.count <= client.waiting.count + (client.active == nil ? 0 : 1), "an operation is lost")
   }
 

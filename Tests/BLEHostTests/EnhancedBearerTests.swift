@@ -354,17 +354,38 @@ private struct EnhancedPair {
 
   @Test func aBearerHasAsManyOperationsAsTheFirstOne() throws {
     var both = try EnhancedPair(central: 1, peripheral: 1)
-    let limit = GATTClient.Limits().waitingOperations
-    // One on the first bearer; one on the other with `limit` behind it, and one too many.
-    both.perform([.read(both.handles[0])] + (0..<(limit + 2)).map { _ in .read(both.handles[1]) })
-    #expect(both.results.map(\.number) == [UInt32(limit) + 3])
+    let limit = GATTClient.Limits().waitingOctets
+    // Of 64 octets and the value.
+    let write = GATTClient.Operation.Kind.write(both.handles[1], [UInt8](repeating: 7, count: 192))
+    let count = limit / 256
+    // One on the first bearer; one on the other with as many behind it as may wait, and one too many.
+    both.perform([.read(both.handles[0])] + (0..<(count + 2)).map { _ in write })
+    #expect(both.results.map(\.number) == [UInt32(count) + 3])
     guard case .failure(.tooManyOperations(limit: limit))? = both.results.first?.result else {
       Issue.record("\(both.results)")
       return
     }
-    for _ in 0...(limit + 1) { both.respond(to: try #require(both.requests.last).token, [4]) }
-    both.respond(to: both.requests[0].token, [4])
-    #expect(both.values.count == limit + 2)
+    both.respond(to: try #require(both.requests.last).token, [])
+    both.perform([write, write])
+    #expect(both.results.map(\.number) == [UInt32(count) + 3, 2, UInt32(count) + 5])
+  }
+
+  /// It waits for the operations of all bearers before it, and those after it wait for it.
+  @Test func aCommandKeepsItsPlaceAmongTheOperationsOfAllBearers() throws {
+    var both = try EnhancedPair()
+    both.perform([
+      .read(both.handles[0]), .read(both.handles[1]), .writeWithoutResponse(both.handles[2], [1]),
+      .read(both.handles[0]), .read(both.handles[1]),
+    ])
+    let sent = both.pair.frames(of: 1, on: 4).count
+    #expect(both.requests.count == 2)
+    both.respond(to: both.requests[1].token, [1])
+    #expect(both.requests.count == 2 && both.pair.frames(of: 1, on: 4).count == sent)
+    both.respond(to: both.requests[0].token, [1])
+    #expect(
+      both.pair.frames(of: 1, on: 4).dropFirst(sent).map { String($0.prefix(2)) }.first == "52",
+      "the command is the first to be sent")
+    #expect(both.requests.count == 4)
   }
 
   @Test func aPDUThatExceedsTheMTUClosesTheBearer() throws {

@@ -71,7 +71,7 @@ import Testing
     client.forgetBond()
     client.stopAwaitingCounters(now: now, into: &output)
     client.resume(now: now, into: &output)
-    client.releaseParked(into: &output)
+    client.releaseParked(now: now, into: &output)
     client.tick(now: now, into: &output)
     _ = client.removeUser(owner, now: now, into: &output)
     client.linkEnded(into: &output)
@@ -206,35 +206,57 @@ import Testing
 
   @Test mutating func aParkedRefusalIsReportedWhereTheLinkIsNotSecured() {
     start()
-    for _ in 0..<2 {
-      read()
-      _ = take()
-      receive([0x01, 0x0A, 3, 0, 0x0F])
-      client.translate(now: .start, into: &output)
-      for case .own(.securityWanted(let operation, let refusal)) in output.effects { client.park(operation, refusal) }
-      output.removeAll()
-    }
-    client.releaseParked(into: &output)
-    #expect(take().effects == ["failed 1 1", "failed 2 1"])
-    client.releaseParked(into: &output)
+    read()
+    read()
+    _ = take()
+    receive([0x01, 0x0A, 3, 0, 0x0F])
+    client.translate(now: .start, into: &output)
+    for case .own(.securityWanted(let operation, let refusal)) in output.effects { client.park(operation, refusal) }
+    output.removeAll()
+    client.releaseParked(now: now, into: &output)
+    // The read after it goes on.
+    let (pdus, effects) = take()
+    #expect(pdus == [0x0A] && effects == ["failed 1 1"])
+    // It was requested before the failure, and wants no security.
+    receive([0x01, 0x0A, 3, 0, 0x0F])
+    #expect(take().effects == ["failed 2 1"])
+    client.releaseParked(now: now, into: &output)
     #expect(take().effects.isEmpty)
+    read()
+    #expect(take().pdus == [0x0A])
   }
 
-  @Test mutating func noMoreOperationsWaitForSecurityThanTheLimit() {
+  @Test mutating func operationsWaitForTheOneThatWaitsForSecurity() {
     start()
-    for number in 1...ParkedOperations.limit + 1 {
-      read()
-      _ = take()
-      receive([0x01, 0x0A, 3, 0, 0x05])
-      client.translate(now: .start, into: &output)
-      var isWanted = false
-      for case .own(.securityWanted(let operation, let refusal)) in output.effects {
-        client.park(operation, refusal)
-        isWanted = true
-      }
-      output.removeAll()
-      #expect(isWanted == (number <= ParkedOperations.limit))
+    for _ in 0..<3 { read() }
+    _ = take()
+    receive([0x01, 0x0A, 3, 0, 0x05])
+    client.translate(now: .start, into: &output)
+    for case .own(.securityWanted(let operation, let refusal)) in output.effects { client.park(operation, refusal) }
+    #expect(take().pdus.isEmpty)
+    client.resume(now: now, into: &output)
+    #expect(take().pdus == [0x0A])
+    for operation in 1...3 {
+      receive([0x0B, 1])
+      let (pdus, effects) = take()
+      #expect(effects == ["done \(operation) 1"] && pdus == (operation < 3 ? [0x0A] : []))
     }
+  }
+
+  /// The link is secured for no operation: the refusal is the result, and the next operation begins.
+  @Test mutating func withoutSecurityTheNextOperationBegins() {
+    start()
+    read()
+    read()
+    _ = take()
+    receive([0x01, 0x0A, 3, 0, 0x05])
+    client.translate(now: .start, into: &output)
+    for case .own(.securityWanted(_, let refusal)) in output.effects {
+      output.effects = []
+      client.refuse(refusal, now: now, into: &output)
+    }
+    let (pdus, effects) = take()
+    #expect(pdus == [0x0A] && effects == ["failed 1 1"])
   }
 
   @Test mutating func whatIsSentUnaskedGoesToTheUsersOfTheLink() {

@@ -152,11 +152,12 @@ import Testing
 
   @Test func waitingOperationsAreBounded() {
     var bench = central()
+    let limit = GATTClient.Limits().waitingOctets
     // One place is the exchange of the MTU.
-    for number in 0..<256 as Range<UInt32> { bench.perform(read(number)) }
-    #expect(results(bench) == [.failure(.tooManyOperations(limit: 256))])
+    for number in 0..<UInt32(limit / 64) { bench.perform(read(number)) }
+    #expect(results(bench) == [.failure(.tooManyOperations(limit: limit))])
     bench.receive(encryption(0x06, on: 0))
-    #expect(results(bench).count == 256)
+    #expect(results(bench).count == limit / 64)
   }
 
   /// The answer to an ATT PDU of the peripheral, which a connection interval shows to be in the clear.

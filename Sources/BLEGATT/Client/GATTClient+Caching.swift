@@ -101,15 +101,13 @@ extension GATTClient {
     // The Service Changed characteristic keeps its handle (Vol 3, Part G, 7.1).
     if let handle = serviceChangedHandle { changed.remove(handle...handle) }
     if let kind = active?.kind, kind.beginsAgain || kind.depends(on: changed) { active?.isOutdated = true }
-    var kept: [Operation] = []
-    for operation in waiting {
+    for operation in waiting.removeAll() {
       if operation.kind.depends(on: changed) {
         output.events.append(.finished(operation.id, .failure(.servicesChanged)))
       } else {
-        kept.append(operation)
+        waiting.append(operation)
       }
     }
-    waiting = kept
   }
 }
 

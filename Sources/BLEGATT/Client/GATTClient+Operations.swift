@@ -18,6 +18,9 @@ extension GATTClient {
     public var id: OperationID
     /// The procedure and its parameters.
     public var kind: Kind
+    /// Whether it is to be repeated where the server refuses it for want of security: the operations after it then wait
+    /// for ``GATTClient/release(repeating:now:into:)``.
+    package var awaitsSecurity = false
 
     /// An operation with these fields.
     public init(id: OperationID, _ kind: Kind) {

@@ -3,7 +3,7 @@ import BLEWire
 
 extension GATTClient.Operation.Kind {
   /// Whether it is a command: it has no response.
-  var isCommand: Bool {
+  package var isCommand: Bool {
     switch self {
     case .writeWithoutResponse, .signedWrite: true
     default: false
@@ -15,7 +15,9 @@ extension GATTClient {
   /// Begins an operation that is not a command.
   mutating func begin(_ operation: Operation, now: Instant, into output: inout Output) {
     endVerification(before: operation.kind)
-    var starting = Active(id: operation.id, kind: operation.kind, procedure: procedure(for: operation.kind))
+    var starting = Active(
+      id: operation.id, kind: operation.kind, procedure: procedure(for: operation.kind),
+      awaitsSecurity: operation.awaitsSecurity)
     if case .exchangeMTU = operation.kind, bearer.hasExchangedMTU {
       return finish(starting, .success(.mtu(bearer.mtu)), into: &output)
     }
@@ -67,7 +69,8 @@ extension GATTClient {
       return finish(outdated, .failure(.servicesChanged), into: &output)
     }
     var current = Active(
-      id: outdated.id, kind: kind, procedure: procedure(for: kind), restarts: outdated.restarts + 1)
+      id: outdated.id, kind: kind, procedure: procedure(for: kind), awaitsSecurity: outdated.awaitsSecurity,
+      restarts: outdated.restarts + 1)
     let first = Result { () throws(GATTClientError) in try current.procedure.begin(mtu: bearer.mtu) }
     follow(first, of: current, now: now, into: &output)
   }
@@ -78,6 +81,7 @@ extension GATTClient {
   ) {
     if let verification = ended.procedure as? CacheVerification { verified(verification) }
     guard let id = ended.id else { return }
+    if ended.awaitsSecurity, result.isRefusedForSecurity { hold() }
     if case .success(let outcome) = result {
       if !changed.isEmpty, let kind = ended.kind { discovered(outcome.found, by: kind) }
       if case .characteristics(let found) = outcome.found,
@@ -231,6 +235,18 @@ extension GATTClient {
             .multipleHandleValueNotification, reason: "the lengths of the values do not add up to the length of the PDU"
           )))
     }
+  }
+}
+
+extension Result<GATTClient.Outcome, GATTClientError> {
+  /// Whether the server rejected a request for want of encryption, or the rest of a discovery.
+  package var isRefusedForSecurity: Bool {
+    let errors: [GATTClientError]
+    switch self {
+    case .success(let outcome): errors = outcome.faults.map(\.error)
+    case .failure(let error): errors = [error]
+    }
+    return errors.contains { $0.code == .insufficientAuthentication || $0.code == .insufficientEncryption }
   }
 }
 

@@ -3,8 +3,10 @@ public import BLEWire
 
 /// The GATT client of one link: the procedures of Vol 3, Part G, 4, one at a time, on one ATT bearer.
 ///
-/// Operations are performed in the order of the calls. A command has no response: it is sent as soon as all operations
-/// before it have begun.
+/// Operations take effect at the server in the order of the calls. A command has no response; it is sent as soon as all
+/// operations before it have ended, also if one of them takes several PDUs or waits for security. Commands that follow
+/// each other wait only for room in the queue of the link, so that a stream of them fills the link. One between two
+/// requests costs a connection event or two.
 ///
 /// ```
 ///   perform ──► waiting ──► active ──response──► next request … ──► finished
@@ -24,9 +26,9 @@ public import BLEWire
 public struct GATTClient: Sendable {
   /// The limits of a client.
   public struct Limits: Hashable, Sendable {
-    /// The number of operations that can wait. One more ends at once with
-    /// ``GATTClientError/tooManyOperations(limit:)``.
-    public var waitingOperations = 256
+    /// The size of the operations that can wait: 64 octets for each of them, and the octets that it writes. One that
+    /// exceeds the limit ends at once with ``GATTClientError/tooManyOperations(limit:)``.
+    public var waitingOctets = 1 << 20
     /// The number of services, characteristics, descriptors or values of one operation. With one more it ends, and its
     /// outcome is ``Outcome/incomplete(_:_:)``.
     public var results = 4096
@@ -72,6 +74,8 @@ public struct GATTClient: Sendable {
     var id: OperationID?
     var kind: Operation.Kind?
     var procedure: any ClientProcedure
+    /// Whether the operation is to be repeated where the server refuses it for want of security.
+    var awaitsSecurity = false
     /// Whether attributes that it depends on have changed since its last request.
     var isOutdated = false
     /// How many times it has begun again.
@@ -83,7 +87,7 @@ public struct GATTClient: Sendable {
   let limits: Limits
   var bearer = ATTClient()
   var active: Active?
-  var waiting: [Operation] = []
+  var waiting = WaitingOperations()
   /// The error of all operations after the link or the bearer has ended.
   private var end: GATTClientError?
   /// The value handle of the Service Changed characteristic, once it is discovered.
@@ -105,6 +109,9 @@ public struct GATTClient: Sendable {
   /// Whether all operations wait, because the link is not yet encrypted.
   public private(set) var isSuspended = false
 
+  /// Whether operations wait, because one before them was refused for want of security and may be repeated.
+  package private(set) var isHeld = false
+
   /// The client of a new link.
   public init(limits: Limits = Limits(), signing: Signing? = nil) {
     self.limits = limits
@@ -125,8 +132,8 @@ public struct GATTClient: Sendable {
   public mutating func perform(_ operation: Operation, now: Instant, into output: inout Output) {
     if let end {
       output.events.append(.finished(operation.id, .failure(end)))
-    } else if waiting.count >= limits.waitingOperations {
-      output.events.append(.finished(operation.id, .failure(.tooManyOperations(limit: limits.waitingOperations))))
+    } else if waiting.octets + operation.waitingOctets > limits.waitingOctets {
+      output.events.append(.finished(operation.id, .failure(.tooManyOperations(limit: limits.waitingOctets))))
     } else {
       waiting.append(operation)
       advance(now: now, into: &output)
@@ -209,8 +216,7 @@ public struct GATTClient: Sendable {
   /// Ends each signed write that waits for its counter with ``GATTClientError/signCounterNotStored``, and continues
   /// with the operations after it.
   public mutating func rejectSignedWrites(now: Instant, into output: inout Output) {
-    while awaitsSignCounter {
-      let rejected = waiting.removeFirst()
+    while awaitsSignCounter, let rejected = waiting.removeFirst() {
       output.events.append(.finished(rejected.id, .failure(.signCounterNotStored)))
       advance(now: now, into: &output)
     }
@@ -223,17 +229,32 @@ public struct GATTClient: Sendable {
   }
 
   /// Suspends or resumes the client. While it is suspended, operations wait, up to
-  /// ``Limits-swift.struct/waitingOperations``. An active procedure ends with ``GATTClientError/notEncrypted`` when its
+  /// ``Limits-swift.struct/waitingOctets``. An active procedure ends with ``GATTClientError/notEncrypted`` when its
   /// response arrives.
   public mutating func setSuspended(_ isSuspended: Bool, now: Instant, into output: inout Output) {
     self.isSuspended = isSuspended
     advance(now: now, into: &output)
   }
 
+  /// Lets operations wait until ``release(repeating:now:into:)``: one before them is to be repeated.
+  package mutating func hold() { isHeld = true }
+
+  /// Continues after operations were refused for want of security.
+  ///
+  /// - Parameter operations: those that are repeated, before all that wait.
+  package mutating func release(repeating operations: [Operation] = [], now: Instant, into output: inout Output) {
+    isHeld = false
+    guard end == nil else {
+      for operation in operations { perform(operation, now: now, into: &output) }
+      return
+    }
+    waiting.insertFirst(operations)
+    advance(now: now, into: &output)
+  }
+
   /// Ends each operation that waits with this error.
   public mutating func failWaiting(_ error: GATTClientError, into output: inout Output) {
-    for operation in waiting { output.events.append(.finished(operation.id, .failure(error))) }
-    waiting = []
+    for operation in waiting.removeAll() { output.events.append(.finished(operation.id, .failure(error))) }
   }
 
   /// Ends the bearer if a request has had no response for 30 seconds (Vol 3, Part F, 3.3.3).
@@ -283,10 +304,10 @@ public struct GATTClient: Sendable {
     }
   }
 
-  /// Sends the commands at the front of the queue, and begins the next operation if none is active.
+  /// Sends the commands at the front of the queue and begins the next operation, if none is active.
   private mutating func advance(now: Instant, into output: inout Output) {
-    while end == nil, !isSuspended, let next = waiting.first {
-      if !changed.isEmpty, next.kind.uses(changed), next.kind.isCommand || active == nil {
+    while end == nil, !isSuspended, !isHeld, active == nil, let next = waiting.first {
+      if !changed.isEmpty, next.kind.uses(changed) {
         waiting.removeFirst()
         output.events.append(.finished(next.id, .failure(.servicesChanged)))
       } else if next.kind.isCommand {
@@ -294,14 +315,11 @@ public struct GATTClient: Sendable {
         waiting.removeFirst()
         let result = Result { () throws(GATTClientError) in try sendCommand(next.kind, into: &output.pdus) }
         output.events.append(.finished(next.id, result.map { .done }))
+      } else if needsVerification(before: next.kind) {
+        verifyCache(now: now, into: &output)
       } else {
-        guard active == nil else { return }
-        if needsVerification(before: next.kind) {
-          verifyCache(now: now, into: &output)
-        } else {
-          waiting.removeFirst()
-          begin(next, now: now, into: &output)
-        }
+        waiting.removeFirst()
+        begin(next, now: now, into: &output)
       }
     }
   }

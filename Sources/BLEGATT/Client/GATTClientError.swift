@@ -16,7 +16,7 @@ public enum GATTClientError: Error, Hashable, Sendable {
   case servicesChanged
   /// The server sent more results than ``GATTClient/Limits-swift.struct/results``.
   case tooManyResults(limit: Int)
-  /// ``GATTClient/Limits-swift.struct/waitingOperations`` operations already wait.
+  /// The operations that wait have reached ``GATTClient/Limits-swift.struct/waitingOctets``.
   case tooManyOperations(limit: Int)
   /// The operation cannot be sent; the text states the reason.
   case invalidParameters(String)
@@ -65,7 +65,7 @@ extension GATTClientError: CustomStringConvertible {
     case .servicesChanged: "the services of the device have changed. Discover them again"
     case .tooManyResults(let limit): "procedure ended: the server sent more than \(limit) results"
     case .tooManyOperations(let limit):
-      "operation rejected: \(limit) operations already wait. Wait until one has finished"
+      "operation rejected: with it, the operations that wait would exceed \(limit) octets. Wait until one has finished"
     case .invalidParameters(let reason): reason
     case .cannotSign:
       "signed write failed: there is no signing key. Pair with signing keys, or write with a response on an encrypted link"

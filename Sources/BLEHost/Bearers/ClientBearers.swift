@@ -20,14 +20,16 @@ extension GATTClient.OperationID {
 /// operations on several attributes, and commands use the first bearer. So do the operations of a bearer that is
 /// closed. The first bearer ends only with the link, so a peer that opens and closes bearers moves an operation once.
 ///
+/// A command keeps its place among the operations of all bearers: it waits for those before it, and those after it
+/// wait for it.
+///
 /// A bearer whose ATT_MTU is below that of the first one gets operations that fit into one PDU there
 /// (Docs/Decisions/0103): a write by its length, a read on trial. A Read Response of the full length may contain only a
 /// part of the value: the read then moves to the first bearer.
 struct ClientBearers: Sendable {
   fileprivate struct Bearer {
     var gatt = GATTClient()
-    /// The operations that have not ended, in order: at most ``GATTClient/Limits/waitingOperations`` behind the first
-    /// one.
+    /// The operations that have not ended, in order: at most ``GATTClient/Limits/waitingOctets`` behind the first one.
     var operations: [GATTClient.Operation] = []
     /// The transaction of the first operation; nil where it has not begun.
     var current: Transaction?
@@ -49,8 +51,10 @@ struct ClientBearers: Sendable {
   private var setUp = SetUp.notStarted
   private var mayRepeat = true
   private var bearers: [ChannelID: Bearer] = [:]
-  /// The operations on the first bearer that have not ended, with their attributes; nil: several.
+  /// The operations on the first bearer that have not ended, with their attributes; nil: several, or a command.
   private var first: [GATTClient.OperationID: AttributeHandle?] = [:]
+  /// A command that waits for the operations of other bearers, and what was requested after it.
+  private var behind = WaitingOperations()
 
   var isEmpty: Bool { bearers.isEmpty }
   var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
@@ -67,6 +71,45 @@ struct ClientBearers: Sendable {
   mutating func perform(
     _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
   ) {
+    guard !behind.isEmpty || waits(operation) else { return begin(operation, &gatt, now: now, into: &output) }
+    let limit = GATTClient.Limits().waitingOctets
+    guard behind.octets + operation.waitingOctets <= limit else {
+      return output.gatt.events.append(.finished(operation.id, .failure(.tooManyOperations(limit: limit))))
+    }
+    behind.append(operation)
+  }
+
+  /// Whether a command has to wait for operations of other bearers than the first one.
+  private func waits(_ operation: GATTClient.Operation) -> Bool {
+    operation.kind.isCommand && bearers.values.contains { !$0.operations.isEmpty }
+  }
+
+  private mutating func performWaiting(
+    _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
+    while let next = behind.first, !waits(next) {
+      behind.removeFirst()
+      begin(next, &gatt, now: now, into: &output)
+    }
+  }
+
+  /// Continues on each bearer after operations were refused for want of security.
+  ///
+  /// - Parameter repeated: those that are performed again, on the first bearer.
+  mutating func proceed(
+    behind repeated: [GATTClient.Operation], _ gatt: inout GATTClient, now: Instant,
+    into output: inout LinkClient.Output
+  ) {
+    if isEnabled { for operation in repeated { first[operation.id] = .some(operation.kind.attribute) } }
+    for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      use(channel, &gatt, now: now, into: &output) { _, _ in }
+    }
+    performWaiting(&gatt, now: now, into: &output)
+  }
+
+  private mutating func begin(
+    _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
+  ) {
     if let channel = channel(for: operation.kind, mtu: gatt.mtu) {
       use(channel, &gatt, now: now, into: &output) { $0.append(operation, &$1) }
     } else {
@@ -77,18 +120,17 @@ struct ClientBearers: Sendable {
   private mutating func performOnFirst(
     _ operation: GATTClient.Operation, _ gatt: inout GATTClient, now: Instant, into output: inout LinkClient.Output
   ) {
-    if isEnabled { first[operation.id] = .some(operation.kind.attribute) }
+    if isEnabled { first[operation.id] = .some(operation.kind.isCommand ? nil : operation.kind.attribute) }
     gatt.perform(operation, now: now, into: &output.gatt)
   }
 
   /// - Returns: nil for the first bearer.
   private func channel(for kind: GATTClient.Operation.Kind, mtu: Int) -> ChannelID? {
-    guard !bearers.isEmpty, let attribute = kind.attribute else { return nil }
+    guard !bearers.isEmpty, !kind.isCommand, let attribute = kind.attribute else { return nil }
     let isFirstInOrder = first.values.contains { $0 == nil || $0 == attribute }
     guard !isFirstInOrder else { return nil }
     let same = bearers.first { $0.value.operations.contains { $0.kind.attribute == attribute } }
     if let same { return same.key }
-    guard !kind.isWriteCommand else { return nil }
     let free = bearers.filter { $0.value.gatt.mtu >= mtu || kind.mayFit($0.value.gatt.mtu) }.min {
       ($0.value.operations.count, -min($0.value.gatt.mtu, mtu), $0.key.rawValue)
         < ($1.value.operations.count, -min($1.value.gatt.mtu, mtu), $1.key.rawValue)
@@ -124,6 +166,7 @@ struct ClientBearers: Sendable {
     default:
       let octets = [UInt8](copying: pdu)
       use(channel, &gatt, now: now, into: &output) { $0.gatt.receive(octets.span, now: now, into: &$1) }
+      performWaiting(&gatt, now: now, into: &output)
     }
   }
 
@@ -131,6 +174,7 @@ struct ClientBearers: Sendable {
     for channel in bearers.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       use(channel, &gatt, now: now, into: &output) { $0.gatt.tick(now: now, into: &$1) }
     }
+    performWaiting(&gatt, now: now, into: &output)
   }
 
   /// Gives one bearer an input, and begins its next operations.
@@ -141,9 +185,14 @@ struct ClientBearers: Sendable {
     guard var bearer = bearers.removeValue(forKey: channel) else { return }
     var own = GATTClient.Output()
     body(&bearer, &own)
+    if bearer.gatt.isHeld {
+      // The first bearer holds the operations of all.
+      gatt.hold()
+      bearer.gatt.release(now: now, into: &own)
+    }
     take(&own.events, from: channel, &bearer, &gatt, now: now, into: &output)
-    // One that ends at once, such as a command, lets the next one begin.
-    while bearer.current == nil, let next = bearer.operations.first {
+    // One that ends at once lets the next one begin.
+    while !gatt.isHeld, bearer.current == nil, let next = bearer.operations.first {
       if bearer.gatt.mtu < gatt.mtu, !next.kind.mayFit(bearer.gatt.mtu) {
         move(bearer.takeOperations(of: next), &gatt, now: now, into: &output)
       } else {
@@ -199,6 +248,7 @@ struct ClientBearers: Sendable {
         bearer.forgetWaiting(in: range)
       }
     }
+    performWaiting(&gatt, now: now, into: &output)
   }
 
   private mutating func move(
@@ -220,6 +270,7 @@ struct ClientBearers: Sendable {
         performOnFirst(operation, &gatt, now: now, into: &output)
       }
     }
+    performWaiting(&gatt, now: now, into: &output)
   }
 
   /// The link has ended, and with it every bearer.
@@ -229,6 +280,9 @@ struct ClientBearers: Sendable {
         output.gatt.events.append(.finished(operation.id, .failure(.linkEnded)))
       }
     }
+    for operation in behind.removeAll() {
+      output.gatt.events.append(.finished(operation.id, .failure(.linkEnded)))
+    }
     bearers = [:]
   }
 }
@@ -237,8 +291,8 @@ struct ClientBearers: Sendable {
 /// moves to the first bearer can move with it.
 extension ClientBearers.Bearer {
   mutating func append(_ operation: GATTClient.Operation, _ output: inout GATTClient.Output) {
-    let limit = GATTClient.Limits().waitingOperations
-    guard operations.count <= limit else {
+    let limit = GATTClient.Limits().waitingOctets
+    guard operations.dropFirst().reduce(operation.waitingOctets, { $0 + $1.waitingOctets }) <= limit else {
       return output.events.append(.finished(operation.id, .failure(.tooManyOperations(limit: limit))))
     }
     operations.append(operation)
@@ -344,8 +398,6 @@ extension GATTClient.Operation.Kind {
     default: isRead
     }
   }
-
-  fileprivate var isWriteCommand: Bool { if case .writeWithoutResponse = self { true } else { false } }
 
   fileprivate var isRead: Bool {
     switch self {

@@ -26,7 +26,7 @@ extension Link {
     case .pairingFailed, .notSecured:
       if case .pairingFailed = effect { device.pairings.failed(now: context.turn.now) }
       context.turn.usesClient = true
-      client.releaseParked(into: &context.turn.client)
+      client.releaseParked(now: context.turn.now, into: &context.turn.client)
       signalling.channels.openings.releaseWaiting(&context.turn)
     case .close: close(.authenticationFailure, &context.turn)
     default: break
@@ -83,7 +83,7 @@ extension Link {
     case .securityWanted(let operation, let refusal):
       if manager.isUnderWay { return client.park(operation, refusal) }
       context.turn.usesClient = true
-      client.report(refusal, into: &context.turn.client)
+      client.refuse(refusal, now: now, into: &context.turn.client)
     case .securityChanged:
       context.turn.server.effects.append(.event(.security(peer, device.reportedSecurity), to: .everyone))
       server.securityChanged(security, context.services, into: &context.turn.server)

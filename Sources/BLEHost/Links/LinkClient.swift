@@ -147,7 +147,7 @@ struct LinkClient: Sendable {
         .event(.client(peer, .finished(operation.id, .failure(.notEncrypted))), to: owner.recipient))
     }
     addUser(owner)
-    let sent: GATTClient.Operation
+    var sent: GATTClient.Operation
     switch used.subscriptions.perform(operation, for: owner) {
     case .send(let kind): sent = GATTClient.Operation(id: operation.id, kind)
     case .finish(let outcome):
@@ -155,7 +155,10 @@ struct LinkClient: Sendable {
         .event(.client(peer, .finished(operation.id, .success(outcome))), to: owner.recipient))
     }
     used.owners[operation.id] = owner
-    if pairsOnDemand { used.parked.asked[operation.id] = sent }
+    if pairsOnDemand {
+      sent.awaitsSecurity = true
+      used.parked.asked[operation.id] = sent
+    }
     bearers.perform(sent, &state.gatt, now: now, into: &output)
   }
 
@@ -195,7 +198,7 @@ struct LinkClient: Sendable {
 
   /// The link could not be encrypted with the key of the bond: ends or keeps the operations that wait.
   mutating func bondLost(queuesOperations: Bool, now: Instant, into output: inout Output) {
-    releaseParked(into: &output)
+    releaseParked(now: now, into: &output)
     guard reconnection.isPending else { return }
     reconnection = .bondLost
     guard !queuesOperations else { return }
@@ -207,7 +210,7 @@ struct LinkClient: Sendable {
 
   /// The link has ended, and with it every operation.
   mutating func linkEnded(into output: inout Output) {
-    releaseParked(into: &output)
+    if !isUnused { reportParked(into: &output) }
     if isUnused, bearers.isEmpty { return }
     gatt.linkEnded(into: &output.gatt)
     bearers.linkEnded(into: &output)
@@ -224,6 +227,7 @@ struct LinkClient: Sendable {
     guard !output.gatt.events.isEmpty else { return }
     var setUp: Result<GATTClient.Outcome, GATTClientError>?
     var changes: [ClosedRange<AttributeHandle>] = []
+    var isRefused = false
     for event in output.gatt.events {
       switch event {
       // Without another MTU the exchange has ended, too: the owners know that the device answers.
@@ -248,6 +252,8 @@ struct LinkClient: Sendable {
           output.effects.append(.own(.securityWanted(operation, refusal: event)))
         } else {
           report(event, into: &output)
+          // It was requested before a pairing that has failed.
+          if result.isRefusedForSecurity { isRefused = true }
         }
       case .mtu(let mtu):
         output.effects.append(.own(.mtuChanged(mtu)))
@@ -265,6 +271,7 @@ struct LinkClient: Sendable {
       bearers.servicesChanged(range, &state.gatt, now: now, into: &output)
     }
     if let setUp { bearers.answered(setUp, &state.gatt, now: now, into: &output) }
+    if isRefused { continueUnlessParked(now: now, into: &output) }
     translate(now: now, into: &output)
   }
 
@@ -302,63 +309,63 @@ struct LinkClient: Sendable {
 }
 
 /// Operations that the peer's server refused for want of security: kept while the link is being secured, then repeated
-/// once (Vol 3, Part C, 10.3.2).
+/// once (Vol 3, Part C, 10.3.2). The operations after them wait, so that there is one at most for each bearer.
 struct ParkedOperations: Sendable {
   /// Operations without a result, which may have to be repeated.
   fileprivate var asked: [GATTClient.OperationID: GATTClient.Operation] = [:]
   fileprivate var waiting: [(operation: GATTClient.Operation, refusal: GATTClient.Event)] = []
-  /// Those that were repeated: their results count.
-  fileprivate var repeated: Set<GATTClient.OperationID> = []
-
-  /// Operations that may wait for security; more than these fail at once.
-  static let limit = 64
 
   /// Takes the end of an operation: nil if it counts, otherwise the operation that may wait for security.
   fileprivate mutating func take(
     _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>
   ) -> GATTClient.Operation? {
-    guard let operation = asked.removeValue(forKey: id), repeated.remove(id) == nil, result.isRefusedForSecurity,
-      waiting.count < Self.limit
-    else { return nil }
+    guard let operation = asked.removeValue(forKey: id), result.isRefusedForSecurity else { return nil }
     return operation
-  }
-}
-
-extension Result<GATTClient.Outcome, GATTClientError> {
-  /// Whether the server rejected a request for want of encryption, or the rest of a discovery.
-  fileprivate var isRefusedForSecurity: Bool {
-    let errors: [GATTClientError]
-    switch self {
-    case .success(let outcome): errors = outcome.faults.map(\.error)
-    case .failure(let error): errors = [error]
-    }
-    return errors.contains { $0.code == .insufficientAuthentication || $0.code == .insufficientEncryption }
   }
 }
 
 /// Operations that wait for security.
 extension LinkClient {
-  /// The link is being secured for this operation.
+  /// The link is being secured for this operation. Those after it wait.
   mutating func park(_ operation: GATTClient.Operation, _ refusal: GATTClient.Event) {
     used.parked.waiting.append((operation, refusal))
+    gatt.hold()
+  }
+
+  /// The link is not secured for this operation: the refusal is its result.
+  mutating func refuse(_ refusal: GATTClient.Event, now: Instant, into output: inout Output) {
+    report(refusal, into: &output)
+    continueUnlessParked(now: now, into: &output)
+  }
+
+  private mutating func continueUnlessParked(now: Instant, into output: inout Output) {
+    if gatt.isHeld, used.parked.waiting.isEmpty { release([], now: now, into: &output) }
+  }
+
+  private mutating func release(_ operations: [GATTClient.Operation], now: Instant, into output: inout Output) {
+    gatt.release(repeating: operations, now: now, into: &output.gatt)
+    bearers.proceed(behind: operations, &state.gatt, now: now, into: &output)
   }
 
   /// The link is encrypted now: refused operations are repeated.
   mutating func repeatParked(now: Instant, into output: inout Output) {
-    guard !isUnused else { return }
+    guard !isUnused, gatt.isHeld else { return }
     let waiting = used.parked.waiting
     used.parked.waiting = []
-    for (operation, _) in waiting {
-      used.parked.asked[operation.id] = operation
-      used.parked.repeated.insert(operation.id)
-      gatt.perform(operation, now: now, into: &output.gatt)
-    }
+    // The result of the repetition counts.
+    let repeated = waiting.map { GATTClient.Operation(id: $0.operation.id, $0.operation.kind) }
+    release(repeated, now: now, into: &output)
   }
 
-  /// The link could not be encrypted: the refusals are reported. The operations that have no answer yet were sent
-  /// before the failure, so their refusals are also reported, and start no other pairing (Vol 3, Part H, 2.3.6).
-  mutating func releaseParked(into output: inout Output) {
+  /// The link could not be secured: the refusals are reported. Operations that have no answer yet were requested before
+  /// the failure, so their refusals are also reported, and start no other pairing (Vol 3, Part H, 2.3.6).
+  mutating func releaseParked(now: Instant, into output: inout Output) {
     guard !isUnused else { return }
+    reportParked(into: &output)
+    continueUnlessParked(now: now, into: &output)
+  }
+
+  private mutating func reportParked(into output: inout Output) {
     let waiting = used.parked.waiting
     used.parked = ParkedOperations()
     for (_, refusal) in waiting { report(refusal, into: &output) }

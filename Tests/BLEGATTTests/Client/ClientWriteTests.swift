@@ -50,10 +50,53 @@ struct ClientWriteTests {
     talk.perform(.writeWithoutResponse(7, [1]))
     talk.perform(.read(2))
     talk.perform(.writeWithoutResponse(7, [2]))
-    // The first command is sent during the active read; the second waits until the read before it has begun.
-    #expect(talk.sent() == ["0a0100", "52070001"])
+    #expect(talk.sent() == ["0a0100"])
     try talk.receive("0b")
-    #expect(talk.sent() == ["0a0200", "52070002"])
+    #expect(talk.sent() == ["52070001", "0a0200"])
+    try talk.receive("0b")
+    #expect(talk.sent() == ["52070002"])
+  }
+
+  /// One that takes several PDUs, with requests of its own between them.
+  @Test func aCommandFollowsTheLastPDUOfTheOperationBeforeIt() throws {
+    var talk = ClientConversation()
+    talk.perform(.configure(.notify, in: 4...6))
+    talk.perform(.writeLong(7, offset: 0, Array(repeating: 0, count: 20)))
+    talk.perform(.writeWithoutResponse(9, [1]))
+    let zeros = String(repeating: "00", count: 18)
+    for (request, response) in [
+      ("0404000600", "0501" + "04000229"), ("1204000100", "13"), ("1607000000" + zeros, "1707000000" + zeros),
+      ("16070012000000", "17070012000000"), ("1801", "19"),
+    ] {
+      #expect(talk.sent() == [request])
+      try talk.receive(response)
+    }
+    #expect(talk.sent() == ["52090001"])
+  }
+
+  @Test func commandsAloneWaitForNothing() {
+    var talk = ClientConversation()
+    for value in 0..<100 as Range<UInt8> { talk.perform(.writeWithoutResponse(7, [value])) }
+    #expect(talk.sent() == (0..<100 as Range<UInt8>).map { "520700" + [$0].hexadecimal })
+  }
+
+  /// Vol 3, Part C, 10.3.2: the operation is repeated once the link is secure, before those after it.
+  @Test func operationsWaitBehindOneThatIsRefusedForWantOfSecurity() throws {
+    var talk = ClientConversation()
+    var refused = GATTClient.Operation(id: .init(rawValue: 77), .write(7, [1]))
+    refused.awaitsSecurity = true
+    talk.client.perform(refused, now: .start, into: &talk.output)
+    talk.perform(.writeWithoutResponse(7, [2]))
+    talk.perform(.read(7))
+    #expect(talk.sent() == ["12070001"])
+    try talk.receive("011207000f")
+    #expect(talk.sent() == [] && talk.client.isHeld)
+    refused.awaitsSecurity = false
+    talk.client.release(repeating: [refused], now: .start, into: &talk.output)
+    #expect(talk.sent() == ["12070001"])
+    // The second refusal counts.
+    try talk.receive("011207000f")
+    #expect(talk.sent() == ["52070002", "0a0700"] && !talk.client.isHeld)
   }
 
   @Test func queuesCommandsOnACongestedLink() throws {

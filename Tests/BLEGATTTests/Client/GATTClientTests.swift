@@ -61,12 +61,20 @@ struct GATTClientTests {
 
   @Test func limitsTheQueueOfOperations() throws {
     var limits = GATTClient.Limits()
-    limits.waitingOperations = 2
+    limits.waitingOctets = 128 + 3
     var talk = ClientConversation(limits: limits)
-    for _ in 0..<3 { talk.perform(.read(1)) }
+    talk.perform(.read(1))
+    talk.perform(.read(1))
+    talk.perform(.write(1, [1, 2, 3]))
     #expect(talk.events() == [])
     talk.perform(.read(1))
-    #expect(talk.events() == [.finished(.init(rawValue: 4), .failure(.tooManyOperations(limit: 2)))])
+    #expect(talk.events() == [.finished(.init(rawValue: 4), .failure(.tooManyOperations(limit: 131)))])
+    try talk.receive("0b")
+    #expect(talk.events() == [.finished(first, .success(.value([])))])
+    talk.perform(.write(1, [1, 2, 3]))
+    #expect(talk.events() == [.finished(.init(rawValue: 5), .failure(.tooManyOperations(limit: 131)))])
+    talk.perform(.read(1))
+    #expect(talk.events() == [])
   }
 
   /// GATT/CL/GAN/BV-01-C and GATT/CL/GAI/BV-01-C.
