@@ -101,6 +101,30 @@ import Testing
     #expect(advertiser.isOff)
   }
 
+  /// Each start has one answer.
+  @Test(arguments: [DeclaredAdvertisement.Step?.none, .parameters, .data, .enable])
+  mutating func aStartThatIsStoppedIsAnswered(during step: DeclaredAdvertisement.Step?) {
+    radio.isPoweredOn = step != nil
+    radio.isRestarting = step == nil
+    start()
+    if let step { _ = complete(upTo: step) }
+    let id = AdvertisingID(rawValue: 1)
+    for _ in 0..<2 { advertiser.stop(id, of: owner, radio, into: &effects) }
+    _ = complete()
+    guard events.count == 1, case .advertisingStarted(id, .failure(.cancelled)) = events[0] else {
+      Issue.record("\(events)")
+      return
+    }
+    events = []
+    radio.isPoweredOn = true
+    start()
+    _ = complete()
+    guard events.count == 1, case .advertisingStarted(id, .success) = events[0] else {
+      Issue.record("\(events)")
+      return
+    }
+  }
+
   @Test mutating func stopsAnAdvertisementThatIsBeingTakenOver() {
     useExtendedCommands()
     start()

@@ -74,7 +74,12 @@ struct Advertiser: Sendable {
   mutating func stop(
     _ id: AdvertisingID, of owner: OwnerID, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
   ) {
-    guard let index = advertisements.firstIndex(where: { $0.id == id && $0.owner == owner }) else { return }
+    guard let index = advertisements.firstIndex(where: { $0.id == id && $0.owner == owner && !$0.isStopping })
+    else { return }
+    if !advertisements[index].isAnnounced {
+      // Each start has an answer, also one that is withdrawn before.
+      effects.append(.event(.advertisingStarted(id, .failure(.cancelled)), to: owner.recipient))
+    }
     stop(index, radio, into: &effects)
   }
 
@@ -250,6 +255,8 @@ extension Advertiser {
 
   private mutating func giveUp(_ index: Int, _ error: HostError, into effects: inout [Effect<AdvertiserEffect>]) {
     let advertisement = advertisements.remove(at: index)
+    // Its owner has stopped it.
+    guard !advertisement.isStopping else { return }
     let event: HostEvent =
       advertisement.isAnnounced
       ? .advertisingEnded(advertisement.id, error) : .advertisingStarted(advertisement.id, .failure(error))
