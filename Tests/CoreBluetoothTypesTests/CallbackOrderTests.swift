@@ -55,7 +55,7 @@ import Testing
   /// A refusal that the application causes while the end of the link waits comes before it.
   @Test func nothingOfAPeripheralFollowsItsDisconnection() throws {
     var limits = CentralLimits()
-    limits.pendingOperations = 1
+    limits.pendingOctets = 64
     let fixture = CentralFixture(limits: limits)
     let peripheral = try fixture.connect(1)
     peripheral.readRSSI()

@@ -45,7 +45,8 @@ import Testing
       said.yield("added")
     }
     func peripheralManagerDidStartAdvertising(_ peripheral: PeripheralManager, error: (any Error)?) {
-      said.yield("advertising")
+      let code = (error as? BluetoothError).map { " \($0.code)" } ?? ""
+      said.yield(error == nil ? "advertising" : "not advertising\(code)")
     }
     func peripheralManager(_ peripheral: PeripheralManager, didReceiveRead request: ATTRequest) {
       state.withLock { $0.requests.append(request) }
@@ -58,6 +59,9 @@ import Testing
     func peripheralManager(
       _ peripheral: PeripheralManager, central: Central, didSubscribeTo characteristic: Characteristic
     ) { said.yield("subscribed") }
+    func peripheralManager(
+      _ peripheral: PeripheralManager, central: Central, didUnsubscribeFrom characteristic: Characteristic
+    ) { said.yield("unsubscribed") }
   }
 
   private func characteristic(
@@ -101,6 +105,49 @@ import Testing
     let (central, peripheral, found) = try await meet(characteristic("2A37", .writeWithoutResponse, .writeable))
     try await central.write(Data([1]), to: found[0], of: peripheral)
     await program.wait(for: "write 2A37 [1]")
+  }
+
+  @Test("5.5 Each start has one answer, also one that is stopped at once")
+  func eachStartIsAnswered() async throws {
+    program.publish(service, at: "virtual:p-\(name)")
+    await program.wait(for: "advertising")
+    let manager = try #require(program.manager)
+    for _ in 0..<3 {
+      manager.stopAdvertising()
+      manager.startAdvertising([CBAdvertisementDataLocalNameKey: "withdrawn"])
+    }
+    manager.stopAdvertising()
+    manager.startAdvertising([CBAdvertisementDataLocalNameKey: "started"])
+    for _ in 0..<3 { await program.wait(for: "not advertising operationCancelled") }
+    await program.wait(for: "advertising")
+    #expect(manager.isAdvertising)
+  }
+
+  @Test("6.12 What a program asks of a peripheral takes effect there in the order of the calls")
+  func theOrderOfTheCallsIsThatOfTheirEffects() async throws {
+    let (central, peripheral, found) = try await meet(
+      characteristic("2A37", .notify, .readable), characteristic("2A38", [.write, .writeWithoutResponse], .writeable),
+      characteristic("2A39", .write, .writeable))
+    let long = Data(count: 512)
+    for turn in 1...3 as ClosedRange<UInt8> {
+      peripheral.setNotifyValue(true, for: found[0])
+      peripheral.writeValue(Data([turn]), for: found[1], type: .withoutResponse)
+      peripheral.writeValue(long, for: found[2], type: .withResponse)
+      peripheral.writeValue(Data([turn + 10]), for: found[1], type: .withoutResponse)
+      peripheral.setNotifyValue(false, for: found[0])
+      peripheral.writeValue(Data([turn + 20]), for: found[1], type: .withoutResponse)
+      var lines: [String] = []
+      for await line in program.lines {
+        lines.append(line.hasPrefix("write 2A39") ? "long write" : line)
+        if lines.count == 6 { break }
+      }
+      #expect(
+        lines == [
+          "subscribed", "write 2A38 [\(turn)]", "long write", "write 2A38 [\(turn + 10)]", "unsubscribed",
+          "write 2A38 [\(turn + 20)]",
+        ])
+    }
+    _ = central
   }
 
   @Test("3.9 The next request of a central comes after the answer")

@@ -309,6 +309,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     return (result, !effects.calls.isEmpty)
   }
 
+  /// Whether the call for more writes without response is made now.
+  final func takeReadyCall(of peripheral: CBPeripheral) -> Bool {
+    machine.withLock { $0.takeReadyCall(of: peripheral) }
+  }
+
   override func peer(named name: LinkID) -> CBPeer? {
     machine.withLock { state in
       guard let connection = state.connections[name] else { return nil }

@@ -78,7 +78,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   open var ancsAuthorized: Bool { false }
 
   /// Whether there is room for a write without response. After it was false,
-  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` reports when there is room again.
+  /// ``CBPeripheralDelegate/peripheralIsReady(toSendWriteWithoutResponse:)`` reports when there is room again. Writes
+  /// that do not wait for it are sent all the same, until 1 MiB of operations and writes waits.
   open var canSendWriteWithoutResponse: Bool {
     manager.object?.run { state, _ in state.canSend(self) } ?? false
   }
@@ -190,9 +191,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// Requests the data length, the PHY and the timing of a priority, as far as both devices support them. A rejected
   /// setting is logged. Not in CoreBluetooth.
   public final func requestConnectionPriority(_ priority: ConnectionPriority) {
-    command("requestConnectionPriority") {
-      $0.phy(self, "requestConnectionPriority", { .prioritize($0, priority) }, into: &$1)
-    }
+    command("requestConnectionPriority") { $0.prioritize(self, priority, into: &$1) }
   }
 
   /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in

@@ -55,7 +55,8 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// Answers ``CBPeripheral/writeValue(_:for:)``.
   func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?)
 
-  /// There is room again after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
+  /// There is room again after ``CBPeripheral/canSendWriteWithoutResponse`` was false, or all writes without response
+  /// have left: one call for each time that none waits any longer.
   func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
 
   /// This program or the peripheral has changed the PHYs of the link. Also answers

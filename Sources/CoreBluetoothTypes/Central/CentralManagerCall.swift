@@ -74,6 +74,8 @@ extension CBCentralManager {
       guard let delegate = peripheral.delegate else { return stream.close() }
       let made = CBL2CAPChannel(stream, psm: channel.spsm.rawValue, peer: peripheral)
       delegate.peripheral(peripheral, didOpen: made, error: nil)
+    case .peripheral(let peripheral, .isReady):
+      if takeReadyCall(of: peripheral) { peripheral.make(.isReady) }
     case .peripheral(let peripheral, let call): peripheral.make(call)
     case .unusedChannel(let channel): client.stream(of: channel)?.close()
     case .startLater(let seconds, let id):

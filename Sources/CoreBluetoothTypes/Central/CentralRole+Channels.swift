@@ -7,9 +7,9 @@ import Foundation
 extension CentralRole {
   mutating func openChannel(_ peripheral: CBPeripheral, _ psm: SPSM, into effects: inout CentralEffects) {
     guard let connection = connection(of: peripheral, for: "openL2CAPChannel", into: &effects) else { return }
-    guard connection.openingChannels.count < limits.pendingOperations else {
+    guard connection.openingChannels.count < limits.pendingRequests else {
       let error = CBError(
-        .outOfSpace, "\(limits.pendingOperations) channels are being opened already: wait for an answer")
+        .outOfSpace, "\(limits.pendingRequests) channels are being opened already: wait for an answer")
       return effects.calls.append(.peripheral(peripheral, .didNotOpenChannel(error)))
     }
     let id = HostIDs.openChannel()

@@ -26,20 +26,23 @@ extension CentralRole {
   ) {
     guard let connection = connection(of: peripheral, for: command, into: &effects) else { return }
     if let fault = subject.fault(in: connection) { return effects.misuses.append("\(command): \(fault)") }
-    guard connection.pending.count < limits.pendingOperations else {
-      let error = CBError(
-        .outOfSpace, "\(limits.pendingOperations) operations wait for this peripheral already: wait for an answer")
-      return effects.calls.append(.peripheral(peripheral, subject.call(error)))
-    }
     let id = HostIDs.operation()
-    var operation = PeripheralConnection.PendingOperation(id: id, subject: subject)
+    var pending = PeripheralConnection.PendingOperation(id: id, subject: subject)
     switch subject.kind(value, in: connection) {
     case .success(let kind):
-      operation.kind = kind
-      effects.commands.append(.client(connection.peer, GATTClient.Operation(id: id, kind)))
-    case .failure(let known): operation.result = known.result
+      let operation = GATTClient.Operation(id: id, kind)
+      pending.octets = operation.waitingOctets
+      guard connection.waitingOctets + pending.octets <= limits.pendingOctets else {
+        let error = CBError(
+          .outOfSpace,
+          "the operations that wait for this peripheral exceed \(limits.pendingOctets) octets: wait for answers")
+        return effects.calls.append(.peripheral(peripheral, subject.call(error)))
+      }
+      effects.commands.append(.client(connection.peer, operation))
+    case .failure(let known): pending.result = known.result
     }
-    connections[connection.peer]?.pending.append(operation)
+    connections[connection.peer]?.waitingOctets += pending.octets
+    connections[connection.peer]?.pending.append(pending)
     flush(connection.peer, into: &effects)
     watchServices(connection.peer, after: subject, into: &effects)
   }
@@ -71,17 +74,18 @@ extension CentralRole {
         "writeValue: \(value.count) octets do not fit the \(connection.longestCommand) of maximumWriteValueLength(for: .withoutResponse), so this write is dropped"
       )
     }
-    guard connection.unsentWrites.count < limits.droppedWrites else {
+    let id = HostIDs.operation()
+    let operation = GATTClient.Operation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))
+    let octets = operation.waitingOctets
+    guard connection.waitingOctets + octets <= limits.pendingOctets else {
       return effects.misuses.append(
-        "writeValue: \(limits.droppedWrites) writes without response already wait, so this one is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
+        "writeValue: what waits for this peripheral exceeds \(limits.pendingOctets) octets, so this write is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
       )
     }
-    let id = HostIDs.operation()
-    connections[connection.peer]?.unsentWrites.insert(id)
+    connections[connection.peer]?.unsentWrites[id] = octets
+    connections[connection.peer]?.waitingOctets += octets
     if connection.unsentWrites.count + 1 >= limits.pendingWrites { connections[connection.peer]?.owesReady = true }
-    effects.commands.append(
-      .client(
-        connection.peer, GATTClient.Operation(id: id, .writeWithoutResponse(characteristic.found.valueHandle, value))))
+    effects.commands.append(.client(connection.peer, operation))
   }
 
   func canSend(_ peripheral: CBPeripheral) -> Bool {
@@ -99,18 +103,35 @@ extension CentralRole {
     return connection.longestCommand
   }
 
-  /// A command about the PHYs of a link.
-  func phy(
+  /// A request about the PHYs of a link.
+  mutating func phy(
     _ peripheral: CBPeripheral, _ name: StaticString, _ command: (LinkID) -> HostCommand,
     into effects: inout CentralEffects
   ) {
     guard let connection = connection(of: peripheral, for: name, into: &effects) else { return }
+    guard connection.phyRequests < limits.pendingRequests else {
+      return effects.calls.append(.peripheral(peripheral, .phy(nil, tooManyRequests)))
+    }
+    connections[connection.peer]?.phyRequests += 1
     effects.commands.append(command(connection.peer))
+  }
+
+  func prioritize(
+    _ peripheral: CBPeripheral, _ priority: ConnectionPriority, into effects: inout CentralEffects
+  ) {
+    guard let connection = connection(of: peripheral, for: "requestConnectionPriority", into: &effects) else { return }
+    effects.commands.append(.prioritize(connection.peer, priority))
+  }
+
+  private var tooManyRequests: CBError {
+    CBError(.outOfSpace, "\(limits.pendingRequests) such requests wait for this peripheral already: wait for an answer")
   }
 
   mutating func readRSSI(_ peripheral: CBPeripheral, into effects: inout CentralEffects) {
     guard let connection = connection(of: peripheral, for: "readRSSI", into: &effects) else { return }
-    guard connection.rssiReads < limits.pendingOperations else { return }
+    guard connection.rssiReads < limits.pendingRequests else {
+      return effects.calls.append(.peripheral(peripheral, .rssi(127, tooManyRequests)))
+    }
     connections[connection.peer]?.rssiReads += 1
     effects.commands.append(.readRSSI(connection.peer))
   }

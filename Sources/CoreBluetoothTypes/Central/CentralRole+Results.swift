@@ -41,8 +41,12 @@ extension CentralRole {
     }
   }
 
-  func phyUpdated(_ peer: LinkID, _ result: Result<ConnectionPHY, HostError>, into effects: inout CentralEffects) {
-    guard let connection = connections[peer], let object = devices[connection.address]?.object.object else { return }
+  mutating func phyUpdated(
+    _ peer: LinkID, _ result: Result<ConnectionPHY, HostError>, into effects: inout CentralEffects
+  ) {
+    guard let connection = connections[peer] else { return }
+    connections[peer]?.phyRequests = max(0, connection.phyRequests - 1)
+    guard let object = devices[connection.address]?.object.object else { return }
     switch result {
     case .success(let phy): effects.calls.append(.peripheral(object, .phy(phy, nil)))
     case .failure(let error): effects.calls.append(.peripheral(object, .phy(nil, CBError(error))))
@@ -56,7 +60,10 @@ extension CentralRole {
     // The end of the link follows, with its reason, which is the error of the operations.
     if case .failure(.linkEnded) = result { return }
     if connections[peer]?.nameRead == id { return nameRead(peer, result, into: &effects) }
-    if connections[peer]?.unsentWrites.remove(id) != nil { return wroteWithoutResponse(peer, result, into: &effects) }
+    if let octets = connections[peer]?.unsentWrites.removeValue(forKey: id) {
+      connections[peer]?.waitingOctets -= octets
+      return wroteWithoutResponse(peer, result, into: &effects)
+    }
     guard let index = connections[peer]?.pending.firstIndex(where: { $0.id == id }) else { return }
     connections[peer]?.pending[index].result = result
     flush(peer, into: &effects)
@@ -87,10 +94,28 @@ extension CentralRole {
     if case .failure(let error) = result {
       effects.notices.append("a write without response to \(connection.address) was dropped: \(error)")
     }
-    guard connection.owesReady, connection.unsentWrites.count < limits.pendingWrites else { return }
+    let hasRoom = connection.unsentWrites.count < limits.pendingWrites
+    guard connection.owesReady ? hasRoom : connection.unsentWrites.isEmpty else { return }
     connections[peer]?.owesReady = false
-    guard let object = devices[connection.address]?.object.object else { return }
+    connections[peer]?.readyCall = connection.owesReady ? .room : connection.readyCall ?? .empty
+    guard connection.readyCall == nil, let object = devices[connection.address]?.object.object else { return }
     effects.calls.append(.peripheral(object, .isReady))
+  }
+
+  /// The call for more writes is about to be made. The program may have written more since its cause: a burst of writes
+  /// has one call, after all of them have left.
+  ///
+  /// - Returns: false where it is not made; another one follows.
+  mutating func takeReadyCall(of peripheral: CBPeripheral) -> Bool {
+    guard let device = device(of: peripheral), case .connected(let peer, _) = device.phase,
+      let connection = connections[peer]
+    else { return false }
+    connections[peer]?.readyCall = nil
+    return switch connection.readyCall {
+    case .room: connection.unsentWrites.count < limits.pendingWrites
+    case .empty: connection.unsentWrites.isEmpty
+    case nil: false
+    }
   }
 
   /// Reports the results whose turn it is.
@@ -99,6 +124,7 @@ extension CentralRole {
       let connection = connections[peer]
     {
       connections[peer]?.pending.removeFirst()
+      connections[peer]?.waitingOctets -= operation.octets
       let object = devices[connection.address]?.object.object
       var failure: (any Error)?
       switch result {

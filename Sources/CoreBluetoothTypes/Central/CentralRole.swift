@@ -98,13 +98,16 @@ struct CentralLimits: Sendable {
   /// of ``knownDevices``. The device not seen for the longest time is forgotten; one whose object the application holds
   /// loses its advertisement.
   var knownOctets = 64 << 20
-  /// Operations of one peripheral that wait for their answer, and channels that are being opened; one more fails with
-  /// `outOfSpace`.
-  var pendingOperations = 200
+  /// The size of the operations of one peripheral that wait for their answer, and of its writes without response that
+  /// have not left: 64 octets for each, and those that it writes. An operation that exceeds it fails with `outOfSpace`,
+  /// and a write without response is dropped. More than programs ask for.
+  var pendingOctets = 1 << 20
+  /// Channels of one peripheral that are being opened, and readings of its signal strength and of its PHYs, each; one
+  /// more fails with `outOfSpace`.
+  var pendingRequests = 200
   /// Writes without response that are pending. From this number on,
-  /// ``CBPeripheral/canSendWriteWithoutResponse`` is false. One past ``droppedWrites`` is dropped.
+  /// ``CBPeripheral/canSendWriteWithoutResponse`` is false.
   var pendingWrites = 16
-  var droppedWrites = 48
 }
 
 /// The effects of the machine, each kind in order.

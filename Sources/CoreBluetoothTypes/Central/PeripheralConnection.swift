@@ -29,13 +29,20 @@ struct PeripheralConnection: Sendable {
   var nameRead: GATTClient.OperationID?
 
   var pending: [PendingOperation] = []
-  var unsentWrites: Set<GATTClient.OperationID> = []
-  /// There was no room for a write: one call follows when there is room.
+  /// The writes without response that have not left, and the octets that each counts.
+  var unsentWrites: [GATTClient.OperationID: Int] = [:]
+  /// What ``pending`` and ``unsentWrites`` count towards ``CentralLimits/pendingOctets``.
+  var waitingOctets = 0
+  /// There was no room for a write: a call follows when there is room.
   var owesReady = false
+  /// The reason of a call for more writes that is on its way; nil for none.
+  var readyCall: ReadyCall?
   /// Channels that are being opened, in the order of the calls.
   var openingChannels: [OpenChannelID] = []
   /// Reads of the signal strength that are not answered yet.
   var rssiReads = 0
+  /// Requests about the PHYs that are not answered yet.
+  var phyRequests = 0
 
   init(address: DeviceAddress, peer: LinkID, isOurs: Bool, knownServices: [BluetoothUUID] = []) {
     (self.address, self.peer, self.isOurs, self.knownServices) = (address, peer, isOurs, knownServices)
@@ -49,9 +56,17 @@ struct PeripheralConnection: Sendable {
   struct PendingOperation: Sendable {
     var id: GATTClient.OperationID
     var subject: Subject
-    /// Nil if the result needs no request.
-    var kind: GATTClient.Operation.Kind?
     var result: Result<GATTClient.Outcome, GATTClientError>?
+    /// What it counts towards ``CentralLimits/pendingOctets``.
+    var octets = 0
+  }
+
+  /// Why the delegate is called for more writes without response.
+  enum ReadyCall: Sendable {
+    /// There is room again after there was none.
+    case room
+    /// All of them have left.
+    case empty
   }
 
   /// The kind of an operation, and its object.
@@ -93,6 +108,7 @@ struct PeripheralConnection: Sendable {
   func failures(_ error: CBError) -> [PeripheralCall] {
     pending.map { $0.subject.call(error) } + openingChannels.map { _ in .didNotOpenChannel(error) }
       + Array(repeating: .rssi(127, error), count: rssiReads)
+      + Array(repeating: .phy(nil, error), count: phyRequests)
   }
 
   func forgetNotifying() {

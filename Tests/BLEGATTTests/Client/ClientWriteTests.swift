@@ -128,7 +128,7 @@ struct ClientWriteTests {
   }
 
   /// A counter at the limit is not used; the operations after the write wait too.
-  @Test func waitsForTheSignCounter() {
+  @Test func waitsForTheSignCounter() throws {
     var talk = ClientConversation(signing: .init(counter: 7, limit: 8) { _, counter in UInt64(counter) })
     for value in [1, 2, 3] as [UInt8] { talk.perform(.signedWrite(7, [value])) }
     talk.perform(.read(1))
@@ -139,6 +139,7 @@ struct ClientWriteTests {
     talk.client.rejectSignedWrites(now: .start, into: &talk.output)
     #expect(talk.sent() == ["0a0100"] && !talk.client.awaitsSignCounter)
     #expect(talk.events() == [.finished(.init(rawValue: 3), .failure(.signCounterNotStored))])
+    try talk.receive("0b")
     // On an encrypted link it needs no counter.
     talk.perform(.writeWithoutResponse(7, [1]))
     talk.client.isLinkEncrypted = true

@@ -277,6 +277,9 @@ final class CentralRecorder: NSObject, CentralManagerDelegate, PeripheralDelegat
   ) {
     note("notifying \(characteristic.uuid) \(characteristic.isNotifying)", error)
   }
+  func peripheral(_ peripheral: Peripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?) {
+    note("phy", error)
+  }
   func peripheralIsReady(toSendWriteWithoutResponse peripheral: Peripheral) { note("ready") }
   func peripheral(_ peripheral: Peripheral, didOpen channel: L2CAPChannel?, error: (any Error)?) {
     channels.keep(channel)

@@ -1,5 +1,6 @@
 import BLEATT
 import BLEGATT
+import BLEHCI
 import BLEHost
 import BluetoothLE
 import Testing
@@ -90,19 +91,19 @@ import Testing
     peripheral.writeValue(Data([9]), for: characteristics[3], type: .withoutResponse)
     #expect(fixture.host.commands.last.map(CentralFixture.describe) == "1 writeWithoutResponse(0x000C, [9])")
     fixture.answer(.success(.done))
-    #expect(fixture.takeCalls() == [])
+    #expect(fixture.takeCalls() == ["ready"])
     peripheral.writeValue(Data(count: 48), for: characteristics[3], type: .withoutResponse)
     peripheral.writeValue(Data([9]), for: characteristics[2], type: .withoutResponse)
     #expect(fixture.posted() == [])
     #expect(fixture.logged().count { $0.contains("this write is dropped") } == 2)
   }
 
-  /// At the limit there is no room; one call follows when there is; past the second limit writes are dropped.
+  /// At the limit there is no room; one call follows when there is; past the limit of octets writes are dropped.
   @Test("6.11 The call for room comes once")
   func roomIsToldOnce() throws {
     var limits = CentralLimits()
     limits.pendingWrites = 2
-    limits.droppedWrites = 3
+    limits.pendingOctets = 3 * 65
     let (fixture, peripheral, characteristics) = try scene(limits: limits)
     #expect(peripheral.canSendWriteWithoutResponse)
     peripheral.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse)
@@ -111,10 +112,55 @@ import Testing
     #expect(!peripheral.canSendWriteWithoutResponse)
     peripheral.writeValue(Data([3]), for: characteristics[3], type: .withoutResponse)
     peripheral.writeValue(Data([4]), for: characteristics[3], type: .withoutResponse)
-    #expect(fixture.logged().count { $0.contains("this one is dropped") } == 1)
-    fixture.answer(.success(.done), .success(.done), .success(.done))
+    #expect(fixture.logged().count { $0.contains("so this write is dropped") } == 1)
+    fixture.answer(.success(.done), .success(.done))
     #expect(fixture.takeCalls() == ["ready"])
     #expect(peripheral.canSendWriteWithoutResponse)
+  }
+
+  @Test("6.11 Each time that all writes without response have left, one call follows")
+  func theEndOfTheWritesIsReported() throws {
+    let (fixture, peripheral, characteristics) = try scene()
+    for _ in 0..<3 {
+      for _ in 0..<5 { peripheral.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse) }
+      let writes = fixture.commands().compactMap { if case .client(_, let it) = $0 { it.id } else { nil } }
+      for id in writes.dropLast() { fixture.say(.client(peer, .finished(id, .success(.done)))) }
+      #expect(fixture.takeCalls() == [])
+      fixture.say(.client(peer, .finished(try #require(writes.last), .success(.done))))
+      #expect(fixture.takeCalls() == ["ready"])
+    }
+  }
+
+  /// As the bearers of mesh networks and wallets do.
+  @Test("6.11 A program that writes once in each call for more writes goes on")
+  func eachCallForMoreAllowsAnotherWrite() throws {
+    let (fixture, peripheral, characteristics) = try scene()
+    fixture.recorder.react { [weak peripheral] line in
+      if line == "ready" { peripheral?.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse) }
+    }
+    peripheral.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse)
+    for _ in 0..<20 {
+      fixture.answer(.success(.done))
+      #expect(fixture.takeCalls() == ["ready"])
+    }
+  }
+
+  /// The writes of one delegate call may leave one by one while it runs.
+  @Test("6.11 A burst of writes without response has one call")
+  func aBurstHasOneCall() throws {
+    let (fixture, peripheral, characteristics) = try scene()
+    let peer = peer
+    fixture.recorder.react { [weak peripheral, host = fixture.host] line in
+      guard line.hasPrefix("rssi") else { return }
+      for _ in 0..<3 {
+        peripheral?.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse)
+        guard case .client(_, let write)? = host.commands.last else { continue }
+        host.say(.client(peer, .finished(write.id, .success(.done))))
+      }
+    }
+    peripheral.readRSSI()
+    fixture.say(.rssi(peer, .success(-40)))
+    #expect(fixture.takeCalls() == ["rssi -40", "ready"])
   }
 
   @Test("6.12 Operations are answered in their order")
@@ -136,11 +182,38 @@ import Testing
 
   @Test func pendingOperationsAreBounded() throws {
     var limits = CentralLimits()
-    limits.pendingOperations = 2
+    limits.pendingOctets = 128
     let (fixture, peripheral, characteristics) = try scene(limits: limits)
     for _ in 0..<3 { peripheral.readValue(for: characteristics[1]) }
     #expect(fixture.takeCalls() == ["value 2A38 - outOfSpace"])
-    #expect(fixture.posted().count == 2)
+    // Only that one has failed, and there is room again after an answer.
+    fixture.answer(.success(.value([1])))
+    #expect(fixture.takeCalls() == ["value 2A38 [1]"])
+    peripheral.readValue(for: characteristics[1])
+    #expect(fixture.posted().count == 1)
+  }
+
+  @Test("6.12 A thousand writes may wait for their answers")
+  func aThousandWritesMayWait() throws {
+    let (fixture, peripheral, characteristics) = try scene()
+    for _ in 0..<1000 { peripheral.writeValue(Data(count: 512), for: characteristics[2], type: .withResponse) }
+    #expect(fixture.posted().count == 1000 && fixture.takeCalls().isEmpty)
+  }
+
+  @Test("6.16 Each reading of the signal strength and of the PHYs has an answer")
+  func requestsThatWaitAreAnswered() throws {
+    var limits = CentralLimits()
+    limits.pendingRequests = 2
+    let (fixture, peripheral, _) = try scene(limits: limits)
+    for _ in 0..<3 { peripheral.readRSSI() }
+    for _ in 0..<3 { peripheral.readPHY() }
+    #expect(fixture.takeCalls() == ["rssi 127 outOfSpace", "phy outOfSpace"])
+    fixture.say(.disconnected(peer, .connectionTimeout))
+    #expect(
+      fixture.takeCalls() == [
+        "rssi 127 connectionTimeout", "rssi 127 connectionTimeout", "phy connectionTimeout", "phy connectionTimeout",
+        "disconnected connectionTimeout",
+      ])
   }
 
   @Test("4.5, 6.13 A central prefers notifications")

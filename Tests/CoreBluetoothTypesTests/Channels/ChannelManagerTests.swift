@@ -229,7 +229,7 @@ import Testing
 
   @Test func requestsThatWaitAreLimited() throws {
     var limits = CentralLimits()
-    limits.pendingOperations = 2
+    limits.pendingRequests = 2
     let fixture = CentralFixture(limits: limits)
     let peripheral = try fixture.connect(1)
     for _ in 0..<3 { peripheral.openL2CAPChannel(0x80) }
