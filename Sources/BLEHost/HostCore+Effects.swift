@@ -73,7 +73,11 @@ extension HostCore {
   private mutating func linkUp(_ new: NewLink) {
     let device = links.identify(new, &context)
     var requests: [PendingConnection] = []
-    if new.role == .central { withRadio { requests = $0.connected(to: device.identity, &$1) } }
+    if new.role == .central {
+      withRadio { requests = $0.connected(to: device.identity, &$1) }
+    } else if links.fulfilsRequests(device.identity) {
+      withRadio { requests = $0.fulfilled(by: device.identity, &$1) }
+    }
     links.add(new, device, for: requests, &context)
     withRadio { $0.linkAdded(asCentral: new.role == .central, &$1) }
   }
@@ -172,6 +176,20 @@ extension HostCore {
   @inline(__always)
   mutating func reviewRadio() {
     if radio.isReviewDue(links.bonds.revision) { withRadio { $0.review(&$1) } }
+  }
+
+  /// Links that have proven an identity fulfil the pending connections to it.
+  @inline(__always)
+  mutating func fulfilRequests() {
+    guard links.hasConfirmedIdentities else { return }
+    for identity in links.takeConfirmedIdentities() where links.canShare(identity) {
+      var requests: [PendingConnection] = []
+      withRadio { requests = $0.fulfilled(by: identity, &$1) }
+      for request in requests {
+        guard let answer = links.answer(to: request) else { continue }
+        context.append(answer, to: request.owner.recipient)
+      }
+    }
   }
 
   /// Connects an owner to a device: over a link that is up, otherwise over a new one.

@@ -53,6 +53,7 @@ package struct HostCore: Sendable {
     case .command, .synchronousData, .isoData, nil:
       context.report(.controller, "a packet of the unexpected type 0x\(String(packet[0], radix: 16)) is dropped")
     }
+    fulfilRequests()
     reviewRadio()
     end(&output)
   }
@@ -141,6 +142,7 @@ package struct HostCore: Sendable {
   package mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     links.receive(report, &context)
+    fulfilRequests()
     end(&output)
   }
 

@@ -140,6 +140,18 @@ struct Initiator: Sendable {
     return fulfilled
   }
 
+  /// The device has made a link to us. The attempt of the controller to connect to it is cancelled.
+  ///
+  /// - Returns: as ``connected(to:into:)``.
+  mutating func fulfilled(
+    by device: DeviceAddress, into effects: inout [Effect<InitiatorEffect>]
+  ) -> [PendingConnection] {
+    let fulfilled = requests.filter { $0.device == device }
+    requests.removeAll { $0.device == device }
+    effects.append(.own(.changed))
+    return fulfilled
+  }
+
   /// The controller stopped connecting: by our cancellation, or for a reason of its own.
   mutating func ended(_ status: HCIErrorCode, now: Instant, into effects: inout [Effect<InitiatorEffect>]) {
     let (tried, wasCancelled) = (applied, isCancelling)

@@ -30,6 +30,8 @@ struct HostLinks: Sendable {
   /// Takes the place of the turn in ``context`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
   private var held = HeldPackets()
+  /// The identities that links have proven in this input.
+  private var confirmed: [DeviceAddress] = []
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     self.configuration = configuration
@@ -220,6 +222,21 @@ extension HostLinks {
 
   /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed.
   mutating func answer(to request: PendingConnection) -> HostEvent? { table.answer(to: request) }
+
+  /// Whether a link that this device makes to us is one to the device, so that it fulfils the requests to connect to
+  /// it. One that claims the identity of a bond has to prove it before.
+  func fulfilsRequests(_ identity: DeviceAddress) -> Bool {
+    context.bonds[identity] == nil && !table.isReported(identity)
+  }
+
+  var hasConfirmedIdentities: Bool { !confirmed.isEmpty }
+  mutating func takeConfirmedIdentities() -> [DeviceAddress] {
+    defer { confirmed = [] }
+    return confirmed
+  }
+
+  /// Whether a link to this device can be used instead of a new one.
+  func canShare(_ identity: DeviceAddress) -> Bool { table.canShare(identity) }
 
   /// The devices whose links were asked to end and are still up.
   var disconnecting: [DeviceAddress] { table.disconnecting }
@@ -550,7 +567,9 @@ extension HostLinks {
     case .securityWanted:
       withSecurity(of: peer, .refused, &host)
       withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
-    case .bondProven: withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+    case .bondProven:
+      withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
+      if let index = table.index(of: peer) { confirmed.append(table[index].identity) }
     case .bearer(let effect): withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     case .channel(let effect): perform(effect, of: peer, &host)
     case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)

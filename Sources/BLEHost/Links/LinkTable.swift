@@ -146,18 +146,14 @@ extension LinkTable {
   ///
   /// - Returns: the link; nil where there is none.
   mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> ConnectedLink? {
-    let index = links.firstIndex { link in
-      guard link.identity == identity.identity, !link.isClosing, !link.client.users.contains(owner) else {
-        return false
-      }
-      // A central that only claims the identity of a bonded device is not that device.
-      let isClaim = link.security.isBonded && !link.security.isBondProven
-      return link.role == .central || link.device.reportedAddress == link.identity && !isClaim
-    }
+    let index = links.firstIndex { $0.isShared(as: identity.identity) && !$0.client.users.contains(owner) }
     guard let index else { return nil }
     self[index].client.addUser(owner)
     return links[index].connection(request: request)
   }
+
+  /// Whether ``share(_:with:_:)`` has a link for an owner that uses none.
+  func canShare(_ identity: DeviceAddress) -> Bool { links.contains { $0.isShared(as: identity) } }
 
   /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed, now or
   /// when the present one has ended.
@@ -175,6 +171,16 @@ extension LinkTable {
       if link.security != .none { events.append(.security(link.peer, link.security)) }
       return events.map { AddressedEvent($0, to: owner.recipient) }
     }
+  }
+}
+
+extension Link {
+  /// Whether it can be used as a link to this device.
+  fileprivate func isShared(as identity: DeviceAddress) -> Bool {
+    guard self.identity == identity, !isClosing else { return false }
+    // A central that only claims the identity of a bonded device is not that device.
+    let isClaim = security.isBonded && !security.isBondProven
+    return role == .central || device.reportedAddress == self.identity && !isClaim
   }
 }
 

@@ -206,6 +206,16 @@ extension Radio {
     return requests
   }
 
+  /// A device that is to be connected to has made a link to us: no other one is needed.
+  ///
+  /// - Returns: the requests that it fulfils.
+  mutating func fulfilled(by identity: DeviceAddress, _ turn: inout RadioTurn) -> [PendingConnection] {
+    guard initiator.wants(identity) else { return [] }
+    var requests: [PendingConnection] = []
+    initiate(&turn) { requests = $0.fulfilled(by: identity, into: &$2) }
+    return requests
+  }
+
   mutating func linkAdded(asCentral isCentral: Bool, _ turn: inout RadioTurn) {
     if isCentral { reconcileInitiator(&turn) } else { advertise(&turn) { $0.linkAdded($1, into: &$2) } }
     if scanner.isWanted { scan(&turn) { $0.reconcile($1, into: &$2) } }
