@@ -8,10 +8,14 @@ internal import Synchronization
 /// calls `_exit` leaves them, so that such a file shows how its process ended. `exit` also waits for writes that have
 /// begun (``holdExit()``).
 ///
-/// A signal is handled if its action is the default one when the first such file is named. The handler removes the
-/// files and raises the signal again with the default action, so that the status of the process is the same as without
-/// a handler. A program that sets a handler of its own replaces it, and usually calls `exit`. Process 1 of a PID
-/// namespace gets no handler, because these signals do not end it (pid_namespaces(7)).
+/// A function can run before the process ends (``runAtEnd(_:)``): it ends the links of the process. It runs on a thread
+/// of its own, because the thread that ends may hold any lock. `exit` waits for it, ``patience`` at most.
+///
+/// A signal is handled if its action is the default one when the first such file is named, or the function is. The
+/// handler removes the files and raises the signal again with the default action, after the function, so that the status
+/// of the process is the same as without a handler. A program that sets a handler of its own, before or later, has no
+/// other one, and usually calls `exit`. Process 1 of a PID namespace gets no handler, because these signals do not end
+/// it (pid_namespaces(7)).
 ///
 /// The handler makes only async-signal-safe calls (signal-safety(7)), and takes no lock. `exit` does the same, because
 /// programs call it in handlers of their own, where the interrupted thread may hold any lock.
@@ -28,8 +32,14 @@ package enum OrderlyEnd {
   /// here.
   private static let process = Atomic<Int32>(0)
   private static let writes = Atomic<Int>(0)
-  /// The longest time for which `exit` waits for writes, in milliseconds.
+  /// The longest time for which `exit` waits for writes, and for the function of the end, in milliseconds.
   private static let patience = 2_000
+  /// The descriptor that wakes the thread of the function; -1 without one.
+  private static let waker = Atomic<Int32>(-1)
+  /// Whether the function has returned.
+  private static let hasRun = Atomic(false)
+  /// The signal that ends the process after the function; 0 for none.
+  private static let signalAtEnd = Atomic<Int32>(0)
 
   /// A file in the list. An entry stays in the list and is reused for other files, because a handler may read it at any
   /// time.
@@ -95,12 +105,54 @@ package enum OrderlyEnd {
 
   package static func releaseExit() { writes.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 
+  /// Runs a function before the process ends in good order. The first one counts, and has to return in less than two
+  /// seconds.
+  ///
+  /// - Throws: if there is no thread for it.
+  package static func runAtEnd(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
+    let event = eventfd(0, Int32(EFD_CLOEXEC))
+    guard event >= 0 else { throw SystemError(.thread, errno) }
+    guard waker.compareExchange(expected: -1, desired: event, ordering: .sequentiallyConsistent).exchanged else {
+      close(event)
+      return
+    }
+    do throws(SystemError) {
+      try LoopThread.start {
+        var count: UInt64 = 0
+        while unsafe read(event, &count, 8) != 8 {}
+        body()
+        hasRun.store(true, ordering: .sequentiallyConsistent)
+        let number = signalAtEnd.load(ordering: .sequentiallyConsistent)
+        guard number != 0 else { return }
+        signal(number, SIG_DFL)
+        kill(getpid(), number)
+      }
+    } catch {
+      waker.store(-1, ordering: .sequentiallyConsistent)
+      close(event)
+      throw error
+    }
+    _ = signals
+  }
+
+  /// Lets the function run; async-signal-safe.
+  ///
+  /// - Returns: false where there is none.
+  private static func wakeFunction() -> Bool {
+    let event = waker.load(ordering: .sequentiallyConsistent)
+    guard event >= 0, getpid() == process.load(ordering: .acquiring) else { return false }
+    var count: UInt64 = 1
+    return unsafe write(event, &count, 8) == 8
+  }
+
   private static let exitHandler: Void = {
     process.store(getpid(), ordering: .releasing)
     // A variable is initialized at its first use, which must not be in a handler.
     _ = (hasBegun, first.load(ordering: .acquiring), writes.load(ordering: .acquiring))
+    _ = (waker.load(ordering: .acquiring), hasRun.load(ordering: .acquiring), signalAtEnd.load(ordering: .acquiring))
     atexit {
       OrderlyEnd.begin()
+      if OrderlyEnd.wakeFunction() { OrderlyEnd.wait { OrderlyEnd.hasRun.load(ordering: .sequentiallyConsistent) } }
       OrderlyEnd.waitForWrites()
     }
   }()
@@ -116,6 +168,9 @@ package enum OrderlyEnd {
       action = sigaction()
       unsafe action.__sigaction_handler.sa_handler = { number in
         OrderlyEnd.begin()
+        // The thread of the function raises it again. Another signal until then changes nothing.
+        _ = OrderlyEnd.signalAtEnd.compareExchange(expected: 0, desired: number, ordering: .sequentiallyConsistent)
+        if OrderlyEnd.wakeFunction() { return }
         // The signal is blocked until the handler returns. It then ends the process.
         signal(number, SIG_DFL)
         raise(number)
@@ -136,8 +191,12 @@ package enum OrderlyEnd {
 
   private static func waitForWrites() {
     guard getpid() == process.load(ordering: .acquiring) else { return }
+    wait { writes.load(ordering: .sequentiallyConsistent) == 0 }
+  }
+
+  private static func wait(until isDone: () -> Bool) {
     for _ in 0..<patience {
-      if writes.load(ordering: .sequentiallyConsistent) == 0 { return }
+      if isDone() { return }
       _ = poll(nil, 0, 1)
     }
   }

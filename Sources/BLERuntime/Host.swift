@@ -97,10 +97,18 @@ extension Host {
     }
   }
 
+  /// At the orderly end of the process, links, advertisements and scans end, as by ``shutDownAll(atMost:)``. Otherwise a
+  /// peer would keep its link until the supervision timeout, and the next start could not connect.
+  private static let endsWithProcess: Void = {
+    // Without a thread for it, the process ends as one that is killed.
+    try? OrderlyEnd.runAtEnd { shutDownAll(atMost: .milliseconds(1_500)) }
+  }()
+
   static func shared<Machine: HostMachine>(
     _ transport: TransportSpec, _ options: HostOptions, machine: () -> Machine
   ) throws(TransportError) -> Host where Machine.Command == HostCommand, Machine.Event == HostEvent {
-    try HostRegistry.shared.host(of: transport, patience: options.loop.shutdownPatience) {
+    _ = endsWithProcess
+    return try HostRegistry.shared.host(of: transport, patience: options.loop.shutdownPatience) {
       () throws(TransportError) in
       try transport.makeTransport(for: HostStart(machine: machine(), transport: transport, options: options))
     }

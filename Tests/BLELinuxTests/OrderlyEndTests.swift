@@ -36,6 +36,16 @@ import Testing
     while true { pause() }
   }
 
+  /// In a child: two functions for the end, of which the first one counts.
+  private static func runAtEnd() throws {
+    for word in ["ran", "never"] {
+      try OrderlyEnd.runAtEnd {
+        print(word)
+        fflush(nil)
+      }
+    }
+  }
+
   /// The files in the folder that a child has printed the path of.
   private func left(by child: ExitTest.Result?) throws -> [String] {
     let path = try #require(try paths(printedBy: child).first)
@@ -108,6 +118,43 @@ import Testing
       Self.receive(SIGTERM)
     }
     #expect(try left(by: child) == ["ends", "stays"])
+  }
+
+  /// The function runs on a thread of its own: the one that ends may hold any lock.
+  @Test func theFunctionOfTheEndRunsBeforeTheProcessEnds() async throws {
+    let exited = await #expect(processExitsWith: .exitCode(3), observing: [\.standardOutputContent]) {
+      try Self.runAtEnd()
+      exit(3)
+    }
+    let terminated = await #expect(processExitsWith: .signal(SIGTERM), observing: [\.standardOutputContent]) {
+      signal(SIGTERM, SIG_DFL)
+      try Self.runAtEnd()
+      Self.receive(SIGTERM)
+    }
+    let interrupted = await #expect(processExitsWith: .signal(SIGINT), observing: [\.standardOutputContent]) {
+      signal(SIGINT, SIG_DFL)
+      try Self.runAtEnd()
+      for _ in 0..<3 { kill(getpid(), SIGINT) }
+      Self.receive(SIGINT)
+    }
+    let handled = await #expect(processExitsWith: .exitCode(4), observing: [\.standardOutputContent]) {
+      try Self.runAtEnd()
+      signal(SIGTERM) { _ in exit(4) }
+      Self.receive(SIGTERM)
+    }
+    for child in [exited, terminated, interrupted, handled] {
+      let output = String(decoding: try #require(child).standardOutputContent, as: UTF8.self)
+      #expect(output.split(whereSeparator: \.isNewline).filter { $0 == "ran" || $0 == "never" } == ["ran"])
+    }
+  }
+
+  @Test func aKillDoesNotRunTheFunction() async throws {
+    let child = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
+      try Self.runAtEnd()
+      raise(SIGKILL)
+    }
+    let output = String(decoding: try #require(child).standardOutputContent, as: UTF8.self)
+    #expect(!output.contains("ran"))
   }
 
   @Test func anExitWaitsForWritesThatHaveBegun() async throws {
