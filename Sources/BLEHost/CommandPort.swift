@@ -53,8 +53,12 @@ package struct CommandBatch {
   /// Appends a command.
   ///
   /// - Parameter octets: as for ``CommandPort/post(_:octets:)``.
-  @inlinable package mutating func append(_ command: HostCommand, octets: Span<UInt8> = Span()) {
-    if receiver.enqueue(command, octets: octets).wakesHost { wakesHost = true }
+  /// - Returns: as ``CommandPort/post(_:octets:)``.
+  @discardableResult
+  @inlinable package mutating func append(_ command: HostCommand, octets: Span<UInt8> = Span()) -> Bool {
+    let admission = receiver.enqueue(command, octets: octets)
+    if admission.wakesHost { wakesHost = true }
+    return admission.isTaken
   }
 
   /// Appends a value of an attribute for some links. ``HostEvent/updatesFinished(_:_:)`` counts it for each link, or

@@ -293,7 +293,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         var effects = CentralEffects()
         let result = body(&state, &effects)
         // Under the lock, so that commands are sent in the order of the changes.
-        for command in effects.commands { batch.append(command) }
+        for command in effects.commands where !batch.append(command) { state.lost(command, into: &effects) }
         activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
         append(effects.calls) { .central($0) }
         return (result, effects)

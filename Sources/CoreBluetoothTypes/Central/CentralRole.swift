@@ -153,6 +153,21 @@ extension CentralRole {
     }
   }
 
+  /// The host has not taken a command, because too many wait for it: the call that has caused it fails.
+  mutating func lost(_ command: HostCommand, into effects: inout CentralEffects) {
+    let error = HostError.disabled("too many commands wait for the host: wait for answers")
+    switch command {
+    case .client(let peer, let operation), .inspect(let peer, let operation):
+      let limit = limits.pendingOctets
+      client(peer, .finished(operation.id, .failure(.tooManyOperations(limit: limit))), into: &effects)
+    case .connect(let id, _, _, _): connectionFailed(id, error, into: &effects)
+    case .readRSSI(let peer): rssi(peer, .failure(error), into: &effects)
+    case .setPHY(let peer, _), .readPHY(let peer): phyUpdated(peer, .failure(error), into: &effects)
+    case .openChannel(let id, _, _): channelNotOpened(id, error, into: &effects)
+    default: break
+    }
+  }
+
   /// The adapter went below powered on: scans and links have ended. Below powered off every peripheral is
   /// invalid and must be found or retrieved anew.
   mutating func fell(to state: CBManagerState, because reason: AdapterError?, into effects: inout CentralEffects) {

@@ -63,7 +63,7 @@ extension CBPeripheralManager {
         guard role.links.contains(key.peer), let waiting = role.pending.remove(key) else { return false }
         let answer = HostCommand.respond(key.peer, token, .success([]))
         // Under the lock, so that commands are sent in the order of the changes.
-        if waiting.isRead { request.withOctets { batch.append(answer, octets: $0) } } else { batch.append(answer) }
+        if waiting.isRead { request.withOctets { _ = batch.append(answer, octets: $0) } } else { batch.append(answer) }
         return true
       }
     }
