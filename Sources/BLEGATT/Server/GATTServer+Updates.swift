@@ -70,7 +70,9 @@ extension GATTServer {
       return .nothing(.notSubscribed)
     }
     guard database.allowsUpdates(to: descriptor, security: security) else { return .nothing(.insufficientSecurity) }
-    return configuration.contains(.notify) ? .notification : .indication(database.attributes[place].id)
+    // A value follows the indications of its characteristic that wait from an earlier configuration.
+    let isNotified = configuration.contains(.notify) && !indications.isQueued(handle)
+    return isNotified ? .notification : .indication(database.attributes[place].id)
   }
 
   /// Sends several values in one PDU, in their order (Multiple Handle Value Notification; Vol 3, Part F, 3.4.7.4).
@@ -140,12 +142,24 @@ extension GATTServer {
     while indications.isIdle, !indications.queued.isEmpty {
       let next = indications.queued.removeFirst()
       // The security of the link may have changed since the indication was queued.
-      if isAllowed(next, security: security, database: database) {
-        send(next, now: now, into: &output)
-      } else {
+      guard isAllowed(next, security: security, database: database) else {
         output.events.append(.indicationDiscarded(next.id))
+        continue
       }
+      guard isNotified(next.handle, database) else {
+        send(next, now: now, into: &output)
+        continue
+      }
+      // The client has changed its configuration since: the value needs no confirmation.
+      let value = next.value.prefix(maximumUpdateLength)
+      output.append(HandleValueNotification(handle: next.handle, value: value))
+      output.events.append(.indicationConfirmed(next.id))
     }
+  }
+
+  private func isNotified(_ handle: AttributeHandle, _ database: AttributeDatabase) -> Bool {
+    guard let place = database.place(of: handle) else { return false }
+    return configuration(of: AttributeHandle(database.attributes[place].configuration)).contains(.notify)
   }
 
   private func isAllowed(
@@ -211,6 +225,10 @@ struct IndicationQueue: Sendable {
   var changedRange: (handle: AttributeHandle, range: ClosedRange<AttributeHandle>)?
 
   var isIdle: Bool { unconfirmed == nil }
+
+  /// Whether an indication of a value waits.
+  @inline(__always)
+  func isQueued(_ handle: AttributeHandle) -> Bool { !queued.isEmpty && queued.contains { $0.handle == handle } }
   var deadline: Instant? { unconfirmed?.deadline }
 
   /// Whether the client has not confirmed a Service Changed indication.

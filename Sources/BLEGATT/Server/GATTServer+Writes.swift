@@ -129,7 +129,8 @@ extension GATTServer {
     if !value.contains(.indicate) {
       // The stack's own indication is Service Changed.
       if descriptor.id == .stack { indications.changedRange = nil }
-      discardIndications(into: &output) { id, _ in id == descriptor.id }
+      // For a client that receives notifications now, the values that wait become such.
+      if !value.contains(.notify) { discardIndications(into: &output) { id, _ in id == descriptor.id } }
     }
     if descriptor.id != .stack { output.events.append(.subscription(descriptor.id, value)) }
   }

@@ -108,6 +108,20 @@ struct ServerUpdateTests {
     #expect(server.notify(.indicated, [1]).0 == .queueFull)
   }
 
+  /// A value never overtakes an earlier one of its characteristic that waits for a confirmation.
+  @Test(arguments: [1, 3] as [UInt8]) func notificationsFollowTheIndicationsThatWait(configuration: UInt8) throws {
+    var server = try TestServer()
+    _ = server.subscribe(.both, 2)
+    for value in 1...3 as ClosedRange<UInt8> { _ = server.notify(.both, [value]) }
+    _ = server.subscribe(.both, configuration)
+    _ = server.takeEvents()
+    let handle = server.handle(.both).encoded
+    #expect(server.notify(.both, [4]) == (.sent, []))
+    #expect(server.send([0x1E]) == ([2, 3, 4] as [UInt8]).map { [0x1B] + handle + [$0] })
+    #expect(server.takeEvents() == Array(repeating: .indicationConfirmed(.both), count: 4))
+    #expect(server.notify(.both, [5]) == (.sent, [[0x1B] + handle + [5]]))
+  }
+
   @Test func discardsIndicationsWithTheSubscription() throws {
     var server = try TestServer()
     _ = server.subscribe(.indicated, 2)
