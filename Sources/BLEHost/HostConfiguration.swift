@@ -6,8 +6,9 @@ package import BLEWire
 
 /// The configuration of a host, with all its limits.
 package struct HostConfiguration: Sendable {
-  /// The Device Name characteristic of the GAP service (Vol 3, Part C, 12.1).
-  package var deviceName = "BluetoothLE"
+  /// The Device Name characteristic of the GAP service (Vol 3, Part C, 12.1). Nil takes the name of each advertisement
+  /// that is started with one, until a command sets another name; before, it is "BluetoothLE".
+  package var deviceName: String?
   /// The Appearance characteristic (Vol 3, Part C, 12.2); 0 is unknown.
   package var appearance: UInt16 = 0
   /// A static random address to use instead of the controller's public one.

@@ -68,6 +68,7 @@ package struct HostCore: Sendable {
     begin(now, &output)
     switch command {
     case .startAdvertising, .stopAdvertising, .startScanning, .stopScanning, .cancelConnect, .setPrivacy:
+      if case .startAdvertising(_, let intent) = command, let name = intent.localName { links.advertises(as: name) }
       withRadio { $0.perform(command, from: owner, &$1) }
     case .connect(let id, let address, let parameters, let scan):
       connect(PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan))

@@ -38,8 +38,8 @@ public struct AdvertisingOptions: Equatable, Sendable {
   /// The options of CoreBluetooth's dictionary.
   package static let coreBluetooth = Self(policy: .coreBluetooth)
 
-  /// The options, with the payload, in the type of the host; nil if the interval is not allowed.
-  package func intent(_ payload: AdvertisingPayload) -> AdvertisingIntent? {
+  /// The options, with the payload of an advertisement, in the type of the host; nil if the interval is not allowed.
+  package func intent(_ payload: AdvertisingPayload, of advertisement: Advertisement) -> AdvertisingIntent? {
     let lower = (interval.lowerBound / .microseconds(625)).rounded()
     let upper = (interval.upperBound / .microseconds(625)).rounded()
     guard let lower = UInt16(exactly: lower), let upper = UInt16(exactly: upper), lower >= 0x20, upper <= 0x4000 else {
@@ -53,6 +53,7 @@ public struct AdvertisingOptions: Equatable, Sendable {
     if case .extended = policy { intent.usesExtendedPDUs = true }
     (intent.primaryPHY, intent.secondaryPHY) = (primaryPHY.phy, secondaryPHY.phy)
     intent.includesTXPower = includesTXPower
+    intent.localName = advertisement.localName
     return intent
   }
 }

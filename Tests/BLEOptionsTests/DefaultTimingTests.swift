@@ -11,6 +11,7 @@ struct DefaultTimingTests {
 
   @Test func advertisingHasTheHostsInterval() throws {
     let payload = try Advertisement().payload(under: .full)
-    #expect(AdvertisingOptions().intent(payload)?.interval == AdvertisingIntent(data: [], scanResponse: []).interval)
+    let intent = AdvertisingOptions().intent(payload, of: Advertisement())
+    #expect(intent?.interval == AdvertisingIntent(data: [], scanResponse: []).interval)
   }
 }

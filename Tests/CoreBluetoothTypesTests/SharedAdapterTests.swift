@@ -282,6 +282,27 @@ import Testing
     #expect(peripheral.name == "Lamp")
   }
 
+  @Test("5.8 The Device Name is the name that is advertised", arguments: [nil, "Lamp"])
+  func theDeviceNameIsTheAdvertisedOne(set: String?) async throws {
+    service.characteristics = [characteristic("2A37", [.read])]
+    var adapter = AdapterOptions(transport: "virtual:p-\(name)")
+    adapter.deviceName = set
+    server.publish(service, at: adapter)
+    await server.wait(for: "advertising")
+    let manager = try #require(server.manager)
+    manager.stopAdvertising()
+    // Too long for the advertisement, which has a part of it.
+    manager.startAdvertising([
+      CBAdvertisementDataLocalNameKey: "Aquarium in the hall", CBAdvertisementDataServiceUUIDsKey: [service.uuid],
+    ])
+    await server.wait(for: "advertising")
+    let peripheral = try await first.find(service.uuid)
+    try await first.connect(peripheral)
+    let found = try #require(try await first.discover("1800", of: peripheral).first { $0.uuid == "2A00" })
+    let value = try await first.value(of: found, of: peripheral)
+    #expect(String(decoding: value, as: UTF8.self) == set ?? "Aquarium in the hall")
+  }
+
   @Test func anIdentifierOfAnEarlierRunIsConnectedToWithoutAScan() async throws {
     await publish(characteristic("2A37", [.read]))
     let folder = try BondFixtures.Folder()

@@ -21,6 +21,9 @@ package struct AdvertisingIntent: Sendable {
   package var secondaryPHY = HCI.PHY.le1M
   /// Whether extended PDUs contain the transmit power.
   package var includesTXPower = false
+  /// The name in the data, not shortened; nil if it has none. It becomes the Device Name
+  /// (``HostConfiguration/deviceName``).
+  package var localName: String?
 
   package init(data: [UInt8], scanResponse: [UInt8]) {
     self.data = data

@@ -202,6 +202,9 @@ extension HostLinks {
     }
   }
 
+  /// An advertisement with this name is started.
+  mutating func advertises(as name: String) { context.services.advertises(as: name) }
+
   /// The application has replaced the bonds.
   ///
   /// - Parameter keyless: the devices whose identity resolving keys are not used.

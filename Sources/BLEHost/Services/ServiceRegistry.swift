@@ -13,6 +13,8 @@ enum ServiceEffect: Equatable, Sendable {
 struct ServiceRegistry: Sendable {
   var database: AttributeDatabase
   private(set) var owners = ServiceOwners()
+  /// Whether the program has set the Device Name.
+  private var hasDeviceName: Bool
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
@@ -21,10 +23,12 @@ struct ServiceRegistry: Sendable {
       return (0..<16).map { UInt8(truncatingIfNeeded: mac >> UInt128(8 * (15 - $0))) }
     }
     var generic = GenericServices(
-      deviceName: configuration.deviceName, appearance: configuration.appearance, centralAddressResolution: false,
+      deviceName: configuration.deviceName ?? "BluetoothLE", appearance: configuration.appearance,
+      centralAddressResolution: false,
       databaseHashCMAC: cmac)
     generic.supportsEnhancedBearers = configuration.usesEnhancedBearers
     database = AttributeDatabase(services: generic)
+    hasDeviceName = configuration.deviceName != nil
   }
 
   /// Performs a command about services; others are not for this part.
@@ -84,8 +88,17 @@ struct ServiceRegistry: Sendable {
   }
 
   mutating func setIdentity(name: String?, appearance: UInt16?) {
-    if let name { database.setDeviceName(name) }
+    if let name {
+      database.setDeviceName(name)
+      hasDeviceName = true
+    }
     if let appearance { database.setAppearance(appearance) }
+  }
+
+  /// An advertisement with this name is started: a central that reads the Device Name gets the same one, unless the
+  /// program has set another one.
+  mutating func advertises(as name: String) {
+    if !hasDeviceName { database.setDeviceName(name) }
   }
 
   /// Whether an attribute belongs to this owner or does not exist; the database reports the latter.

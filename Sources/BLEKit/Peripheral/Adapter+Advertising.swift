@@ -58,7 +58,7 @@ extension Adapter {
     } catch {
       throw BLEError(.invalidArgument, "\(error)")
     }
-    guard let intent = options.intent(payload) else {
+    guard let intent = options.intent(payload, of: advertisement) else {
       throw BLEError(
         .invalidArgument, "an advertising interval of \(options.interval) is not allowed: 20 ms to 10.24 s")
     }

@@ -33,7 +33,7 @@ extension PeripheralRole {
       throw CBError(.alreadyAdvertising, "this manager advertises already: call stopAdvertising() first")
     }
     let payload = try advertisement.payload(under: options.policy)
-    guard let intent = options.intent(payload) else {
+    guard let intent = options.intent(payload, of: advertisement) else {
       throw CBError(
         .invalidParameters,
         "an advertising interval of \(options.interval.lowerBound) to \(options.interval.upperBound) is not allowed: 20 ms to 10.24 s"
