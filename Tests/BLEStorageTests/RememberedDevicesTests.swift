@@ -37,14 +37,43 @@ import Testing
     first.note(.connected(address(1)))
     first.remembered?.settle()
     let second = KnownDevices(run())
-    #expect(second.device(of: PeerIdentifier(address(1))) == KnownDevices.Device(address: address(1)))
+    #expect(second.device(of: PeerIdentifier(address(1))) == KnownDevices.Device(address: address(1), name: "Clock"))
     #expect(second.device(of: PeerIdentifier(address(2))) == nil, "it was seen, and not connected to")
     #expect(KnownDevices().device(of: PeerIdentifier(address(1))) == nil, "without a file nothing is remembered")
   }
 
+  @Test("6.17 A device keeps its name across starts, also one that is found out on a link")
+  func aDeviceKeepsItsName() {
+    let first = KnownDevices(run())
+    first.note(.connected(address(1)))
+    first.remembered?.settle()
+    first.note(.named(address(1), "Lamp"))
+    first.remembered?.settle()
+    // A run that finds out no name keeps the one of the file.
+    let second = KnownDevices(run())
+    second.note(.connected(address(1)))
+    second.remembered?.settle()
+    let third = KnownDevices(run())
+    third.note(.seen(address(1), name: nil, services: ["180D"]))
+    #expect(third.device(of: PeerIdentifier(address(1)))?.name == "Lamp")
+    third.note(.seen(address(1), name: "Light", services: []))
+    third.note(.connected(address(1)))
+    third.remembered?.settle()
+    #expect(KnownDevices(run()).device(of: PeerIdentifier(address(1)))?.name == "Light")
+  }
+
+  /// Vol 3, Part C, 12.1.
+  @Test(arguments: [248, 249]) func aNameHasTheOctetsOfTheDeviceNameAtMost(count: Int) {
+    let first = run()
+    first.connected(to: address(1), name: String(repeating: "a", count: count))
+    first.settle()
+    let second = run()
+    #expect(isKnown(1, to: second) && second.name(of: address(1))?.utf8.count == (count == 248 ? 248 : nil))
+  }
+
   @Test func theFileHasTheAddressesForTheOwnerAlone() throws {
     let devices = run()
-    devices.connected(to: address(1))
+    devices.connected(to: address(1), name: "Lamp")
     devices.connected(to: DeviceAddress(octets: BD_ADDR(0x0011_2233_4455), kind: .public))
     // A private address is another one soon.
     let changing = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
@@ -55,7 +84,7 @@ import Testing
     let text = String(decoding: octets, as: UTF8.self).filter { !$0.isWhitespace }
     #expect(
       text
-        == #"{"devices":[{"address":"C0:00:00:00:00:01","random":true},{"address":"00:11:22:33:44:55","random":false}],"program":"BluetoothLE0.1.0","version":1}"#
+        == #"{"devices":[{"address":"C0:00:00:00:00:01","name":"Lamp","random":true},{"address":"00:11:22:33:44:55","random":false}],"program":"BluetoothLE0.1.0","version":1}"#
     )
     #expect(run().device(of: PeerIdentifier(changing)) == nil)
   }

@@ -79,19 +79,22 @@ package final class KnownDevices: Sendable {
   package init(_ remembered: RememberedDevices? = nil) { self.remembered = remembered }
 
   package func note(_ fact: Fact) {
-    state.withLock { state in
+    let toRemember: (address: DeviceAddress, name: String?)? = state.withLock { state in
       switch fact {
       case .seen(let address, let name, let services):
         state.update(address) { device in
           device.name = name ?? device.name
           if !services.isEmpty { device.services = PackedUUIDs(services) }
         }
-      case .connected: break
-      case .named(let address, let name): state.update(address) { $0.name = name }
+      case .connected(let address): return (address, state.device(at: address)?.name)
+      case .named(let address, let name):
+        state.update(address) { $0.name = name }
+        return (address, name)
       case .discovered(let services, let peer): state.note(services, on: peer)
       }
+      return nil
     }
-    if case .connected(let address) = fact { remembered?.connected(to: address) }
+    if let toRemember { remembered?.connected(to: toRemember.address, name: toRemember.name) }
   }
 
   /// The octets of memory of names and services.
@@ -140,7 +143,11 @@ package final class KnownDevices: Sendable {
       state.addresses.touch(slot)
       return state.entries[slot].device
     }
-    return known ?? remembered?.device(of: identifier).map { Device(address: $0) }
+    if let known, known.name != nil { return known }
+    let stored = remembered?.device(of: identifier).map { Device(address: $0, name: remembered?.name(of: $0)) }
+    guard var known else { return stored }
+    known.name = stored?.name
+    return known
   }
 
   /// The devices that are connected, also by another program of this machine, and are known to have one of these
