@@ -5,8 +5,9 @@ public import Foundation
 extension Advertisement {
   /// Reads the dictionary of CoreBluetooth's `startAdvertising`.
   ///
-  /// - Throws: `invalidParameters`, naming the key that is not supported or whose value has the wrong type.
-  init(dictionary: [String: Any]) throws(CBError) {
+  /// - Parameter ignored: called with a line for each key that is not supported.
+  /// - Throws: `invalidParameters`, naming the key whose value has the wrong type.
+  init(dictionary: [String: Any], ignored: (String) -> Void = { _ in }) throws(CBError) {
     self.init()
     // Sorted, so that the same mistake always gives the same message.
     for (key, value) in dictionary.sorted(by: { $0.key < $1.key }) {
@@ -20,9 +21,8 @@ extension Advertisement {
         guard let uuids = BluetoothUUID.list(value) else { throw Self.wrongType(key, "an array of CBUUID", value) }
         serviceUUIDs = uuids
       default:
-        throw CBError(
-          .invalidParameters,
-          "the key \(key) is not supported, and nothing is advertised: only \(CBAdvertisementDataLocalNameKey) and \(CBAdvertisementDataServiceUUIDsKey) are; startAdvertising(_: Advertisement) takes everything else"
+        ignored(
+          "the key \(key) is ignored: only \(CBAdvertisementDataLocalNameKey) and \(CBAdvertisementDataServiceUUIDsKey) are advertised; startAdvertising(_: Advertisement) takes everything else"
         )
       }
     }

@@ -198,9 +198,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     guard accepts("retrievePeripherals") else { return [] }
     let bonded = bonds.filter { identifiers.contains($0.id) }
     let known = identifiers.compactMap { client.hub?.devices.device(of: PeerIdentifier($0)) }
-    return run { state, _ in
+    return run { state, effects in
       for bond in bonded { state.slot(of: bond.identity) }
-      for device in known { state.remember(device) }
+      for device in known { state.remember(device, into: &effects) }
       return state.retrieve(identifiers)
     }
   }
@@ -214,7 +214,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
     guard accepts("retrieveConnectedPeripherals") else { return [] }
     let known = client.connectedDevices(with: serviceUUIDs.map(\.value))
-    return run { state, _ in state.retrieve(known) }
+    return run { state, effects in state.retrieve(known, into: &effects) }
   }
 
   /// The device with an address, found or not. CoreBluetooth does not report addresses.

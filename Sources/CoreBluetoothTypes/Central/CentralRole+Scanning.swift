@@ -83,7 +83,10 @@ extension CentralRole {
     _ scanParameters: ScanParameters = ScanParameters(), into effects: inout CentralEffects
   ) {
     scans += 1
-    scan = ScanFilter(number: scans, services: services, solicited: solicited, allowsDuplicates: allowsDuplicates)
+    // Without services all devices match, whatever they solicit.
+    scan = ScanFilter(
+      number: scans, services: services, solicited: services.isEmpty ? [] : solicited,
+      allowsDuplicates: allowsDuplicates)
     scan?.waitsForScanResponse = scanParameters.waitsForScanResponse
     var parameters = scanParameters
     // The host removes duplicates. Changed data is reported, because a scan response or a name may be new.
@@ -121,10 +124,8 @@ extension CentralRole {
     let addition = devices.add(discovery, at: slot, for: scan, isNeeded: Self.isNeeded)
     let known = devices[slot: slot].object.object
     if let name = addition.name, let known, known.name != name.new {
-      let isFirst = known.name == nil
       known.update(name: name.new)
-      // The first name of a device is news unless the report of the device follows.
-      if !isFirst || addition.report == nil { effects.calls.append(.peripheral(known, .updatedName)) }
+      effects.calls.append(.peripheral(known, .updatedName))
     }
     guard let device = addition.report, let object = known ?? peripheral(at: address) else { return }
     if addition.isRepeated {
@@ -136,9 +137,9 @@ extension CentralRole {
   }
 
   /// Devices that the managers of this adapter know, with an object each.
-  mutating func retrieve(_ known: [KnownDevices.Device]) -> [CBPeripheral] {
+  mutating func retrieve(_ known: [KnownDevices.Device], into effects: inout CentralEffects) -> [CBPeripheral] {
     known.compactMap { device in
-      remember(device)
+      remember(device, into: &effects)
       return peripheral(at: device.address)
     }
   }

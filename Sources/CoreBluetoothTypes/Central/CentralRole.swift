@@ -236,9 +236,13 @@ extension CentralRole {
   static func isNeeded(_ device: Device) -> Bool { device.phase != .disconnected || device.object.object != nil }
 
   /// Remembers a device that the managers of this adapter know.
-  mutating func remember(_ known: KnownDevices.Device) {
+  mutating func remember(_ known: KnownDevices.Device, into effects: inout CentralEffects) {
     let slot = slot(of: known.address)
-    if let name = known.name { devices[slot: slot].name = name }
+    guard let name = known.name else { return }
+    devices[slot: slot].name = name
+    guard let object = devices[slot: slot].object.object, object.name == nil else { return }
+    object.update(name: name)
+    effects.calls.append(.peripheral(object, .updatedName))
   }
 
   /// The manager ends: its peripherals are disconnected.

@@ -174,12 +174,15 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)`` answers.
   ///
   /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` with a `String` and
-  ///   ``CBAdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is
-  ///   ``CBError/invalidParameters``, and nothing is advertised: ``startAdvertising(_:options:)`` takes
-  ///   everything else. Data that does not fit is laid out as on Apple's systems (`AdvertisingPolicy.coreBluetooth`).
+  ///   ``CBAdvertisementDataServiceUUIDsKey`` with UUIDs, or neither. Any other key is ignored, with a line in the log:
+  ///   ``startAdvertising(_:options:)`` takes everything else. Data that does not fit is laid out as on Apple's systems
+  ///   (`AdvertisingPolicy.coreBluetooth`). The name is also the Device Name of the GAP service, unless the program has
+  ///   set another one.
   open func startAdvertising(_ advertisementData: [String: Any]?) {
     guard accepts("startAdvertising") else { return }
-    let advertisement = Result { () throws(CBError) in try Advertisement(dictionary: advertisementData ?? [:]) }
+    let advertisement = Result { () throws(CBError) in
+      try Advertisement(dictionary: advertisementData ?? [:]) { misuse("startAdvertising: \($0)") }
+    }
     run { $0.startAdvertising(advertisement, into: &$1) }
   }
 

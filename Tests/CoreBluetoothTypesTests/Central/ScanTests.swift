@@ -94,6 +94,16 @@ import Testing
     #expect(fixture.takeCalls() == [])
   }
 
+  @Test("6.1 Solicited services do not narrow a scan for all devices")
+  func solicitedServicesDoNotNarrow() {
+    let fixture = CentralFixture()
+    fixture.manager.scanForPeripherals(
+      withServices: nil, options: [CentralManagerScanOptionSolicitedServiceUUIDsKey: [BluetoothUUID("180A")]])
+    fixture.advertise(1, "03030d18")
+    fixture.advertise(2, "03140a18")
+    #expect(fixture.takeCalls() == ["discovered - -40", "discovered - -40"])
+  }
+
   /// 180D is bit 61 of the overflow area: octet 7, bit 5.
   @Test func theOverflowAreaIsSearched() {
     let fixture = CentralFixture()
@@ -266,15 +276,14 @@ import Testing
     #expect(fixture.takeCalls() == [] && peripheral.name == "Dev")
   }
 
-  /// With the report of the device, the program has the name already.
-  @Test func aNameInAReportIsToldOnce() throws {
+  @Test("6.15 Each change of a name is a call, also one that a report has") func aNameInAReportIsAlsoACall() throws {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
     fixture.advertise(1, "020106")
     let peripheral = try #require(fixture.recorder.takeFound())
     peripheral.delegate = fixture.recorder
     fixture.advertise(1, "0409446576", isScanResponse: true)
-    #expect(fixture.takeCalls() == ["discovered - -40", "discovered Dev -40"] && peripheral.name == "Dev")
+    #expect(fixture.takeCalls() == ["discovered - -40", "name Dev", "discovered Dev -40"] && peripheral.name == "Dev")
   }
 
   /// A scan that waits for scan responses keeps nothing back after its end.
