@@ -55,7 +55,10 @@ struct OwnedPath: ~Copyable, Sendable {
   }
 
   deinit {
+    // Nobody puts another file there between the comparison and the removal.
+    let lock = FolderLock(of: path, waiting: .milliseconds(200), through: .kernel)
     if let identity, FileIdentity(at: path) == identity { _ = unlink(path) }
+    _ = consume lock
   }
 }
 

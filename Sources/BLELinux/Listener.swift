@@ -42,6 +42,8 @@ package struct Listener: ~Copyable, Sendable {
     do throws(SystemError) {
       let address = try SocketAddress(unixPath: path)
       let socket = try FileDescriptor.streamSocket(domain: AF_UNIX, through: system)
+      // Until it listens, the socket looks like that of a killed program.
+      let lock = FolderLock(of: path, waiting: .seconds(5), through: system)
       // `bind` gives the file the mode of the socket, so that it never has another one.
       if isPrivate { try Self.makePrivate(socket, through: system) }
       do throws(SystemError) {
@@ -53,6 +55,7 @@ package struct Listener: ~Copyable, Sendable {
       }
       let file = OwnedPath(madeAt: path)
       try Self.listen(socket, through: system)
+      _ = consume lock
       descriptor = socket
       socketFile = consume file
       medium = .socket
@@ -75,6 +78,9 @@ package struct Listener: ~Copyable, Sendable {
     }
   }
 
+  /// The connections that wait to be accepted.
+  private static let backlog: Int32 = 128
+
   private static func bind(
     _ socket: borrowing FileDescriptor, _ address: SocketAddress, through system: SystemCalls
   ) throws(SystemError) {
@@ -91,7 +97,7 @@ package struct Listener: ~Copyable, Sendable {
 
   private static func listen(_ socket: borrowing FileDescriptor, through system: SystemCalls) throws(SystemError) {
     let number = socket.rawValue
-    try system(.listen) { Glibc.listen(number, 16) }
+    try system(.listen) { Glibc.listen(number, Self.backlog) }
   }
 
   private static func removeStale(

@@ -1,6 +1,9 @@
 import BLELinux
 import BLEWire
+import Dispatch
 import Foundation
+import Glibc
+import Synchronization
 import Testing
 
 @Suite struct TransportErrorTests {
@@ -125,6 +128,46 @@ import Testing
     let isStillListening = try socket.accept() != nil
     #expect(isStillListening, "the probe came and went")
     _ = consume first
+  }
+
+  /// Two programs find the socket of a killed one.
+  @Test func twoStartsAtOnceDoNotRemoveTheSocketOfTheOther() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("hci")
+    do {
+      // A socket that nobody listens on.
+      let killed = try Listener(unixPath: folder.file("killed"))
+      #expect(link(folder.file("killed"), path) == 0)
+      _ = consume killed
+    }
+    let (reached, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let refusal = Mutex<TransportError.Kind?>(nil)
+    let second = SystemCalls { call in
+      if call == .lock { reached.signal() }
+      return nil
+    }
+    let first = SystemCalls { call in
+      guard call == .unlink else { return nil }
+      Thread.detachNewThread {
+        do throws(TransportError) { _ = try Listener(unixPath: path, through: second) } catch {
+          refusal.withLock { $0 = error.kind }
+        }
+        reached.signal()
+        ended.signal()
+      }
+      // The other one waits, or has taken the path.
+      reached.wait()
+      return nil
+    }
+    let listener = try Listener(unixPath: path, through: first)
+    ended.wait()
+    #expect(refusal.withLock { $0 } == .busy)
+    var client = StreamPort(.unixClient(path: path))
+    try client.open()
+    let stream = try client.waitForStream()
+    let isListening = try listener.accept() != nil
+    #expect(isListening)
+    _ = consume stream
   }
 
   @Test func keepsAFileThatIsNeitherSocketNorLink() throws {
