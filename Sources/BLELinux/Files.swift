@@ -32,6 +32,12 @@ package enum Files {
   ) throws(SystemError) {
     let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC
     let file = FileDescriptor(adopting: try system(.open) { ble_open(path, flags, 0o666) })
+    try write(octets, to: file, through: system)
+  }
+
+  private static func write(
+    _ octets: some Sequence<UInt8>, to file: borrowing FileDescriptor, through system: SystemCalls
+  ) throws(SystemError) {
     let number = file.rawValue
     var rest = Array(octets)[...]
     while !rest.isEmpty {
@@ -40,6 +46,40 @@ package enum Files {
       }
       rest = rest.dropFirst(Int(count))
     }
+  }
+
+  /// Makes a file that everyone may read, unless the file mode mask of the process forbids it. It never has a part of
+  /// its content only.
+  ///
+  /// - Parameter isOwn: whether a file of this user that is there already may be replaced, by its first 64 KiB. No other
+  ///   file is, nor a symbolic link.
+  /// - Throws: `EEXIST` if another file has the path.
+  package static func create(
+    _ octets: some Sequence<UInt8>, at path: String, replacing isOwn: ([UInt8]) -> Bool,
+    through system: SystemCalls = .kernel
+  ) throws(SystemError) {
+    let new = "\(path).\(getpid()).new"
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    let file = FileDescriptor(adopting: try system(.open) { ble_open(new, flags, 0o666) })
+    defer { _ = unlink(new) }
+    try write(octets, to: file, through: system)
+    do throws(SystemError) {
+      try system(.link) { link(new, path) }
+    } catch {
+      guard error.number == EEXIST, contentOfOwnFile(path, through: system).map(isOwn) == true else { throw error }
+      try system(.rename) { rename(new, path) }
+    }
+  }
+
+  /// The first 64 KiB of a regular file of this user; nil for anything else.
+  private static func contentOfOwnFile(_ path: String, through system: SystemCalls) -> [UInt8]? {
+    let flags = O_RDONLY | O_NOFOLLOW
+    guard let file = try? FileDescriptor.open(path, flags: flags, mode: 0, through: system),
+      let status = try? FileStatus(of: file, through: system), status.kind == .regular, status.owner == geteuid()
+    else { return nil }
+    var octets = [UInt8](repeating: 0, count: 65_536)
+    let count = unsafe octets.withUnsafeMutableBytes { unsafe Glibc.read(file.rawValue, $0.baseAddress, $0.count) }
+    return count >= 0 ? Array(octets.prefix(count)) : nil
   }
 
   /// The names in a folder, without `.` and `..`, in order; none if the folder cannot be read.

@@ -25,7 +25,7 @@ extension SystemError: CustomStringConvertible {
 
 /// The system calls that can fail for a reason that the user can correct.
 package enum SystemCall: String, Sendable, CaseIterable {
-  case open, close, read, write, unlink, symlink, readlink, stat
+  case open, close, read, write, link, unlink, symlink, readlink, stat
   case openIn = "openat", makeFolder = "mkdir", rename = "renameat", flush = "fsync", lock = "flock"
   case setPermissions = "fchmod", truncate = "ftruncate"
   case socket, connect, bind, listen, accept, send, receive = "recv", socketOption = "setsockopt", socketQuery =

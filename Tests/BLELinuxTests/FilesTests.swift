@@ -31,6 +31,31 @@ import Testing
     #expect(throws: SystemError(.write, ENOSPC)) { try Files.write([1], to: "\(folder.path)/a", through: full) }
   }
 
+  @Test func aFileOfAnotherKindIsNotReplaced() throws {
+    let folder = try TemporaryFolder()
+    let (file, target) = (folder.file("a"), folder.file("target"))
+    func create() throws { try Files.create([1, 2], at: file) { $0.first == 1 } }
+    try create()
+    #expect(try Files.octets(of: file) == [1, 2])
+    // One that says that it is ours.
+    try Files.write([1, 3], to: file)
+    try create()
+    #expect(try Files.octets(of: file) == [1, 2])
+    try Files.write([7], to: file)
+    #expect(throws: SystemError(.link, EEXIST)) { try create() }
+    #expect(try Files.octets(of: file) == [7])
+    try FileManager.default.removeItem(atPath: file)
+    try Files.write([1, 9], to: target)
+    #expect(symlink(target, file) == 0)
+    #expect(throws: SystemError(.link, EEXIST)) { try create() }
+    #expect(try Files.octets(of: target) == [1, 9])
+    let full = SystemCalls { $0 == .write ? ENOSPC : nil }
+    #expect(throws: SystemError(.write, ENOSPC)) {
+      try Files.create([1], at: folder.file("b"), replacing: { _ in true }, through: full)
+    }
+    #expect(Files.names(in: folder.path) == ["a", "target"], "nothing is left behind")
+  }
+
   @Test func theNamesInAFolderAreInOrder() throws {
     let folder = try TemporaryFolder()
     for name in ["b", "a", ".c"] { try Files.write([], to: "\(folder.path)/\(name)") }
