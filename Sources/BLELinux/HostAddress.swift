@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 
 /// A numeric IP address.
-package enum HostAddress: Equatable, Sendable {
+package enum HostAddress: Hashable, Sendable {
   case ipv4([UInt8])
   case ipv6([UInt8])
 
@@ -39,9 +39,28 @@ package enum HostAddress: Equatable, Sendable {
   }
 }
 
+extension HostAddress {
+  /// What one computer or household has: an IPv4 address, or the prefix of 64 bits of an IPv6 address, with zeros behind
+  /// it.
+  package var network: Self {
+    guard case .ipv6(let octets) = self else { return self }
+    if octets.prefix(10).allSatisfy({ $0 == 0 }), octets[10] == 0xFF, octets[11] == 0xFF {
+      return .ipv4(Array(octets[12...]))
+    }
+    return .ipv6(octets.prefix(8) + [UInt8](repeating: 0, count: 8))
+  }
+}
+
+/// The other end of a TCP connection.
+package struct NetworkPeer: Sendable, CustomStringConvertible {
+  package let host: HostAddress?
+  /// With the port: `192.168.1.2:50412`, `[fd00::1]:50412`.
+  package let description: String
+}
+
 extension ByteStream {
-  /// The address and the port of the other end of a TCP connection: `192.168.1.2:50412`, `[fd00::1]:50412`.
-  package var peerAddress: String? {
+  /// The other end of a TCP connection; nil if there is none any more.
+  package var peer: NetworkPeer? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     let number = descriptor.rawValue
@@ -57,7 +76,8 @@ extension ByteStream {
     }
     guard answer == 0 else { return nil }
     let (name, port) = (Self.text(host), Self.text(service))
-    return name.contains(":") ? "[\(name)]:\(port)" : "\(name):\(port)"
+    return NetworkPeer(
+      host: HostAddress(name), description: name.contains(":") ? "[\(name)]:\(port)" : "\(name):\(port)")
   }
 
   private static func text(_ characters: [CChar]) -> String {

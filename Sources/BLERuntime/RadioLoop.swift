@@ -53,6 +53,8 @@ struct RadioLoop: ~Copyable {
     var port: StreamPort
     /// The time of the next `accept`, if no descriptor reports it.
     var acceptTime: Instant?
+    /// Failures before this time have been reported.
+    var isReportedUntil: Instant?
 
     init(_ port: consuming StreamPort, name: String, token: UInt64) {
       endpoint = port.endpoint.name
@@ -115,7 +117,10 @@ struct RadioLoop: ~Copyable {
     do throws(SystemError) {
       var loop = try RadioLoop(mailbox, settings)
       try loop.run()
-    } catch { settings.log("the simulated radio ended: \(error)") }
+    } catch {
+      settings.log("the simulated radio has ended: \(error)")
+      settings.failed(error)
+    }
     // The loop and all its descriptors no longer exist.
     mailbox.close()
   }
@@ -143,31 +148,31 @@ struct RadioLoop: ~Copyable {
   mutating func turn(waitingUntil deadline: Instant?, now: () -> Instant) throws(SystemError) {
     let count = try poller.wait(until: deadline, on: clock)
     let now = now()
-    for index in 0..<count { try handle(poller[index], now) }
+    for index in 0..<count { handle(poller[index], now) }
     for listener in listeners.values where listener.acceptTime.map({ $0 <= now }) ?? false {
-      try accept(on: listener, now)
+      accept(on: listener, now)
     }
     radio.tick(now: now, into: &output)
-    try deliver(now)
+    deliver(now)
   }
 
-  private mutating func handle(_ ready: Poller.Ready, _ now: Instant) throws(SystemError) {
+  private mutating func handle(_ ready: Poller.Ready, _ now: Instant) {
     if ready.token == Self.mailboxToken {
-      try takeItems(now)
+      takeItems(now)
     } else if let listener = listeners[ready.token] {
-      try accept(on: listener, now)
+      accept(on: listener, now)
     } else if let client = clients[ready.token] {
       if ready.canWrite { flush(client, now) }
       if ready.canRead || ready.hasEnded { receive(from: client, now) }
     }
   }
 
-  private mutating func takeItems(_ now: Instant) throws(SystemError) {
+  private mutating func takeItems(_ now: Instant) {
     mailbox.waker.drain()
     _ = mailbox.take(into: &items)
     for item in items.items {
       switch item {
-      case .command(let request, _, _): try perform(request, now)
+      case .command(let request, _, _): perform(request, now)
       case .shutdown: isEnding = true
       // The radio has neither events nor attributes.
       case .attach, .detach, .updates: break
@@ -176,11 +181,11 @@ struct RadioLoop: ~Copyable {
     items.removeAll()
   }
 
-  private mutating func perform(_ request: Request, _ now: Instant) throws(SystemError) {
+  private mutating func perform(_ request: Request, _ now: Instant) {
     switch request {
     case .addClient(let stream, let name):
       guard let stream = stream.take() else { return }
-      try add(
+      add(
         H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, endpoint: "virtual:\(name)", listener: nil, now
       )
     case .addListener(let port, let name):
@@ -188,18 +193,28 @@ struct RadioLoop: ~Copyable {
       lastToken += 1
       let listener = Listener(port, name: name, token: lastToken)
       listeners[listener.token] = listener
-      try watch(listener, now)
+      watch(listener, now)
     }
   }
 }
 
 /// Connecting.
 extension RadioLoop {
-  private func watch(_ listener: Listener, _ now: Instant) throws(SystemError) {
-    listener.acceptTime = try listener.port.watch(on: poller, token: listener.token).map { now + $0 }
+  private func watch(_ listener: Listener, _ now: Instant) {
+    do throws(SystemError) {
+      listener.acceptTime = try listener.port.watch(on: poller, token: listener.token).map { now + $0 }
+    } catch { retry(listener, "\(error)", now) }
   }
 
-  private mutating func accept(on listener: Listener, _ now: Instant) throws(SystemError) {
+  /// Accepts no host for a second, and reports why, unless a report has just been made.
+  private func retry(_ listener: Listener, _ reason: String, _ now: Instant) {
+    if listener.isReportedUntil.map({ $0 <= now }) ?? true { settings.log(reason) }
+    listener.isReportedUntil = now + .seconds(60)
+    listener.port.unwatch(on: poller)
+    listener.acceptTime = now + .seconds(1)
+  }
+
+  private mutating func accept(on listener: Listener, _ now: Instant) {
     listener.acceptTime = nil
     let endpoint = listener.port.endpoint
     let accepted: ByteStream?
@@ -207,24 +222,21 @@ extension RadioLoop {
       accepted = try listener.port.accept()
     } catch {
       // Most likely the process has too many open descriptors, so the connection waits for a second.
-      settings.log("\(error)")
-      listener.port.unwatch(on: poller)
-      listener.acceptTime = now + .seconds(1)
-      return
+      return retry(listener, "\(error)", now)
     }
-    guard let accepted else { return try watch(listener, now) }
+    guard let accepted else { return watch(listener, now) }
     let stream = H4Stream(accepted, at: .endpoint(endpoint))
     if case .pseudoTerminal = endpoint {
-      try add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, now)
+      add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, now)
     } else {
-      try add(stream, name: listener.name, endpoint: listener.endpoint, listener: nil, now)
-      try watch(listener, now)
+      add(stream, name: listener.name, endpoint: listener.endpoint, listener: nil, now)
+      watch(listener, now)
     }
   }
 
   private mutating func add(
     _ stream: consuming H4Stream, name: String, endpoint: String, listener: Listener?, _ now: Instant
-  ) throws(SystemError) {
+  ) {
     guard clients.count < settings.clientLimit else {
       return settings.log("\(name): rejected, because \(settings.clientLimit) hosts are connected")
     }
@@ -245,7 +257,11 @@ extension RadioLoop {
       stream, controller, name: name, token: lastToken, place: place, listener: listener, trace: trace)
     clients[client.token] = client
     clientsByController[controller] = client
-    try client.stream.watch(on: poller, token: client.token, for: .reading)
+    defer {
+      do throws(SystemError) { try client.stream.watch(on: poller, token: client.token, for: .reading) } catch {
+        remove(client, "\(error)", now)
+      }
+    }
     settings.log(
       "\(name): connected\(radio.publicAddress(of: controller).map { ", its address is \($0.octets)" } ?? "")")
   }
@@ -274,7 +290,7 @@ extension RadioLoop {
   private mutating func receive(from client: Client, _ now: Instant) {
     do throws(TransportError) {
       try Self.receive(from: client, &radio, &output, now)
-    } catch { remove(client, error, now) }
+    } catch { remove(client, error.what, now) }
   }
 
   private static func receive(
@@ -288,7 +304,7 @@ extension RadioLoop {
   }
 
   /// Sends the controllers' packets to their hosts.
-  private mutating func deliver(_ now: Instant) throws(SystemError) {
+  private mutating func deliver(_ now: Instant) {
     guard !output.isEmpty else { return }
     let directory = clientsByController
     output.forEach { (controller, packet) in
@@ -303,12 +319,13 @@ extension RadioLoop {
       do throws(TransportError) {
         try client.stream.send(client.outgoing)
       } catch {
-        remove(client, error, now)
+        remove(client, error.what, now)
         continue
       }
-      if client.stream.hasBacklog {
+      guard client.stream.hasBacklog else { continue }
+      do throws(SystemError) {
         try client.stream.watch(on: poller, token: client.token, for: [.reading, .writing])
-      }
+      } catch { remove(client, "\(error)", now) }
     }
   }
 
@@ -318,10 +335,10 @@ extension RadioLoop {
       if !client.stream.hasBacklog {
         try? client.stream.watch(on: poller, token: client.token, for: .reading)
       }
-    } catch { remove(client, error, now) }
+    } catch { remove(client, error.what, now) }
   }
 
-  private mutating func remove(_ client: Client, _ error: TransportError, _ now: Instant) {
+  private mutating func remove(_ client: Client, _ reason: String, _ now: Instant) {
     guard clients.removeValue(forKey: client.token) != nil else { return }
     clientsByController[client.controller] = nil
     radio.detach(client.controller, now: now)
@@ -332,6 +349,6 @@ extension RadioLoop {
         listener.acceptTime = now
       } catch { settings.log("\(error)") }
     }
-    settings.log("\(client.name): disconnected: \(error.what)")
+    settings.log("\(client.name): disconnected: \(reason)")
   }
 }

@@ -26,6 +26,8 @@ package final class RadioService: Sendable {
     package var clientLimit = 64
     /// Receives a line when a host connects, disconnects or is rejected, on the radio's thread.
     package var log: @Sendable (String) -> Void = { _ in }
+    /// Is called once if the radio ends because a system call has failed, on its thread.
+    package var failed: @Sendable (SystemError) -> Void = { _ in }
 
     package init() {}
   }

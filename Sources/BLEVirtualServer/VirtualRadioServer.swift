@@ -56,7 +56,12 @@ public final class VirtualRadioServer: Sendable {
   private let radio: RadioService
 
   /// Creates a radio; its thread starts with the first endpoint.
-  public init(_ configuration: Configuration = Configuration()) {
+  public convenience init(_ configuration: Configuration = Configuration()) {
+    self.init(configuration, failed: { _ in })
+  }
+
+  /// - Parameter failed: is called once if the radio ends because a system call has failed, with the reason.
+  package init(_ configuration: Configuration, failed: @escaping @Sendable (String) -> Void) {
     var settings = RadioService.Settings()
     settings.controller = configuration.controller
     settings.pacing = configuration.pacing
@@ -65,6 +70,7 @@ public final class VirtualRadioServer: Sendable {
     settings.traceFolder = configuration.traceFolder
     settings.traceKeepsKeys = configuration.traceKeepsKeys
     settings.log = configuration.log
+    settings.failed = { failed("\($0)") }
     radio = RadioService(settings)
   }
 

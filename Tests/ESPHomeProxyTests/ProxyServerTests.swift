@@ -24,13 +24,20 @@ import Testing
   private final class Socket {
     let number: Int32
 
-    init(port: UInt16) throws {
+    /// - Parameter source: the last octet of an address of this machine.
+    init(port: UInt16, from source: UInt32 = 1) throws {
       number = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
       var address = sockaddr_in()
       address.sin_family = sa_family_t(AF_INET)
       address.sin_port = port.bigEndian
       address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
       let (number, size) = (number, socklen_t(MemoryLayout<sockaddr_in>.size))
+      var own = address
+      (own.sin_port, own.sin_addr.s_addr) = (0, UInt32(0x7F00_0000 | source).bigEndian)
+      let bound = unsafe withUnsafePointer(to: &own) {
+        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe bind(number, $0, size) }
+      }
+      try #require(bound == 0)
       let answer = unsafe withUnsafePointer(to: &address) {
         unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe connect(number, $0, size) }
       }
@@ -91,7 +98,7 @@ import Testing
 
   @Test func theClientAfterTheLastIsRejected() async throws {
     try await withServer {
-      $0.clientLimit = 1
+      $0.places.clients = 1
     } _: { _, port, lines in
       let one = try Socket(port: port)
       var client = PlainClient()
@@ -105,7 +112,7 @@ import Testing
 
   @Test func aStrangerMakesRoomForAClient() async throws {
     try await withServer {
-      $0.clientLimit = 1
+      $0.places.clients = 1
     } _: { _, port, lines in
       let stranger = try Socket(port: port)
       let socket = try Socket(port: port)
@@ -114,6 +121,40 @@ import Testing
       try wait(for: 2, on: socket, &client)
       #expect(stranger.receive() == nil)
       #expect(await lines.first(with: "refused: it has not proven the key") != nil)
+    }
+  }
+
+  @Test func aFloodFromOneAddressLeavesThePlacesOfOthers() async throws {
+    try await withServer {
+      $0.places.clients = 3
+    } _: { _, port, _ in
+      let home = try Socket(port: port)
+      let strangers = try (0..<20).map { _ in try Socket(port: port, from: 9) }
+      // All but the last two of them have lost their places.
+      for stranger in strangers.dropLast(2) { #expect(stranger.receive() == nil) }
+      var client = PlainClient()
+      home.send(PlainClient.hello)
+      try wait(for: 2, on: home, &client)
+    }
+  }
+
+  @Test func anAddressOpensALimitedNumberOfConnections() async throws {
+    try await withServer {
+      ($0.places.burst, $0.places.perSecond) = (2, 0)
+    } _: { _, port, lines in
+      let (one, other) = (try Socket(port: port, from: 9), try Socket(port: port, from: 9))
+      let third = try Socket(port: port, from: 9)
+      #expect(third.receive() == nil)
+      #expect(await lines.first(with: "rejected, because its network opens too many connections") != nil)
+      var clients = [PlainClient(), PlainClient()]
+      for (index, socket) in [one, other].enumerated() {
+        socket.send(PlainClient.hello)
+        try wait(for: 2, on: socket, &clients[index])
+      }
+      let home = try Socket(port: port)
+      var client = PlainClient()
+      home.send(PlainClient.hello)
+      try wait(for: 2, on: home, &client)
     }
   }
 

@@ -54,7 +54,8 @@ import Testing
     defer { try? FileManager.default.removeItem(at: folder) }
     let (path, record) = (folder.appending(path: "answers").path, Record())
     let server = try AnswerServer(
-      Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, isAttended: { record.add($0) })
+      Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, failed: { _ in },
+      isAttended: { record.add($0) })
     try body(path, record)
     server.end()
     #expect(!FileManager.default.fileExists(atPath: path))
@@ -100,7 +101,8 @@ import Testing
     defer { try? FileManager.default.removeItem(at: folder) }
     let (path, record) = (folder.appending(path: "answers").path, Record())
     let server = try AnswerServer(
-      Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, isAttended: { record.add($0) })
+      Listener(unixPath: path, isPrivate: true), proxy: "attic", log: { _ in }, failed: { _ in },
+      isAttended: { record.add($0) })
     var person = try Client.open(path)
     #expect(try person.next() == .greeting(proxy: "attic"))
     server.end()

@@ -14,11 +14,12 @@ final class AnswerServer: Sendable {
   ///
   /// - Parameters:
   ///   - proxy: the name of the proxy.
+  ///   - failed: is called once if the server ends because a system call has failed, on its thread.
   ///   - isAttended: is called when the first person has connected, before that person is greeted, and when the last
   ///     one has left.
   init(
     _ listener: consuming Listener, proxy: String, log: @escaping @Sendable (String) -> Void,
-    isAttended: @escaping @Sendable (Bool) -> Void
+    failed: @escaping @Sendable (SystemError) -> Void, isAttended: @escaping @Sendable (Bool) -> Void
   ) throws(SystemError) {
     let (mailbox, hasEnded) = (try Mailbox(), try Latch())
     (self.mailbox, self.hasEnded) = (mailbox, hasEnded)
@@ -29,7 +30,7 @@ final class AnswerServer: Sendable {
           var loop = try AnswerLoop(mailbox, listener, WaitingQuestions(proxy: proxy), log, isAttended)
           try loop.run()
         }
-      } catch { log("pairings can no longer be answered: \(error)") }
+      } catch { failed(error) }
       mailbox.close()
       hasEnded.open()
     }
@@ -121,11 +122,9 @@ private struct AnswerLoop: ~Copyable {
   }
 
   private static let (mailboxToken, listenerToken) = (UInt64(0), UInt64(1))
-  /// The pause after a connection could not be accepted.
-  private static let acceptPause = Duration.seconds(1)
 
   private let mailbox: AnswerServer.Mailbox
-  private let listener: Listener
+  private var listener: PausingListener
   private let log: @Sendable (String) -> Void
   private let isAttended: @Sendable (Bool) -> Void
   private let clock = MonotonicClock()
@@ -136,20 +135,20 @@ private struct AnswerLoop: ~Copyable {
   private var wasAttended = false
   private var lastToken = AnswerLoop.listenerToken
   private var buffer = [UInt8](repeating: 0, count: 1024)
-  private var acceptTime: Instant?
 
   init(
     _ mailbox: AnswerServer.Mailbox, _ listener: consuming Listener, _ questions: WaitingQuestions,
     _ log: @escaping @Sendable (String) -> Void, _ isAttended: @escaping @Sendable (Bool) -> Void
   ) throws(SystemError) {
     let poller = try Poller()
+    let listener = PausingListener(listener, token: Self.listenerToken)
     try poller.watch(mailbox.waker.descriptor, token: Self.mailboxToken, for: .reading)
-    try poller.watch(listener.descriptor, token: Self.listenerToken, for: .reading)
+    try listener.watch(on: poller)
     self.init(mailbox, listener, questions, log, isAttended, poller)
   }
 
   private init(
-    _ mailbox: AnswerServer.Mailbox, _ listener: consuming Listener, _ questions: WaitingQuestions,
+    _ mailbox: AnswerServer.Mailbox, _ listener: consuming PausingListener, _ questions: WaitingQuestions,
     _ log: @escaping @Sendable (String) -> Void, _ isAttended: @escaping @Sendable (Bool) -> Void,
     _ poller: consuming Poller
   ) {
@@ -161,22 +160,19 @@ private struct AnswerLoop: ~Copyable {
   mutating func run() throws(SystemError) {
     defer { end() }
     while true {
-      let count = try poller.wait(until: .nearer(questions.deadline, acceptTime), on: clock)
+      let count = try poller.wait(until: .nearer(questions.deadline, listener.deadline), on: clock)
       let now = clock.now()
       var output = WaitingQuestions.Output()
       for index in 0..<count {
         switch poller[index].token {
         case Self.mailboxToken: guard takeMail(now, into: &output) else { return }
-        case Self.listenerToken: try accept(now, into: &output)
+        case Self.listenerToken: accept(now, into: &output)
         case let token: receive(from: token, into: &output)
         }
         perform(output)
         output = WaitingQuestions.Output()
       }
-      if let acceptTime, acceptTime <= now {
-        self.acceptTime = nil
-        try poller.watch(listener.descriptor, token: Self.listenerToken, for: .reading)
-      }
+      listener.resume(now: now, on: poller)
       questions.tick(now: now, into: &output)
       perform(output)
     }
@@ -207,20 +203,16 @@ private struct AnswerLoop: ~Copyable {
     return true
   }
 
-  private mutating func accept(_ now: Instant, into output: inout WaitingQuestions.Output) throws(SystemError) {
-    let stream: ByteStream
-    do throws(SystemError) {
-      guard let accepted = try listener.accept() else { return }
-      stream = accepted
-    } catch {
-      log("a connection for answers cannot be accepted: \(error)")
-      poller.unwatch(listener.descriptor)
-      acceptTime = now + Self.acceptPause
-      return
+  private mutating func accept(_ now: Instant, into output: inout WaitingQuestions.Output) {
+    let accepted = listener.accept(now: now, on: poller) { [log] error in
+      log("a connection for answers cannot be accepted: \(error). It waits until that has passed")
     }
+    guard let accepted else { return }
     lastToken += 1
-    let person = Person(stream)
-    try poller.watch(person.stream.descriptor, token: lastToken, for: .reading)
+    let person = Person(accepted)
+    do throws(SystemError) {
+      try poller.watch(person.stream.descriptor, token: lastToken, for: .reading)
+    } catch { return log("a connection for answers is closed: \(error)") }
     persons[lastToken] = person
     questions.connect(lastToken, now: now, into: &output)
   }

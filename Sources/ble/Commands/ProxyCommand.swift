@@ -39,7 +39,8 @@ enum ProxyCommand {
         "plain-text", "no encryption: anyone who reaches the address can use the adapter; private addresses only"),
       .value("name", "NAME", "the name on the network: up to 31 letters, digits and hyphens (ble-proxy)"),
       .value(
-        "announce", "FILE", "writes a service file for Avahi, such as /etc/avahi/services/ble-proxy.service",
+        "announce", "FILE",
+        "makes a service file for Avahi, such as /etc/avahi/services/ble-proxy.service, and removes it at the end",
         isFile: true),
       .value("connections", "N", "connections of each adapter at once, 1 to 1000 (32)"),
       .value("pairing", "POLICY", "just-works, off, ask or compare (just-works)", isRepeatable: true),
@@ -69,9 +70,13 @@ enum ProxyCommand {
     let name = try name(arguments)
     let pairing = try ProxyPairing(arguments)
     let log: @Sendable (String) -> Void = { Output.error("ble: \(String(printable: $0))") }
+    let (failures, failure) = AsyncStream.makeStream(of: ToolError.self)
     let (adapters, options) = try await adapters(arguments, pairing)
     let answers = try arguments.value("answers").map { path throws(ToolError) in
-      try answerServer(at: path, name, log) { isAttended in
+      try answerServer(at: path, name, log) { error in
+        failure.yield(
+          ToolError(description: "pairings can no longer be answered: \(error). Start it again", status: 71))
+      } isAttended: { isAttended in
         for (adapter, var options) in zip(adapters, options) {
           if isAttended { options.capability = .keyboardDisplay }
           adapter.setPairing(options)
@@ -90,20 +95,24 @@ enum ProxyCommand {
       isEncrypted: key != nil)
     var settings = ProxyServer.Settings(identity: identity, key: key)
     settings.log = log
+    settings.failed = { error in
+      failure.yield(ToolError(description: "the server has ended: \(error). Start it again", status: 71))
+    }
     let (server, port) = try listen(proxy, settings, endpoint)
     let announcement = try arguments.value("announce").map { file in
       try Announcement(file, identity, port: port)
     }
     Output.event("READY \(endpoint.host == nil ? "0.0.0.0" : endpoint.hostText):\(port) as \(name)")
     let running = Task { await proxy.run() }
-    let (never, _) = AsyncStream.makeStream(of: Never.self)
-    for await _ in never {}
+    // A service without its server is of no use: systemd starts it again.
+    let end = await failures.first { _ in true }
     announcement?.remove()
     // Clients are informed first; then their connections end.
     server.end()
     running.cancel()
     await running.value
     answers?.end()
+    if let end { throw end }
   }
 
   private static func adapters(
@@ -131,7 +140,7 @@ enum ProxyCommand {
 
   private static func answerServer(
     at path: String, _ name: String, _ log: @escaping @Sendable (String) -> Void,
-    isAttended: @escaping @Sendable (Bool) -> Void
+    failed: @escaping @Sendable (SystemError) -> Void, isAttended: @escaping @Sendable (Bool) -> Void
   ) throws(ToolError) -> AnswerServer {
     var path = path
     // systemd names several folders with colons between them.
@@ -143,7 +152,7 @@ enum ProxyCommand {
       throw ToolError(description: "--answers: \(error.what). \(error.remedy)", status: error.exitCode)
     }
     do throws(SystemError) {
-      return try AnswerServer(listener, proxy: name, log: log, isAttended: isAttended)
+      return try AnswerServer(listener, proxy: name, log: log, failed: failed, isAttended: isAttended)
     } catch { throw ToolError(description: "--answers: \(error)", status: 71) }
   }
 
@@ -228,17 +237,28 @@ enum ProxyKeyFile {
 /// The service file of a proxy for Avahi, which announces it in the network.
 struct Announcement: Sendable {
   private let file: String
+  private let identity: FileIdentity?
+
+  /// A line of each service file of a proxy. One that a killed proxy has left is replaced, no other file is.
+  private static let mark = "<!-- Made by ble proxy, which replaces and removes it. -->"
 
   init(_ file: String, _ identity: ProxySession.Identity, port: UInt16) throws(ToolError) {
-    self.file = file
-    do throws(SystemError) { try Files.write(Self.text(identity, port: port).utf8, to: file) } catch {
-      throw ToolError.output(
-        "the service file \(file) cannot be written: \(error). Run as a user who may, or copy the "
-          + "file of the package")
+    let text = Self.text(identity, port: port)
+    do throws(SystemError) {
+      try Files.create(text.utf8, at: file) { String(decoding: $0, as: UTF8.self).contains(Self.mark) }
+    } catch {
+      let remedy =
+        error.number == EEXIST
+        ? "It is not one of ble proxy, which replaces no other file. Give another name, or remove it"
+        : "Run as a user who may, or copy the file of the package"
+      throw ToolError.output("the service file \(file) cannot be made: \(error). \(remedy)")
     }
+    (self.file, self.identity) = (file, FileIdentity(at: file))
   }
 
-  func remove() { unlink(file) }
+  func remove() {
+    if let identity, FileIdentity(at: file) == identity { unlink(file) }
+  }
 
   /// The records that ESPHome's devices have (DNS-SD, RFC 6763).
   static func text(_ identity: ProxySession.Identity, port: UInt16) -> String {
@@ -252,6 +272,7 @@ struct Announcement: Sendable {
     return """
       <?xml version="1.0" standalone="no"?>
       <!DOCTYPE service-group SYSTEM "avahi-service.dtd">
+      \(mark)
       <service-group>
         <name>\(identity.name)</name>
         <service>

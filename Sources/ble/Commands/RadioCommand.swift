@@ -58,14 +58,18 @@ enum RadioCommand {
     endpoints += arguments.allValues("pty").map { .pseudoTerminal(path: $0) }
     if endpoints.isEmpty { endpoints = [.tcp(host: "127.0.0.1", port: 6402)] }
 
-    let server = VirtualRadioServer(configuration)
+    let (failures, failure) = AsyncStream.makeStream(of: ToolError.self)
+    let server = VirtualRadioServer(configuration) { reason in
+      failure.yield(ToolError(description: "the radio has ended: \(reason). Start it again", status: 71))
+    }
     defer { server.end() }
     do {
       for endpoint in endpoints { Output.event("READY \(try server.listen(on: endpoint))") }
     } catch {
       throw ToolError(description: "\(error)", status: error.exitStatus)
     }
-    while !Output.isClosed { try await Task.sleep(for: .seconds(3_600)) }
+    if Output.isClosed { return }
+    if let end = await failures.first(where: { _ in true }) { throw end }
   }
 
   private static func endpoint(_ text: String) throws(ToolError) -> VirtualRadioServer.Endpoint {
