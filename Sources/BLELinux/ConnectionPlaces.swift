@@ -48,9 +48,9 @@ package struct ConnectionPlaces: Sendable {
   private let limits: Limits
   /// In the order of their connections.
   private var clients: [Client] = []
-  private var allowances: [HostAddress?: Allowance] = [:]
+  private var allowances: [HostAddress: Allowance] = [:]
   /// The networks that have proven a client, the last one at the end.
-  private var proven: [HostAddress?] = []
+  private var proven: [HostAddress] = []
 
   /// Networks whose connections are counted, and those that have proven a client; the oldest is forgotten.
   package static let networkLimit = 256
@@ -61,9 +61,11 @@ package struct ConnectionPlaces: Sendable {
   ///
   /// - Parameters:
   ///   - token: its number, which later calls name it by.
-  ///   - network: where it comes from (``HostAddress/network``); nil for this computer without a network.
+  ///   - network: where it comes from (``HostAddress/network``); nil for this computer without a network, whose clients
+  ///     are as good as proven ones.
   package mutating func add(_ token: UInt64, from network: HostAddress?, now: Instant) -> Decision {
-    guard spend(network, now) else { return .tooMany }
+    if let network, !spend(network, now) { return .tooMany }
+    defer { if network == nil { prove(token) } }
     guard clients.count >= limits.clients else {
       clients.append(Client(token: token, network: network))
       return .admitted
@@ -80,7 +82,7 @@ package struct ConnectionPlaces: Sendable {
   package mutating func prove(_ token: UInt64) {
     guard let index = clients.firstIndex(where: { $0.token == token }), !clients[index].isProven else { return }
     clients[index].isProven = true
-    let network = clients[index].network
+    guard let network = clients[index].network else { return }
     proven.removeAll { $0 == network }
     if proven.count == Self.networkLimit { proven.removeFirst() }
     proven.append(network)
@@ -90,21 +92,22 @@ package struct ConnectionPlaces: Sendable {
   private func loser(to newcomer: HostAddress?) -> Int? {
     var counts: [HostAddress?: Int] = [newcomer: 1]
     for client in clients where !client.isProven { counts[client.network, default: 0] += 1 }
-    var keepers: Set<HostAddress?> = proven.contains(newcomer) ? [newcomer] : []
-    var kept: Set<Int> = []
+    // The networks of which the newest connection has been seen.
+    var seen: Set<HostAddress> = []
+    if let newcomer { seen.insert(newcomer) }
+    var candidates: [Int] = []
     for index in clients.indices.reversed() where !clients[index].isProven {
-      let network = clients[index].network
-      if proven.contains(network), keepers.insert(network).inserted { kept.insert(index) }
+      if let network = clients[index].network, seen.insert(network).inserted, proven.contains(network) { continue }
+      candidates.append(index)
     }
-    let candidates = clients.indices.filter { !clients[$0].isProven && !kept.contains($0) }
-    // The first one of the greatest.
+    // Of equal ones, the oldest.
     return candidates.max { a, b in
       let (one, other) = (counts[clients[a].network] ?? 0, counts[clients[b].network] ?? 0)
       return one != other ? one < other : a > b
     }
   }
 
-  private mutating func spend(_ network: HostAddress?, _ now: Instant) -> Bool {
+  private mutating func spend(_ network: HostAddress, _ now: Instant) -> Bool {
     var allowance = allowances[network] ?? Allowance(count: Double(limits.burst), time: now)
     let grown = (now - allowance.time) / .seconds(1) * Double(limits.perSecond)
     allowance = Allowance(count: min(Double(limits.burst), allowance.count + grown), time: now)

@@ -29,6 +29,8 @@ struct RadioLoop: ~Copyable {
     let listener: Listener?
     var stream: H4Stream
     var trace: PacketTrace?
+    /// Whether the host has sent a packet.
+    var isProven = false
     var outgoing = PacketBuffer()
 
     init(
@@ -92,6 +94,8 @@ struct RadioLoop: ~Copyable {
   private var clients: [UInt64: Client] = [:]
   private var clientsByController: [ControllerID: Client] = [:]
   private var listeners: [UInt64: Listener] = [:]
+  /// A host that has sent a packet keeps its place.
+  private var places: ConnectionPlaces
   private var lastToken = RadioLoop.mailboxToken
   private var clientNumber = 0
   private var items = Mailbox.Items()
@@ -110,6 +114,10 @@ struct RadioLoop: ~Copyable {
     self.mailbox = mailbox
     self.settings = settings
     radio = VirtualRadio(seed: settings.seed, pacing: settings.pacing)
+    var limits = ConnectionPlaces.Limits(clients: settings.clientLimit)
+    // The tests of a computer connect many hosts at once.
+    (limits.burst, limits.perSecond) = (256, 100)
+    places = ConnectionPlaces(limits)
   }
 
   /// Runs until the mailbox is shut down.
@@ -186,8 +194,8 @@ struct RadioLoop: ~Copyable {
     case .addClient(let stream, let name):
       guard let stream = stream.take() else { return }
       add(
-        H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, endpoint: "virtual:\(name)", listener: nil, now
-      )
+        H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, endpoint: "virtual:\(name)", listener: nil,
+        from: nil, now)
     case .addListener(let port, let name):
       guard let port = port.take() else { return }
       lastToken += 1
@@ -225,23 +233,29 @@ extension RadioLoop {
       return retry(listener, "\(error)", now)
     }
     guard let accepted else { return watch(listener, now) }
+    let network = accepted.peer?.host?.network
     let stream = H4Stream(accepted, at: .endpoint(endpoint))
     if case .pseudoTerminal = endpoint {
-      add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, now)
+      add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, from: nil, now)
     } else {
-      add(stream, name: listener.name, endpoint: listener.endpoint, listener: nil, now)
+      add(stream, name: listener.name, endpoint: listener.endpoint, listener: nil, from: network, now)
       watch(listener, now)
     }
   }
 
   private mutating func add(
-    _ stream: consuming H4Stream, name: String, endpoint: String, listener: Listener?, _ now: Instant
+    _ stream: consuming H4Stream, name: String, endpoint: String, listener: Listener?,
+    from network: HostAddress?, _ now: Instant
   ) {
-    guard clients.count < settings.clientLimit else {
-      return settings.log("\(name): rejected, because \(settings.clientLimit) hosts are connected")
+    lastToken += 1
+    switch places.add(lastToken, from: network, now: now) {
+    case .admitted: break
+    case .admittedInPlace(let other):
+      if let client = clients[other] { remove(client, "it has sent nothing, and another host needs its place", now) }
+    case .full: return settings.log("\(name): rejected, because \(settings.clientLimit) hosts are connected")
+    case .tooMany: return settings.log("\(name): rejected, because its network opens too many connections")
     }
     clientNumber += 1
-    lastToken += 1
     let name = "\(clientNumber)-\(name)"
     var trace: PacketTrace?
     if let folder = settings.traceFolder {
@@ -288,8 +302,10 @@ extension StreamEndpoint {
 /// Packets, and the end of a client.
 extension RadioLoop {
   private mutating func receive(from client: Client, _ now: Instant) {
+    let wasProven = client.isProven
     do throws(TransportError) {
       try Self.receive(from: client, &radio, &output, now)
+      if !wasProven, client.isProven { places.prove(client.token) }
     } catch { remove(client, error.what, now) }
   }
 
@@ -298,6 +314,7 @@ extension RadioLoop {
   ) throws(TransportError) {
     let controller = client.controller
     try client.stream.receive { packet in
+      client.isProven = true
       try? client.trace?.record(packet, .hostToController)
       radio.receive(packet, from: controller, now: now, into: &output)
     }
@@ -341,6 +358,7 @@ extension RadioLoop {
   private mutating func remove(_ client: Client, _ reason: String, _ now: Instant) {
     guard clients.removeValue(forKey: client.token) != nil else { return }
     clientsByController[client.controller] = nil
+    places.remove(client.token)
     radio.detach(client.controller, now: now)
     try? client.trace?.flush()
     if let listener = client.listener {

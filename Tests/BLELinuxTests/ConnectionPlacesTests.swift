@@ -69,6 +69,14 @@ import Testing
     #expect(other.add(4, from: home, now: .start) == .admittedInPlace(of: 2))
   }
 
+  @Test func clientsOfThisComputerAreProven() {
+    var places = places(3, burst: 1)
+    for token in 1...2 as ClosedRange<UInt64> { #expect(places.add(token, from: nil, now: .start) == .admitted) }
+    #expect(places.add(3, from: stranger, now: .start) == .admitted)
+    #expect(places.add(4, from: nil, now: .start) == .admittedInPlace(of: 3))
+    #expect(places.add(5, from: home, now: .start) == .full)
+  }
+
   @Test func aNetworkOpensALimitedNumberOfConnections() {
     var places = places(2, burst: 3)
     for token in 1...3 as ClosedRange<UInt64> {
