@@ -282,6 +282,48 @@ async def test_a_write_without_response_that_is_lost_ends_the_connection(radio, 
     assert device.commands == []
 
 
+# The service file for Avahi
+
+
+def test_a_service_file_replaces_no_other_file(radio, tmp_path):
+    file, target = tmp_path / "ble-proxy.service", tmp_path / "target"
+
+    def ends_without_a_service():
+        with Program(
+            [*product("ble"), "proxy", "--transport", radio.transport, "--plain-text", "--listen", "127.0.0.1:0", "--announce", file],
+            tmp_path / "refused.log",
+        ) as program:
+            assert program.wait_for_end() == 73
+            assert "replaces no other file" in program.output
+
+    file.write_text("precious")
+    ends_without_a_service()
+    assert file.read_text() == "precious"
+    file.unlink()
+    file.symlink_to(target)
+    target.write_text("target")
+    ends_without_a_service()
+    assert file.is_symlink() and target.read_text() == "target"
+    file.unlink()
+
+    # It is made, replaced after a kill, and removed at the end, unless another file has its name then.
+    with Proxy(radio, tmp_path, "--announce", file) as proxy:
+        assert f"<port>{proxy.port}</port>" in file.read_text()
+        proxy.process.kill()
+    with Proxy(radio, tmp_path, "--announce", file, number=1) as proxy:
+        assert f"<port>{proxy.port}</port>" in file.read_text()
+        proxy.process.terminate()
+        proxy.wait_for_end()
+        assert not file.exists()
+    with Proxy(radio, tmp_path, "--announce", file, number=2) as proxy:
+        file.unlink()
+        file.write_text("precious")
+        proxy.process.terminate()
+        proxy.wait_for_end()
+    assert file.read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.glob("ble-proxy*")) == ["ble-proxy.service"]
+
+
 # A person answers
 
 
@@ -541,7 +583,9 @@ async def test_other_octets_get_a_short_answer_and_the_end(radio, proxy, octets)
 class Relay:
     """A port that is connected to that of a proxy. It records what the client sends, and can lose both ends of the connection."""
 
-    def __init__(self, proxy):
+    def __init__(self, proxy, before=None):
+        # What happens before octets are passed on.
+        self.before = before
         self.proxy, self.key = proxy, proxy.key
         self.recorded, self.writers = bytearray(), []
 
@@ -566,6 +610,8 @@ class Relay:
             with contextlib.suppress(ConnectionError):
                 while octets := await source.read(4096):
                     record += octets
+                    if self.before:
+                        await self.before()
                     target.write(octets)
                 target.close()
 
@@ -579,15 +625,52 @@ async def test_a_recorded_conversation_opens_nothing(radio, proxy):
         await client.connect(login=True)
         await client.device_info()
         await client.disconnect()
-    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-    writer.write(relay.recorded)
-    # The server's hello and its half of a handshake; nothing that is encrypted.
-    sizes, answer = [], await reader.read()
-    while answer:
-        sizes.append(int.from_bytes(answer[1:3], "big"))
-        answer = answer[3 + sizes[-1]:]
-    assert len(sizes) == 2 and sizes[1] == 49
-    writer.close()
+    halves = []
+    for _ in range(2):
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        writer.write(relay.recorded)
+        # The server's hello and its half of a handshake; nothing that is encrypted.
+        frames, answer = [], await reader.read()
+        while answer:
+            size = int.from_bytes(answer[1:3], "big")
+            frames.append(answer[3:3 + size])
+            answer = answer[3 + size:]
+        assert [len(frame) for frame in frames][1:] == [49]
+        halves.append(frames[1])
+        writer.close()
+    # Each connection has keys of its own: the public key of the server, and what is authenticated with it.
+    assert halves[0][1:33] != halves[1][1:33] and halves[0][33:] != halves[1][33:]
+
+
+class Stranger:
+    """Opens connections from another address than the clients, without the key."""
+
+    def __init__(self, proxy):
+        self.port, self.connections = proxy.port, []
+
+    async def open(self):
+        """Opens more connections than there are places, and waits until the proxy has closed those without one."""
+        for _ in range(40):
+            self.connections.append(
+                await asyncio.open_connection("127.0.0.1", self.port, local_addr=("127.0.0.9", 0)))
+        await until(lambda: sum(not (r.at_eof() or r.exception()) for r, _ in self.connections) < 16, "too many have a place")
+
+    def close(self):
+        for _, writer in self.connections:
+            writer.transport.abort()
+
+
+async def test_a_flood_of_connections_keeps_nobody_out(radio, proxy):
+    """A stranger opens 40 connections before what a client sends or receives arrives."""
+    stranger = Stranger(proxy)
+    for _ in range(3):
+        async with Relay(proxy, stranger.open) as relay:
+            client = api(relay)
+            await client.connect(login=True)
+            assert (await client.device_info()).name
+            await client.disconnect()
+    assert len(stranger.connections) > 200
+    stranger.close()
 
 
 # Slots

@@ -1,10 +1,11 @@
 """System calls that are cut, interrupted, or fail: both ends of the heart-rate pair with a library that is loaded before libc."""
 
 import re
+import socket
 
 import pytest
 import traces
-from programs import Program, product
+from programs import LIMIT, Program, product, wait_until
 from radios import have_tshark, ours
 
 # What a kernel may do at any time, and nobody may notice.
@@ -22,7 +23,7 @@ def library(preloaded):
     return preloaded("system_faults")
 
 
-def with_faults(library, faults, log, seed=1, first=0):
+def with_faults(library, faults, log, seed=1, first=0, limit=1 << 30):
     """The beginning of a command whose program has these faults."""
     return [
         "env",
@@ -30,6 +31,7 @@ def with_faults(library, faults, log, seed=1, first=0):
         f"FAULTS={faults}",
         f"FAULT_SEED={seed}",
         f"FAULT_FIRST={first}",
+        f"FAULT_LIMIT={limit}",
         f"FAULT_LOG={log}",
     ]
 
@@ -79,3 +81,67 @@ def test_a_radio_without_descriptors_accepts_later(library, tmp_path):
             with Program([*pair, "central"], tmp_path / "central.log") as collector:
                 assert collector.wait_for_end() == 0, collector.output + monitor.output
             assert monitor.wait_for_end() == 0, monitor.output
+
+
+class Closed(Exception):
+    """The server has closed the connection, or refuses it."""
+
+
+def asked(address, question, length):
+    """What a server answers to octets."""
+    try:
+        with socket.create_connection(address, LIMIT) if isinstance(address, tuple) else socket.socket(socket.AF_UNIX) as client:
+            if not isinstance(address, tuple):
+                client.settimeout(LIMIT)
+                client.connect(address)
+            client.sendall(question)
+            answer = b""
+            while len(answer) < length:
+                part = client.recv(length)
+                if not part:
+                    raise Closed
+                answer += part
+            return answer
+    except OSError as error:
+        raise Closed from error
+
+
+HELLO, RESET = bytes([0, 7, 1]) + b"\x0a\x01x\x10\x01\x18\x0a", bytes.fromhex("01030c00")
+FAILURES = [("accept", "EMFILE"), ("watch", "ENOSPC"), ("wait", "ENOMEM"), ("recv", "ENOMEM"), ("send", "ENOBUFS")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["proxy", "answers", "radio"])
+@pytest.mark.parametrize(("call", "error"), FAILURES)
+def test_a_server_with_one_failed_call_serves_or_ends(library, tmp_path, server, call, error):
+    """Each of its first calls fails once: the next client is served, or the program ends with a status and a line."""
+    reached = 0
+    with ours("radio", tmp_path) as radio:
+        for number in range(10):
+            log, output, path = tmp_path / f"faults-{number}", tmp_path / f"{number}.log", str(tmp_path / f"socket-{number}")
+            command = with_faults(library, f"{call}:{error}:100", log, first=number, limit=1)
+            if server == "radio":
+                command += [*product("ble"), "radio", "--tcp", "0"]
+            else:
+                command += [*product("ble"), "proxy", "--plain-text", "--listen", "127.0.0.1:0", "--answers", path]
+                command += ["--transport", radio.transport]
+            with Program(command, output) as program:
+                wait_until(lambda: "READY" in program.output or program.process.poll() is not None, "neither ready nor ended")
+                served = False
+                while not served and program.process.poll() is None and "READY" in program.output:
+                    port = int(re.search(r"READY \S+:(\d+)", program.output)[1])
+                    try:
+                        if server == "answers":
+                            served = asked(path, b"", 10).startswith(b"{")
+                        else:
+                            served = asked(("127.0.0.1", port), HELLO if server == "proxy" else RESET, 3) != b""
+                    except Closed:
+                        pass
+                if served:
+                    program.process.terminate()
+                status = program.wait_for_end()
+                if not served:
+                    assert 0 < status < 128 and "ble: " in program.output, (number, status, program.output)
+            if log.exists() and number_of_faults(log)[call]:
+                reached += 1
+    assert reached > 0

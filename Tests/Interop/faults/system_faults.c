@@ -1,9 +1,10 @@
 /* System calls that fail, for programs started with LD_PRELOAD (test_system_faults.py).
  *
- * FAULTS is a list `CALL:FAULT:PERCENT`, separated by commas. A call is read, write, recv, send, accept, socket or wait; a fault is
+ * FAULTS is a list `CALL:FAULT:PERCENT`, separated by commas. A call is read, write, recv, send, accept, socket, wait (epoll_wait) or
+ * watch (epoll_ctl for a descriptor that is not watched yet); a fault is
  * `short` for a transfer of one octet at least and half of the octets at most, or the name of an error number. FAULT_SEED is the seed
- * of the decisions; FAULT_FIRST is the number of calls of each kind that succeed before the first fault. At the end of the process
- * the number of faults goes to the file FAULT_LOG.
+ * of the decisions; FAULT_FIRST is the number of calls of each kind that succeed before the first fault, FAULT_LIMIT the number of
+ * faults of each kind. At the end of the process the number of faults goes to the file FAULT_LOG.
  *
  * Faults concern sockets, terminals and regular files. Pipes and standard output stay as they are, and so do eventfd, timerfd and
  * signalfd, whose calls the kernel neither interrupts nor cuts. */
@@ -23,8 +24,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum call { CALL_READ, CALL_WRITE, CALL_RECV, CALL_SEND, CALL_ACCEPT, CALL_SOCKET, CALL_WAIT, CALLS };
-static const char *const call_names[CALLS] = {"read", "write", "recv", "send", "accept", "socket", "wait"};
+enum call { CALL_READ, CALL_WRITE, CALL_RECV, CALL_SEND, CALL_ACCEPT, CALL_SOCKET, CALL_WAIT, CALL_WATCH, CALLS };
+static const char *const call_names[CALLS] = {"read", "write", "recv", "send", "accept", "socket", "wait", "watch"};
 
 static const struct {
   const char *name;
@@ -41,7 +42,7 @@ static struct {
   unsigned percent;
 } rules[RULES];
 static int rule_count;
-static unsigned long first_calls;
+static unsigned long first_calls, fault_limit;
 static _Atomic unsigned long calls[CALLS], faults[CALLS];
 static _Atomic uint64_t state;
 static const char *log_path;
@@ -55,7 +56,9 @@ static uint64_t draw(void) {
 
 __attribute__((constructor)) static void begin(void) {
   const char *seed = getenv("FAULT_SEED"), *first = getenv("FAULT_FIRST"), *text = getenv("FAULTS");
+  const char *limit = getenv("FAULT_LIMIT");
   log_path = getenv("FAULT_LOG");
+  fault_limit = limit ? strtoul(limit, NULL, 0) : ~0ul;
   atomic_store(&state, seed ? strtoull(seed, NULL, 0) : 1);
   first_calls = first ? strtoul(first, NULL, 0) : 0;
   char *copy = text ? strdup(text) : NULL, *rest = copy;
@@ -85,7 +88,7 @@ __attribute__((destructor)) static void end(void) {
 /* The fault of this call: 0 for none, SHORT_TRANSFER, or an error number. */
 static int fault_of(enum call call) {
   unsigned long number = atomic_fetch_add(&calls[call], 1);
-  if (number < first_calls) return 0;
+  if (number < first_calls || faults[call] >= fault_limit) return 0;
   for (int index = 0; index < rule_count; index++) {
     if (rules[index].call != call || draw() % 100 >= rules[index].percent) continue;
     atomic_fetch_add(&faults[call], 1);
@@ -160,10 +163,20 @@ int socketpair(int domain, int type, int protocol, int pair[2]) {
   return failing(CALL_SOCKET) ? -1 : REAL(socketpair)(domain, type, protocol, pair);
 }
 
+/* libdispatch ends the program, or loses a signal source, when its own epoll fails: that is no fault of ours. */
+static int is_ours(void *caller) {
+  Dl_info info;
+  return !dladdr(caller, &info) || !info.dli_fname || !strstr(info.dli_fname, "libdispatch");
+}
+
+int epoll_ctl(int poll, int operation, int descriptor, struct epoll_event *event) {
+  return operation == EPOLL_CTL_ADD && is_ours(__builtin_return_address(0)) && failing(CALL_WATCH) ? -1 : REAL(epoll_ctl)(poll, operation, descriptor, event);
+}
+
 int epoll_wait(int poll, struct epoll_event *events, int count, int milliseconds) {
-  return failing(CALL_WAIT) ? -1 : REAL(epoll_wait)(poll, events, count, milliseconds);
+  return is_ours(__builtin_return_address(0)) && failing(CALL_WAIT) ? -1 : REAL(epoll_wait)(poll, events, count, milliseconds);
 }
 
 int epoll_pwait2(int poll, struct epoll_event *events, int count, const struct timespec *time, const sigset_t *mask) {
-  return failing(CALL_WAIT) ? -1 : REAL(epoll_pwait2)(poll, events, count, time, mask);
+  return is_ours(__builtin_return_address(0)) && failing(CALL_WAIT) ? -1 : REAL(epoll_pwait2)(poll, events, count, time, mask);
 }
