@@ -34,7 +34,7 @@ public enum BrokerFailure: Equatable, Sendable {
     return switch code {
     case 1: "it does not support MQTT 3.1.1 (code 1). Use a newer broker"
     case 2: "it does not accept the name '\(identifier)' (code 2). Give another one: --id NAME"
-    case 3: "it is not available (code 3). It is tried again"
+    case 3: "it is not available (code 3). The gateway tries again"
     case 4: "wrong user name or password (code 4). \(login)"
     case 5: "not authorized (code 5). \(login)"
     default: "code \(code)"
@@ -46,10 +46,10 @@ public enum BrokerFailure: Equatable, Sendable {
     case .refused:
       "connection refused. Start a broker there, or give the address of another one: --broker HOST[:PORT]"
     case .unknownHost: "the name is unknown. Check the address and the network: --broker HOST[:PORT]"
-    case .lost: "the connection has ended. It is tried again"
+    case .lost: "the connection has ended. The gateway connects again"
     case .tls where broker.certificateAuthorities == nil: "a TLS error. Give the certificates: --ca-file FILE"
     case .tls: "a TLS error. Check the port, and the certificates in \(broker.certificateAuthorities ?? "")"
-    case .other(let text): "\(text). It is tried again"
+    case .other(let text): "\(text). The gateway tries again"
     case .rejected: ""
     }
   }

@@ -50,14 +50,18 @@ public struct ConnectionTopics: Sendable {
   /// The latest gateway owns the topic, so no gateway withdraws the message of another one.
   ///
   /// - Parameter time: now.
-  /// - Returns: the messages that withdraw others, and one that corrects the message of an earlier run that was not
-  ///   ended in order.
+  /// - Returns: the messages that withdraw others, and one that corrects the received one: if this gateway is connected
+  ///   to a device from which another one has disconnected, and if an earlier run was not ended in order.
   public mutating func received(
     _ payload: Data, for address: DeviceAddress, at time: Date
   ) -> [ValueQueue.Message] {
     let address = address.identity
-    guard devices[address]?.isConnected != true else { return [] }
-    guard let found = Messages.readConnection(payload), found.gateway == topics.gateway else {
+    let found = Messages.readConnection(payload)
+    let isOwn = found?.gateway == topics.gateway
+    if let device = devices[address], device.isConnected {
+      return isOwn || found?.isConnected != false ? [] : [message(address, connected(device, at: time))]
+    }
+    guard isOwn else {
       devices[address] = nil
       return []
     }
@@ -65,7 +69,7 @@ public struct ConnectionTopics: Sendable {
     note(address, isConnected: false)
     let correction = message(
       address, Messages.connection(isConnected: false, gateway: topics.gateway, at: time))
-    return makeRoom() + (found.isConnected ? [correction] : [])
+    return makeRoom() + (found?.isConnected == true ? [correction] : [])
   }
 
   /// A connected device has refused a subscription.
@@ -78,9 +82,12 @@ public struct ConnectionTopics: Sendable {
     else { return [] }
     device.refused.append(attribute.path)
     devices[address] = device
-    let payload = Messages.connection(
-      isConnected: true, gateway: topics.gateway, at: time, refused: device.refused)
-    return [message(address, payload)]
+    return [message(address, connected(device, at: time))]
+  }
+
+  private func connected(_ device: Device, at time: Date) -> Data {
+    Messages.connection(
+      isConnected: true, gateway: topics.gateway, at: time, refused: device.refused.isEmpty ? nil : device.refused)
   }
 
   private mutating func note(_ address: DeviceAddress, isConnected: Bool) {

@@ -89,6 +89,12 @@ public struct DeviceClaims: Sendable {
       || device.others.values.contains { $0.expires > now }
   }
 
+  /// Whether another gateway serves the device, and this one does not.
+  public func isServedByAnother(_ address: DeviceAddress, now: Duration) -> Bool {
+    guard let device = devices[address], !device.serves else { return false }
+    return device.others.values.contains { $0.claim.serves && $0.expires > now }
+  }
+
   public var count: Int { devices.count }
 
   /// The number of other gateways that are remembered for a device.

@@ -28,6 +28,7 @@ final class DeviceSession: Sendable {
     var task: Task<Void, Never>?
     /// Subscriptions during which the link has ended. They are the last ones on the next link.
     var fatal: Set<AttributeName> = []
+    var isConnected = false
   }
 
   init(_ address: DeviceAddress, of gateway: Gateway) {
@@ -63,7 +64,10 @@ final class DeviceSession: Sendable {
 
   private func run(_ gateway: Gateway) async {
     var pause = Duration.seconds(1)
+    var reported: String?
     repeat {
+      let start = ContinuousClock.now
+      state.withLock { $0.isConnected = false }
       do {
         guard let device = await gateway.advertisement(of: address) else {
           throw GatewayError(.notFound, "\(address) is no longer received")
@@ -71,6 +75,7 @@ final class DeviceSession: Sendable {
         let adapter = gateway.adapter
         try await adapter.withConnection(to: device.address) { device in
           await gateway.connectionChanged(self.address, isConnected: true)
+          self.state.withLock { $0.isConnected = true }
           do {
             try await self.use(device, gateway)
             await gateway.connectionChanged(self.address, isConnected: false)
@@ -88,6 +93,12 @@ final class DeviceSession: Sendable {
           await gateway.answer(
             work.attribute, work.request, .failure(GatewayError(.device, "\(address): \(error)")))
         }
+        // The reason of the end of a connection was reported.
+        let failure = state.withLock(\.isConnected) ? nil : "\(error)"
+        if let failure, failure != reported, !Task.isCancelled { Log.line("no connection to \(address): \(failure)") }
+        reported = failure
+        // A connection that has lasted is not one of several attempts.
+        if ContinuousClock.now - start > Self.longestPause { pause = .seconds(1) }
         pause = min(pause * 2, Self.longestPause)
       }
       if Task.isCancelled { break }

@@ -205,9 +205,10 @@ actor Gateway {
     case .claim(let address, let gateway):
       guard let claim = try? JSONDecoder().decode(DeviceClaims.Claim.self, from: payload) else { return }
       claims.received(claim, of: gateway, for: address, now: now)
-      if claim.serves, gateway != configuration.identifier, !claims.serves(address) { forgetRetained(of: address) }
+      forgetRetainedUnlessServed(address)
     case .connection(let address):
       for message in connections.received(payload, for: address, at: Date()) { enqueue(message, of: address) }
+      forgetRetainedUnlessServed(address)
     case .read where isRetained, .write where isRetained: ignoreRetainedRequest(topic)
     case .read(let attribute):
       accept(attribute, Request(kind: .read)) { () throws(GatewayError) in try Request.read(payload) }
@@ -219,8 +220,9 @@ actor Gateway {
     }
   }
 
-  /// Another gateway serves the device, and publishes its retained messages.
-  private func forgetRetained(of address: DeviceAddress) {
+  /// Another gateway that serves a device publishes its retained messages.
+  private func forgetRetainedUnlessServed(_ address: DeviceAddress) {
+    guard claims.isServedByAnother(address, now: now) else { return }
     homeAssistant?.forget(address.identity)
     queue.forgetRetained(of: address.identity)
   }
@@ -338,7 +340,9 @@ actor Gateway {
       for change in claims.update(now: now) {
         switch change {
         case .taken(let address): connectIfConfigured(address)
-        case .released(let address): sessions[address]?.task.cancel()
+        case .released(let address):
+          sessions[address]?.task.cancel()
+          forgetRetainedUnlessServed(address)
         }
       }
       table.forget(notHeardFor: DeviceClaims.lifetime * 4, now: now)

@@ -127,9 +127,9 @@ struct BrokerFailureTests {
     arguments: [
       (.refused, "connection refused. Start a broker there, or give the address of another one: --broker HOST[:PORT]"),
       (.unknownHost, "the name is unknown. Check the address and the network: --broker HOST[:PORT]"),
-      (.lost, "the connection has ended. It is tried again"),
+      (.lost, "the connection has ended. The gateway connects again"),
       (.tls, "a TLS error. Give the certificates: --ca-file FILE"),
-      (.other("No route to host"), "No route to host. It is tried again"),
+      (.other("No route to host"), "No route to host. The gateway tries again"),
     ] as [(BrokerFailure, String)])
   func aConnectionThatFailsHasARemedy(failure: BrokerFailure, reason: String) {
     #expect(failure.text(of: broker(), identifier: "a") == "no connection to the broker mqtt.local:1883: \(reason)")
@@ -148,7 +148,7 @@ struct BrokerFailureTests {
     arguments: [
       (1, "it does not support MQTT 3.1.1 (code 1). Use a newer broker", true),
       (2, "it does not accept the name 'a' (code 2). Give another one: --id NAME", true),
-      (3, "it is not available (code 3). It is tried again", false),
+      (3, "it is not available (code 3). The gateway tries again", false),
       (
         4, "wrong user name or password (code 4). Check the user name and the password file of the configuration", true
       ),

@@ -88,6 +88,21 @@ struct ConnectionTopicsTests {
     #expect(nothing.isEmpty)
   }
 
+  /// Otherwise the broker would keep that nobody is connected.
+  @Test func theEndOfTheConnectionOfAnotherGatewayIsCorrected() {
+    var connections = ConnectionTopics(topics: topics)
+    let own = connections.changed(address(0), isConnected: true, at: now)
+    func received(_ isConnected: Bool, _ gateway: String) -> [ValueQueue.Message] {
+      let payload = Messages.connection(isConnected: isConnected, gateway: gateway, at: now)
+      return connections.received(payload, for: address(0), at: now)
+    }
+    #expect(received(false, "garage") == own)
+    // Two that are connected do not answer each other, and none answers itself.
+    #expect(received(true, "garage").isEmpty && received(false, "kitchen").isEmpty)
+    _ = connections.changed(address(0), isConnected: false, at: now)
+    #expect(received(false, "garage").isEmpty)
+  }
+
   /// Of gateways that a device visits one after the other the last one has its topic.
   @Test func theTopicOfAnotherGatewayIsNotWithdrawn() {
     var connections = ConnectionTopics(topics: topics)

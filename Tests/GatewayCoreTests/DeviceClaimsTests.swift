@@ -136,6 +136,20 @@ struct DeviceClaimsTests {
     #expect(gateways.serving == ["b"])
   }
 
+  @Test func aGatewayReportsTheDevicesOfOthers() {
+    var gateways = Gateways("a", "b")
+    func isOfAnother(_ name: String) -> Bool? {
+      gateways.machines[name]?.isServedByAnother(gateways.device, now: gateways.now)
+    }
+    gateways.pass(10, heard: ["a": -50, "b": -80])
+    #expect(isOfAnother("a") == false && isOfAnother("b") == true)
+    gateways.pass(71, heard: ["b": -80])
+    #expect(gateways.serving == ["b"])
+    #expect(isOfAnother("a") == true && isOfAnother("b") == false)
+    gateways.pass(71)
+    #expect(isOfAnother("a") == false)
+  }
+
   @Test func aGatewayThatIsGoneLosesItsDevices() {
     var gateways = Gateways("a", "b")
     gateways.pass(12, heard: ["a": -50, "b": -80])

@@ -517,6 +517,50 @@ async def test_the_gateway_that_hears_a_device_better_serves_it(broker, tmp_path
             assert len(client.of(f"{TEMPERATURE}/result")) == 1
 
 
+async def test_the_gateway_that_takes_a_device_over_has_its_retained_messages(broker, tmp_path):
+    """Home Assistant's birth message makes each gateway publish its own again, and no gateway those of another one."""
+    for name in ("kitchen", "attic"):
+        (tmp_path / name).mkdir()
+    with contextlib.ExitStack() as stack:
+        far = stack.enter_context(ours("kitchen", tmp_path / "kitchen", "--rssi", -75))
+        near = stack.enter_context(ours("attic", tmp_path / "attic", "--rssi", -40))
+        client = stack.enter_context(Client(broker))
+        for name, radio in (("kitchen", far), ("attic", near)):
+            stack.enter_context(gateway(broker, radio, tmp_path, "--subscribe", "181A/2A6E", name=name)).wait_for("READY")
+        sensor = "homeassistant/sensor/ble_c01122334455_random_181a_2a6e/config"
+
+        def served(name):
+            return lambda message: message["availability"][0]["topic"] == f"ble/gateways/{name}/status"
+
+        async with thermometer(far.transport):
+            await client.wait(sensor, served("kitchen"))
+        # Its connection has ended, so the one that receives the device better takes it over.
+        async with thermometer(near.transport):
+            await client.wait(sensor, served("attic"))
+            claim, connection = f"ble/claims/{NAME}/kitchen", f"{DEVICE}/connection"
+            await until(lambda: not client.of(claim)[-1]["serves"], lambda: client.of(claim)[-3:])
+            # The one that has lost the link can be the last one to notice that.
+            await client.wait(connection, lambda message: (message["gateway"], message["state"]) == ("kitchen", "disconnected"))
+            await until(lambda: client.of(connection)[-1]["gateway"] == "attic", lambda: client.of(connection)[-3:])
+            assert client.of(connection)[-1]["state"] == "connected"
+            before = len(client.messages)
+
+            async def born():
+                """The birth message was handled: `status` is the first of what it makes a gateway publish."""
+                known = len(client.messages)
+                client.publish("homeassistant/status", "online")
+                topics = {f"ble/gateways/{name}/status" for name in ("kitchen", "attic")}
+                await until(lambda: topics <= {it[0] for it in client.messages[known:]}, "no status")
+
+            await born()
+            await born()
+            again = client.messages[before:]
+            announced = [json.loads(it[1]) for it in again if it[0] == sensor]
+            assert announced and all(map(served("attic"), announced)), announced
+            links = [json.loads(it[1]) for it in again if it[0] == connection]
+            assert links and {link["gateway"] for link in links} == {"attic"}, links
+
+
 def test_the_tool_starts_the_gateway(tmp_path):
     environment = {**os.environ, "PATH": f"{Path(product('ble-gateway')[0]).parent}:{os.environ['PATH']}"}
     command = [*product("ble"), "gateway", "--id", "kitchen"]
