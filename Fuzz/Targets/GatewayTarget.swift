@@ -12,6 +12,7 @@ import Foundation
 /// - a request has at most 512 octets, and its answer the identifier of the client;
 /// - each table has its limit, and for each device the number of other gateways and sensors does;
 /// - each value is waiting, on its way, acknowledged or counted as lost;
+/// - a retained message that is published again has the latest payload of its topic;
 /// - nobody has a lasting effect: once others are silent, one gateway serves each device that both receive.
 func fuzzGateway(_ input: inout FuzzInput) {
   switch input.index(6) {
@@ -65,12 +66,18 @@ private func readMessage(_ input: inout FuzzInput) {
     require(topics.parse(written) == .read(attribute), "\(topic) is written as \(written)")
     check(try? Request.read(payload), of: attribute)
   case .write(let attribute):
-    check(try? Request.write(payload), of: attribute)
+    require(topics.parse(topics.write(attribute)) == .write(attribute), "\(topic) is written in another way")
+    check(try? Request.write(payload, of: attribute.characteristic), of: attribute)
+  case .info:
+    var instance = GatewayInstance(number: 1, start: GatewayRun.date)
+    require(!instance.isSuperseded(by: payload, isRetained: false), "what is not retained supersedes a gateway")
   case nil: break
   }
   // Whatever the topic.
   check(try? Request.read(payload), of: GatewayRun.attributes[0])
-  check(try? Request.write(payload), of: GatewayRun.attributes[1])
+  for attribute in GatewayRun.attributes {
+    check(try? Request.write(payload, of: attribute.characteristic), of: attribute)
+  }
 }
 
 private func check(_ request: Request?, of attribute: AttributeName) {
@@ -124,6 +131,10 @@ private struct GatewayRun {
     var isConnected = true
     var appended = 0
     var reportedLosses = 0
+    /// Retained messages that were published again.
+    var republished = 0
+    /// The latest payload of each retained topic.
+    var retained: [String: Data] = [:]
     var sent: [Int32] = []
     /// Devices that were served once and given to another gateway.
     var released: Set<DeviceAddress> = []
@@ -168,12 +179,13 @@ private struct GatewayRun {
       gateways[side].claims.connectionChanged(device, isConnected: isConnected, now: now)
       append(
         gateways[side].topics.connection(device),
-        Messages.connection(isConnected: isConnected, gateway: gateways[side].name, at: Self.date), side)
+        Messages.connection(isConnected: isConnected, gateway: gateways[side].name, at: Self.date), side,
+        isRetained: true)
     case 10, 11: receiveValue(side, &input)
     case 12:
       gateways[side].isConnected = input.flag()
       gateways[side].claims.brokerChanged(isConnected: gateways[side].isConnected, now: now)
-      if gateways[side].isConnected { gateways[side].homeAssistant.forget() }
+      if gateways[side].isConnected { gateways[side].queue.publishRetainedAgain() }
     case 13: send(side, atMost: input.index(30))
     case 14:
       for _ in 0...input.index(8) where !gateways[side].sent.isEmpty {
@@ -235,9 +247,9 @@ private struct GatewayRun {
       let others = gateways[side].claims.gateways(of: address)
       require(others <= DeviceClaims.gatewayLimit, "\(others) gateways of one device")
     // What another run has left at the broker: ConnectionTopics withdraws it.
-    case .connection: break
+    case .connection, .info: break
     case .read(let attribute): answer(attribute, try? Request.read(payload), side)
-    case .write(let attribute): answer(attribute, try? Request.write(payload), side)
+    case .write(let attribute): answer(attribute, try? Request.write(payload, of: attribute.characteristic), side)
     case nil: break
     }
   }
@@ -266,30 +278,44 @@ private struct GatewayRun {
   private mutating func receiveValue(_ side: Int, _ input: inout FuzzInput) {
     let attribute = input.element(of: Self.attributes)
     let name = gateways[side].table[attribute.address.identity]?.contents.localName?.displayText
-    for message in gateways[side].homeAssistant.announcements(of: attribute, deviceName: name) {
+    let described = DeviceAttribute(
+      attribute, isReadable: input.flag(), isWritable: input.flag(), isPublished: input.flag())
+    for message in gateways[side].homeAssistant.announcements(of: described, deviceName: name) {
       require(message.isRetained, "an announcement is not retained")
-      append(message.topic, message.payload, side)
+      append(message.topic, message.payload, side, isRetained: true)
     }
     let value = Messages.value(input.take(input.index(24)), of: attribute.characteristic, at: Self.date)
-    append(gateways[side].topics.value(attribute), value, side)
+    append(
+      gateways[side].topics.value(attribute), value, side,
+      isRetained: gateways[side].homeAssistant.retainsValue(of: attribute))
   }
 
-  private mutating func append(_ topic: String, _ payload: Data, _ side: Int) {
+  private mutating func append(_ topic: String, _ payload: Data, _ side: Int, isRetained: Bool = false) {
     require(!topic.unicodeScalars.contains { "+#\0".unicodeScalars.contains($0) }, "the topic \(topic)")
     if !payload.isEmpty { requireJSON(payload) }
-    gateways[side].queue.append(.init(topic: topic, payload: payload), at: Self.date)
+    gateways[side].queue.append(.init(topic: topic, payload: payload, isRetained: isRetained), at: Self.date)
     gateways[side].appended += 1
+    if isRetained { gateways[side].retained[topic] = payload }
   }
 
   private mutating func send(_ side: Int, atMost limit: Int) {
     for _ in 0..<limit {
       guard let next = gateways[side].queue.next else { return }
       lastIdentifier += 1
+      let count = gateways[side].queue.count
       gateways[side].queue.sent(lastIdentifier)
       gateways[side].sent.append(lastIdentifier)
-      if case .loss(let loss) = next {
+      switch next {
+      case .loss(let loss):
         gateways[side].reportedLosses += 1
         requireJSON(Messages.lost(loss))
+      // One that did not wait.
+      case .message(let message) where gateways[side].queue.count > count:
+        gateways[side].republished += 1
+        require(
+          message.isRetained && message.payload == gateways[side].retained[message.topic],
+          "\(message.topic) is published again with another payload")
+      case .message: break
       }
     }
   }
@@ -339,7 +365,8 @@ private struct GatewayRun {
     let queue = gateway.queue
     require(queue.count <= queue.limit + ValueQueue.inFlightLimit, "\(queue.count) of \(queue.limit) values wait")
     require(
-      queue.acknowledged + queue.count + queue.lost == gateway.appended + gateway.reportedLosses,
+      queue.acknowledged + queue.count + queue.lost
+        == gateway.appended + gateway.reportedLosses + gateway.republished,
       "\(queue.acknowledged) acknowledged, \(queue.count) waiting, \(queue.lost) lost of \(gateway.appended)")
   }
 
