@@ -93,7 +93,9 @@ package final class HostConnection: AdapterLink {
         guard case .idle(let waiting) = phase else { return }
         heldHub.withLock { $0 = hub }
         // Attached first, so that the sink receives the answers.
-        let attachment = host.attachExchanging(sink)
+        // While the process ends, the program is told nothing more: it would take the end of its links for a loss, and
+        // connect again or end itself otherwise.
+        let attachment = host.attachExchanging { events in OrderlyEnd.hasBegun ? events.count : sink(&events) }
         phase = .open(attachment)
         for command in waiting { attachment.commands.post(command) }
       }

@@ -22,8 +22,9 @@ from apple_programs import (
     AppleProgram,
     check,
 )
-from programs import LIMIT, product, wait_until
+from programs import LIMIT, Program, product, wait_until
 from radios import RADIOS, parameters
+from test_signals import ENDED_BY_THE_HOST, Air, check_end
 
 
 @pytest.fixture(params=parameters("virtual", "virtual-small"))
@@ -106,6 +107,26 @@ def test_mocks_take_the_place_of_managers_and_peers(tmp_path):
             '["discoverServices [\\"180F\\"]", "discoverCharacteristics 180F", "readValue", "writeValue 1 true"]',
         ],
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_the_end_of_a_program_ends_its_link(number, tmp_path):
+    """The program does not handle the signal. It is told nothing of the end of its link: it would call `exit`."""
+    command = [*product("ble"), "radio", "--tcp", "127.0.0.1:0", "--traces", tmp_path / "traces"]
+    with Program(command, tmp_path / "radio.log") as radio:
+        air = Air(radio.wait_for("READY").split()[1], tmp_path / "traces")
+        theirs = air.next()
+        with AppleProgram("hello", air.transport, tmp_path, "--until-line") as hello:
+            hello.wait_for(HELLO_STARTS[-1])
+            ours = air.next()
+            with AppleProgram("hello-reader", air.transport, tmp_path) as reader:
+                reader.wait_for("didUpdateNotificationStateFor 1")
+                reader.process.send_signal(number)
+                assert reader.wait_for_end() == -number, reader.output
+            check_end(ours, reader)
+            wait_until(lambda: not theirs.read().links, "the peripheral has a link still")
+            assert theirs.reasons[-1] in ENDED_BY_THE_HOST
+            hello.check_alive()
 
 
 # Programs with restoration identifiers, started several times
