@@ -271,8 +271,8 @@ import Testing
     #expect(couple.paired(1).count == 1 && couple.failures(1).isEmpty)
   }
 
-  /// At most so many requests wait for security; one more is refused at once.
-  @Test func waitingForSecurityIsBounded() throws {
+  /// Nothing overtakes a request that waits for security.
+  @Test func requestsWaitForTheOneThatWaitsForSecurity() throws {
     var couple = Couple(
       peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) { $0.pairsOnDemand = true } })
     couple.world.application = nil
@@ -286,12 +286,12 @@ import Testing
     func ended() -> Int {
       couple.events(1).count { if case .client(_, .finished) = $0 { true } else { false } }
     }
-    #expect(ended() == 1)
-    // The user gives up: all the others hear their refusal.
+    #expect(ended() == 0)
+    // The user gives up: all have their refusal, and start no other pairing.
     let question = try #require(couple.questions(1).last)
     couple.world.ask(1, .answerPairing(link.central, question.id, .reject))
     couple.world.run(for: .seconds(1))
-    #expect(ended() == 65)
+    #expect(ended() == 65 && couple.failures(1).count == 1)
     #expect(couple.read(Couple.plain) == .success([7]))
   }
 

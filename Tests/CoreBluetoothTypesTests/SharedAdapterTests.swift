@@ -282,6 +282,33 @@ import Testing
     #expect(peripheral.name == "Lamp")
   }
 
+  @Test("6.20 A pending connection is fulfilled by any link to its device")
+  func aLinkOfTheDeviceFulfilsAPendingConnection() async throws {
+    await publish(characteristic("2A37", [.read]))
+    let back = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
+    back.characteristics = [
+      MutableCharacteristic(type: "2A39", properties: [.read], value: Data([7]), permissions: [.readable])
+    ]
+    let other = RadioTests.Server()
+    other.publish(back, at: "virtual:c-\(name)")
+    await other.wait(for: "advertising")
+    let theirs = AsyncCentral(AdapterOptions(transport: "virtual:p-\(name)"), label: "theirs")
+    let ours = try await theirs.find(back.uuid)
+    other.manager?.stopAdvertising()
+    let pending = Task { try await theirs.connect(ours) }
+    while ours.state != .connecting { await Task.yield() }
+    let peripheral = try await first.find(service.uuid)
+    try await first.connect(peripheral)
+    try await pending.value
+    #expect(ours.state == .connected && peripheral.state == .connected)
+    let value = try #require(try await theirs.discover(back.uuid, of: ours).first)
+    #expect(try await theirs.value(of: value, of: ours) == Data([7]))
+    // The link is that of the other manager, which still uses it.
+    try await theirs.disconnect(ours)
+    #expect(ours.state == .disconnected && peripheral.state == .connected)
+    try await first.disconnect(peripheral)
+  }
+
   @Test("5.8 The Device Name is the name that is advertised", arguments: [nil, "Lamp"])
   func theDeviceNameIsTheAdvertisedOne(set: String?) async throws {
     service.characteristics = [characteristic("2A37", [.read])]
