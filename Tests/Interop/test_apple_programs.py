@@ -220,7 +220,7 @@ def test_a_stored_identifier_names_a_device_without_a_bond_in_the_next_process(r
             assert list(files) == ["bonds.devices.json"]
             assert files["bonds.devices.json"].stat().st_mode & 0o777 == 0o600
             [device] = json.loads(files["bonds.devices.json"].read_text())["devices"]
-            assert set(device) == {"address", "random"}
+            assert set(device) == {"address", "name", "random"}
 
 
 @pytest.mark.parametrize("radio", ["virtual"], indirect=True)
