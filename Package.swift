@@ -316,6 +316,12 @@ let package = Package(
         "BLERuntime", "BLEHost", "BLEATT",
         "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
+    tests(
+      "ManagerModelTests",
+      on: [
+        "CoreBluetoothTypes", "BLEAdapter", "AdapterFixtures", "BLEHost", "BLEVirtual", "BLECrypto", "BLEGATT",
+        "BLEStorage", "BLEWire",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

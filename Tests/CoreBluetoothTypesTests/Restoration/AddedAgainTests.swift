@@ -243,7 +243,7 @@ import Testing
     try earlier { $0.manager.startAdvertising([CBAdvertisementDataLocalNameKey: "Old"]) }
     let (later, _) = try later()
     #expect(later.manager.isAdvertising)
-    later.manager.startAdvertising(["unsupported": 1])
+    later.manager.startAdvertising([CBAdvertisementDataLocalNameKey: 1])
     #expect(later.takeCalls() == ["didStart invalidParameters"] && later.manager.isAdvertising)
     #expect(later.host.takeCommands() == [])
     later.manager.startAdvertising([CBAdvertisementDataLocalNameKey: "New"])

@@ -1,0 +1,212 @@
+import BLEHost
+import BLEWire
+
+@testable import CoreBluetoothTypes
+
+/// One step of a run of the model.
+enum ModelMove: Sendable, CustomStringConvertible {
+  enum Action: Sendable {
+    case connect, cancel, scan, stopScan, discoverServices, discoverCharacteristics, read, write(Int), command
+    case notify(Bool)
+    case readRSSI, readPHY
+    case add(Int), remove, removeAll, start, stop, update, publish, unpublish
+
+    var isOfPeripheral: Bool {
+      switch self {
+      case .add, .remove, .removeAll, .start, .stop, .update, .publish, .unpublish: true
+      default: false
+      }
+    }
+  }
+
+  /// A call of the program on a device.
+  case call(Int, Action)
+  /// A call that is made in the next call of a delegate of the device.
+  case callInCall(Int, Action)
+  case pass(milliseconds: Int)
+  case cutLinks(Int)
+  /// The device loses its controller and gets it back after this time.
+  case powerCycle(Int, AdapterState, milliseconds: Int)
+
+  var description: String {
+    switch self {
+    case .call(let device, let action): "\(device): \(action)"
+    case .callInCall(let device, let action): "\(device), in a call: \(action)"
+    case .pass(let time): "\(time) ms"
+    case .cutLinks(let device): "\(device): links are cut"
+    case .powerCycle(let device, let state, let time): "\(device): \(state) for \(time) ms"
+    }
+  }
+}
+
+/// The managers as a whole: random programs of calls on two devices, and what always holds.
+///
+/// Each call that promises an answer has one. What was asked of a peer takes effect there in the order of the calls.
+/// Once the radio is quiet nothing is disconnecting, and both ends agree about subscriptions.
+struct ManagerModel {
+  private let moves: [ModelMove]
+  private let devices: [ModelDevice]
+  private var radio: ModelRadio
+  private(set) var calls: [String: Int] = [:]
+
+  init(_ moves: [ModelMove], seed: UInt64, planted: ModelRadio.Fault? = nil) {
+    self.moves = moves
+    radio = ModelRadio(seed: seed, planted: planted)
+    devices = radio.clients.map { ModelDevice($0) }
+  }
+
+  /// - Returns: what did not hold; nil if everything has.
+  mutating func run() -> String? {
+    defer { for device in devices { device.release() } }
+    let devices = devices
+    let work: (Int, Int) -> Void = { devices[$0].finish($1) }
+    radio.start(work)
+    radio.run(for: .seconds(1), work)
+    for move in moves {
+      for index in 0...1 { devices[index].meet(radio.hosts[1 - index].ownAddress) }
+      switch move {
+      case .call(let device, let action):
+        devices[device].perform(action)
+        devices[device].finishAll()
+      case .callInCall(let device, let action): devices[device].performInCall(action)
+      case .pass(let time): radio.run(for: .milliseconds(time), work)
+      case .cutLinks(let device): radio.cutLinks(of: device)
+      case .powerCycle(let device, let state, let time):
+        radio.setController(device, lost: state)
+        radio.run(for: .milliseconds(time), work)
+        if state < .poweredOff { devices[device].forgetPeer() }
+        radio.setController(device, lost: nil)
+        radio.run(for: .milliseconds(200), work)
+      }
+    }
+    for device in devices { device.forgetInCalls() }
+    radio.run(for: .seconds(60), work)
+    if let fault = disagreement() { return fault }
+    for device in devices { device.perform(.cancel) }
+    radio.run(for: .seconds(60), work)
+    for device in devices { calls.merge(device.calls) { $0 + $1 } }
+    return fault()
+  }
+
+  /// What the two ends say differently.
+  private func disagreement() -> String? {
+    for (index, device) in devices.enumerated() {
+      guard let peer = device.peer else { continue }
+      if peer.state == .disconnecting { return "\(index): disconnecting while the radio is quiet" }
+      if peer.state == .connecting, devices[1 - index].peer?.state == .connected {
+        return "\(index): connecting while the peer is connected to it"
+      }
+      guard peer.state == .connected else { continue }
+      let theirs = devices[1 - index].published.filter {
+        ($0.characteristics?[1] as? CBMutableCharacteristic)?.subscribedCentrals?.isEmpty == false
+      }
+      let ours = (peer.services ?? []).filter { $0.characteristics?.contains(where: \.isNotifying) == true }
+      if ours.count != theirs.count {
+        return "\(index): \(ours.count) subscriptions here, \(theirs.count) at the peer"
+      }
+    }
+    return nil
+  }
+
+  private func fault() -> String? {
+    for (index, device) in devices.enumerated() {
+      if let fault = device.faults.first { return "\(index): \(fault)" }
+      if let (promise, count) = device.open.filter({ $0.value != 0 }).sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        .first
+      {
+        return "\(index): \(count) calls without an answer: \(promise.rawValue)"
+      }
+      if device.peer.map({ $0.state != .disconnected }) ?? false { return "\(index): not disconnected at the end" }
+      var asked = device.asked[...]
+      for effect in devices[1 - index].effects {
+        guard let place = asked.firstIndex(of: effect) else {
+          return
+            "\(index): out of order: \(effect), of \(device.asked.suffix(12)) as \(devices[1 - index].effects.suffix(12))"
+        }
+        asked = asked[(place + 1)...]
+      }
+    }
+    return nil
+  }
+}
+
+/// Random runs.
+extension ManagerModel {
+  static func moves(seed: UInt64) -> [ModelMove] {
+    var random = SplitMix(state: seed)
+    // Most runs begin with what lets the others have an effect.
+    var moves: [ModelMove] = []
+    for device in 0...1 where random.next(4) > 0 {
+      moves += [.call(device, .add(0)), .call(device, .start)]
+    }
+    if random.next(4) > 0 {
+      let device = random.next(2)
+      moves += [.call(device, .connect), .pass(milliseconds: 1000), .call(device, .discoverServices)]
+      moves += [.pass(milliseconds: 1000), .call(device, .discoverCharacteristics), .pass(milliseconds: 1000)]
+    }
+    for _ in 0..<(5 + random.next(25)) {
+      let device = random.next(2)
+      switch random.next(20) {
+      case 0...13: moves.append(.call(device, action(&random)))
+      case 14, 15: moves.append(.callInCall(device, action(&random)))
+      case 16, 17: moves.append(.pass(milliseconds: [1, 10, 50, 300, 2000][random.next(5)]))
+      case 18: moves.append(.cutLinks(device))
+      default:
+        let state: AdapterState = [.poweredOff, .resetting, .unsupported][random.next(3)]
+        moves.append(.powerCycle(device, state, milliseconds: [0, 20, 500][random.next(3)]))
+      }
+    }
+    return moves
+  }
+
+  private static func action(_ random: inout SplitMix) -> ModelMove.Action {
+    switch random.next(24) {
+    case 0, 1: .connect
+    case 2: .cancel
+    case 3: .scan
+    case 4: .stopScan
+    case 5: .discoverServices
+    case 6: .discoverCharacteristics
+    case 7: .read
+    case 8, 9: .write([2, 20, 21, 300, 512][random.next(5)])
+    case 10, 11, 12: .command
+    case 13, 14: .notify(random.next(3) > 0)
+    case 15: .readRSSI
+    case 16: .readPHY
+    case 17: .add(random.next(2))
+    case 18: .remove
+    case 19: random.next(3) == 0 ? .removeAll : .update
+    case 20: .start
+    case 21: .stop
+    case 22: .publish
+    default: .unpublish
+    }
+  }
+
+  /// Removes moves without which the run still fails.
+  static func reduced(_ moves: [ModelMove], seed: UInt64, planted: ModelRadio.Fault? = nil) -> [ModelMove] {
+    var moves = moves
+    var index = moves.count - 1
+    while index >= 0 {
+      var fewer = moves
+      fewer.remove(at: index)
+      var model = ManagerModel(fewer, seed: seed, planted: planted)
+      if model.run() != nil { moves = fewer }
+      index -= 1
+    }
+    return moves
+  }
+}
+
+/// A generator of which a seed gives the same numbers.
+struct SplitMix {
+  var state: UInt64
+
+  mutating func next(_ count: Int) -> Int {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return Int((z ^ (z >> 31)) % UInt64(count))
+  }
+}
