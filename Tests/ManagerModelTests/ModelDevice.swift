@@ -1,3 +1,5 @@
+import AdapterFixtures
+import BLEAdapter
 import BLEHost
 import BLEWire
 import Dispatch
