@@ -19,7 +19,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Home Assistant's parts are in an environment of their own (scripts/test proxy).
-collect_ignore = [] if importlib.util.find_spec("aioesphomeapi") else ["test_proxy.py", "test_proxy_killed.py"]
+PROXY_TESTS = ["test_erring_proxy.py", "test_proxy.py", "test_proxy_killed.py"]
+collect_ignore = [] if importlib.util.find_spec("aioesphomeapi") else PROXY_TESTS
 
 # The fixtures whose tests run one after the other in one process, for each module and radio.
 SHARED = ("air", "client", "paced", "radio", "station")
