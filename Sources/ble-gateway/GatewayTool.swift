@@ -9,6 +9,7 @@ struct GatewayTool {
   /// A controller or a broker that answers nothing does not keep the gateway from ending.
   private static let signals = ProgramSignals(whenLate: { _ in
     Adapter.shutDownAll(atMost: ProgramSignals.timeToEndLate)
+    ServiceOutput.flush()
     _exit(0)
   })
 

@@ -13,6 +13,7 @@ import pytest
 from programs import LIMIT, product, wait_until
 from test_ble_pairing import radio, served
 from test_ble_tool import run
+from test_gateway import Broker, Client
 
 # F_SETPIPE_SZ of Linux.
 SET_PIPE_SIZE = 1031
@@ -41,8 +42,8 @@ class Pipe:
 
 
 @contextlib.contextmanager
-def running(words, **outputs):
-    process = subprocess.Popen([*product("ble"), *map(str, words)], stdin=subprocess.DEVNULL, **outputs)
+def running(words, program="ble", **outputs):
+    process = subprocess.Popen([*product(program), *map(str, words)], stdin=subprocess.DEVNULL, **outputs)
     try:
         yield process
     finally:
@@ -50,10 +51,10 @@ def running(words, **outputs):
         process.wait()
 
 
-def check_end(process):
+def check_end(process, status=128 + signal.SIGTERM):
     """A program whose output is stuck ends with a signal as any other."""
     process.send_signal(signal.SIGTERM)
-    assert process.wait(LIMIT) == 128 + signal.SIGTERM
+    assert process.wait(LIMIT) == status
 
 
 writers = pytest.mark.parametrize("blocks", [True, False], ids=["blocking", "non-blocking"])
@@ -97,6 +98,40 @@ def test_a_proxy_serves(blocks, tmp_path):
                     client.sendall(message(68, b"\x08\x01\x10\x63"))
             greet(port).close()
             check_end(process)
+
+
+@writers
+def test_a_radio_serves(blocks, tmp_path):
+    description, endpoint = tmp_path / "thermometer.json", tmp_path / "radio"
+    description.write_text(run("serve", "--example"))
+    with Pipe(blocks) as pipe:
+        with running(["radio", "--unix", endpoint], stdout=pipe.writing, stderr=pipe.writing) as process:
+            wait_until(endpoint.exists, "the radio does not listen")
+            transport = ["--transport", f"unix-client:{endpoint}"]
+            with served(description, transport, tmp_path) as device:
+                assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
+            check_end(process)
+
+
+@writers
+def test_a_gateway_publishes(blocks, tmp_path):
+    description = tmp_path / "thermometer.json"
+    description.write_text(run("serve", "--example"))
+    with contextlib.ExitStack() as stack:
+        broker = stack.enter_context(Broker(tmp_path / "broker"))
+        client = stack.enter_context(Client(broker))
+        transport = stack.enter_context(radio(tmp_path))
+        device = stack.enter_context(served(description, [*transport, "--address", ADDRESS], tmp_path))
+        pipe = stack.enter_context(Pipe(blocks))
+        words = ["--broker", f"127.0.0.1:{broker.port}", *transport]
+        with running(words, "ble-gateway", stdout=pipe.writing, stderr=pipe.writing) as process:
+
+            def is_published():
+                assert process.poll() is None
+                return any(topic.startswith(f"ble/devices/{device.address}") for topic, *_ in list(client.messages))
+
+            wait_until(is_published, "no advertisement is published")
+            check_end(process, 0)
 
 
 @writers
