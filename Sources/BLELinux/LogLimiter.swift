@@ -3,7 +3,8 @@ package import BLEWire
 /// Limits how many lines of one kind about one peer the log has, so that a peer cannot fill it.
 ///
 /// Of each kind, ``lineLimit`` lines pass in a ``period``; the number of the others follows in one line at its end. Two
-/// lines are of one kind if they differ in numbers and in quoted text only. Addresses are no numbers: they name the peer.
+/// lines are of one kind if they differ in numbers and in quoted text only. Addresses, and the numbers of links, are no
+/// numbers: they name the peer.
 /// Beyond ``kindLimit`` kinds in a period, all further ones count as one.
 package struct LogLimiter: Sendable {
   package static let lineLimit = 8
@@ -67,11 +68,12 @@ package struct LogLimiter: Sendable {
     return summaries
   }
 
-  /// The text without its numbers and quoted parts. Addresses stay.
+  /// The text without its numbers and quoted parts. Addresses and numbers of links stay.
   static func kind(of text: String) -> String {
     var kind: [UInt8] = []
     var word: [UInt8] = []
     var quote: UInt8?
+    var isAfterLink = false
     func isPartOfWord(_ octet: UInt8) -> Bool {
       switch octet {
       case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -81,8 +83,10 @@ package struct LogLimiter: Sendable {
       }
     }
     func endWord() {
+      guard !word.isEmpty else { return }
       let isNumber = word.contains { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-      kind += isNumber && !isAddress(word) ? [UInt8(ascii: "#")] : word
+      kind += isNumber && !isAddress(word) && !isAfterLink ? [UInt8(ascii: "#")] : word
+      isAfterLink = word == Array("link".utf8)
       word = []
     }
     for octet in text.replacing("“", with: "\"").replacing("”", with: "\"").utf8 {

@@ -61,6 +61,7 @@ import Testing
     ("C0:11:22:33:44:5a-random: 7 octets", "C0:11:22:33:44:5a-random: # octets"),
     ("C0:11:22:33:44:5A: the device “Lamp 7” is", "C0:11:22:33:44:5A: the device \"\" is"),
     ("C0:11:22:33:44:5AF is no address", "# is no address"),
+    ("peer (link 12): PDU of 40 octets", "peer (link 12): PDU of # octets"),
     ("no numbers", "no numbers"), ("", ""), ("a quote \" without its end", "a quote \""),
   ])
   func aKindIsTheTextWithoutNumbersAndQuotes(text: String, kind: String) {
