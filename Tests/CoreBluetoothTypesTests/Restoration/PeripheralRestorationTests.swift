@@ -213,7 +213,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "{", #"{"version": "1", "role": "peripheral", "identifier": "main", "content": {"services": []}}"#,
+    "", "{", #"{"version": 0, "role": "peripheral", "identifier": "main", "content": {"services": []}}"#,
   ])
   func aDamagedFileIsLoggedAndReplaced(content: String) throws {
     try earlier { $0.publish(dynamic("2A37")) }
