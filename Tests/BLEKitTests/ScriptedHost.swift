@@ -12,10 +12,10 @@ final class ScriptedHost: Sendable {
   let connection: ScriptedConnection
   private let posted: Notes<HostCommand>
 
-  init() {
+  init(hub: AdapterHub? = nil) {
     let posted = Notes<HostCommand>()
     self.posted = posted
-    connection = ScriptedConnection(firstEvents: { [.state(.poweredOn, nil)] }, perform: { posted.note($0) })
+    connection = ScriptedConnection(hub: hub, firstEvents: { [.state(.poweredOn, nil)] }, perform: { posted.note($0) })
   }
 
   var commands: [HostCommand] { posted.all }

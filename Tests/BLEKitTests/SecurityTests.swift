@@ -1,8 +1,14 @@
 import AdapterFixtures
-import BLEKit
+import BLEAdapter
+import BLEGATT
+import BLEHost
 import BLEStorage
+import BLEWire
+import Dispatch
 import Glibc
 import Testing
+
+@testable import BLEKit
 
 /// Pairing and values that require it, over the simulated radio.
 @Suite(.usesRadio) struct SecurityTests {
@@ -77,6 +83,37 @@ import Testing
       await expectThrows(.notStored) { try await device.pair(timeout: Self.patience) }
     }
     #expect(folder.names == [])
+  }
+
+  /// A store that takes as long as the test wants.
+  private final class SlowStore: BondStore {
+    let mayEnd = DispatchSemaphore(value: 0)
+    func load() -> BondRecord? { nil }
+    func save(_ record: BondRecord) { mayEnd.wait() }
+  }
+
+  /// A disk that does not answer does not hang the pairing: after the limit, the caller learns that the bond may be lost.
+  @Test func theStorageOfABondHasALimitOfTime() async throws {
+    let store = SlowStore()
+    let hub = AdapterHub(BondStorage(store, log: { _, _ in }), log: { _, _ in })
+    let host = ScriptedHost(hub: hub)
+    // The limit of the pairing does not pass, and that of the storage does at once.
+    let clock = WaitClock(sleep: { limit in if limit != .seconds(10) { try await untilCancelled() } })
+    let adapter = try await host.open(clock: clock)
+    host.connect()
+    let bond = BondFixtures.record(1, bonds: 1).bonds[0]
+    let device = RemoteDevice(
+      session: adapter.session, peer: ScriptedHost.client, address: bond.identity, isCentral: true)
+    host.say(.identified(ScriptedHost.client, bond.identity))
+    let pairing = Task { try await device.pair() }
+    guard case .requestSecurity = try await host.next() else { throw CancellationError() }
+    hub.receive([.bondChanged(bond)])
+    let security = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true)
+    host.say(.security(ScriptedHost.client, security))
+    let error = await #expect(throws: BLEError.self) { try await pairing.value }
+    #expect(error?.kind == .notStored)
+    #expect(error?.description.contains("the bond is not stored: no answer of the disk within 10.0 seconds") == true)
+    for _ in 1...10 { store.mayEnd.signal() }
   }
 
   @Test func aWrongPasskeyIsTheErrorOfTheReadThatNeededIt() async throws {

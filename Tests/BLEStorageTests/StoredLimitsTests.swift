@@ -202,10 +202,14 @@ struct StoredLimitsTests {
     let all = (0..<UInt64(RememberedDevices.limit)).map {
       DeviceAddress(octets: BD_ADDR(0xFFFF_FFFF_FFFE - $0), kind: .random)
     }
+    // In a file, a control character has six octets.
+    let name = String(repeating: "\u{1}", count: RememberedDevices.nameLimit)
     let devices = RememberedDevices(path: folder.file)
-    for device in all { devices.connected(to: device) }
+    for device in all { devices.connected(to: device, name: name) }
     devices.settle()
-    #expect(RememberedDevices(path: folder.file).all == all)
+    let later = RememberedDevices(path: folder.file)
+    #expect(later.all == all)
+    #expect(all.allSatisfy { later.device(of: PeerIdentifier($0)) == $0 && later.name(of: $0) == name })
     #expect(try #require(FileManager.default.contents(atPath: folder.file)).count <= PrivateFolder.lengthLimit)
   }
 

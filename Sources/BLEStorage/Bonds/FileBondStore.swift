@@ -29,6 +29,9 @@ public final class FileBondStore: BondStore {
   public let path: String
   /// The record that was last loaded or saved here; changes are found by comparison.
   private let known = Mutex<BondRecord?>(nil)
+  /// The content of the file as it was last read or written here: a save compares it with the file, and decodes the file
+  /// only if another program has changed it.
+  private let lastContent = Mutex<(octets: [UInt8], record: BondRecord)?>(nil)
   /// What the last save has removed.
   private let lastRemoval = Mutex(BondRecord.Removal())
   /// How long another program may be writing.
@@ -85,7 +88,7 @@ public final class FileBondStore: BondStore {
     if folder.hasUnfinished(name), let lock = try? folder.lock(name, waiting: .zero) { lock.release() }
     guard let octets = try folder.read(name) else { return nil }
     do {
-      return try BondRecord(decoding: octets)
+      return try decode(octets)
     } catch is CorruptRecord {
       // Once more with the lock: another program may have replaced it meanwhile.
       let lock = try folder.lock(name, waiting: patience, on: clock)
@@ -121,9 +124,18 @@ public final class FileBondStore: BondStore {
     case .failure(let error): log(.notice, "\(error)")
     }
     let removal = merged.limit()
-    try folder.replace(name, with: try merged.encoded()) { try interruption?($0) }
+    let octets = try merged.encoded()
+    try folder.replace(name, with: octets) { try interruption?($0) }
     lock.release()
+    lastContent.withLock { $0 = (octets, merged) }
     return removal
+  }
+
+  private func decode(_ octets: [UInt8]) throws -> BondRecord {
+    if let last = lastContent.withLock({ $0 }), last.octets == octets { return last.record }
+    let record = try BondRecord(decoding: octets)
+    lastContent.withLock { $0 = (octets, record) }
+    return record
   }
 
   /// The content of the file; call it with the lock held.
@@ -135,7 +147,7 @@ public final class FileBondStore: BondStore {
   ) throws -> Result<BondRecord?, BondStoreError> {
     guard let octets = try folder.read(name) else { return .success(nil) }
     do {
-      return .success(try BondRecord(decoding: octets))
+      return .success(try decode(octets))
     } catch let error as CorruptRecord {
       let (reason, failure) = (error.description, Self.loading)
       guard let aside = folder.setAside(name) else {
