@@ -74,6 +74,8 @@ private func readMessage(_ input: inout FuzzInput) {
   case nil: break
   }
   // Whatever the topic.
+  var assistant = HomeAssistant(prefix: "homeassistant", topics: topics)
+  require(assistant.received(payload, on: topic).isEmpty, "an announcement withdraws another one")
   check(try? Request.read(payload), of: GatewayRun.attributes[0])
   for attribute in GatewayRun.attributes {
     check(try? Request.write(payload, of: attribute.characteristic), of: attribute)

@@ -35,6 +35,13 @@ enum EntityKind: Hashable, Sendable {
     }
   }
 
+  /// The kind of an announcement; a selection has no options here.
+  init?(component: some StringProtocol) {
+    let kinds: [Self] = [.sensor, .number, .switchable, .select([]), .text]
+    guard let kind = kinds.first(where: { $0.component == component }) else { return nil }
+    self = kind
+  }
+
   var isSensor: Bool { self == .sensor }
 
   /// The level of the discovery topic.

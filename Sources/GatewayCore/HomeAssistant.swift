@@ -1,5 +1,5 @@
 public import BLEWire
-import FoundationEssentials
+public import FoundationEssentials
 
 /// The discovery topics of Home Assistant's MQTT integration: it makes an entity of each announced characteristic.
 public struct HomeAssistant: Sendable {
@@ -20,6 +20,8 @@ public struct HomeAssistant: Sendable {
     var kind: EntityKind
     var isPublished: Bool
     var hasDeviceName: Bool
+    /// False for one that an earlier run has announced.
+    var isOfThisRun = true
   }
 
   private var devices: [DeviceAddress: Device] = [:]
@@ -38,6 +40,9 @@ public struct HomeAssistant: Sendable {
 
   /// The topic on which Home Assistant publishes `online` after a start (its birth message).
   public var statusTopic: String { "\(prefix)/status" }
+
+  /// The announcements that the broker has: those of earlier runs of this gateway count for ``deviceLimit``, too.
+  public var announcementTopics: String { "\(prefix)/+/+/config" }
 
   /// Whether a characteristic is announced.
   public func announces(_ name: AttributeName) -> Bool { devices[name.address]?.announced[name] != nil }
@@ -70,8 +75,44 @@ public struct HomeAssistant: Sendable {
     let new = Announced(kind: kind, isPublished: attribute.isPublished, hasDeviceName: hasName)
     guard new != before, before != nil || device.announced.count < Self.entityLimit else { return withdrawn }
     device.announced[attribute.name] = new
+    // Of another kind, as the characteristic of an earlier version of the device was.
+    let replaced = before.flatMap { $0.kind.component == kind.component ? nil : topic(of: attribute.name, $0.kind) }
     let payload = Entity(kind, attribute, deviceName: deviceName, of: self).payload
-    return withdrawn + [message(topic(of: attribute.name, kind), payload)]
+    return withdrawn + (replaced.map { [message($0, Data())] } ?? [])
+      + [message(topic(of: attribute.name, kind), payload)]
+  }
+
+  /// The broker has an announcement: of this run, of an earlier one, of another gateway or of another program.
+  ///
+  /// - Returns: the messages that withdraw those of a device, where earlier runs have announced too many.
+  public mutating func received(_ payload: Data, on topic: String) -> [ValueQueue.Message] {
+    guard let (name, kind) = readAnnouncement(payload, on: topic) else { return [] }
+    var device = devices[name.address] ?? Device()
+    guard device.announced[name] == nil, device.announced.count < Self.entityLimit else { return [] }
+    device.announced[name] = Announced(kind: kind, isPublished: false, hasDeviceName: false, isOfThisRun: false)
+    devices[name.address] = device
+    return devices.count > Self.deviceLimit ? withdrawOldest() : []
+  }
+
+  /// Reads an announcement of a gateway of this name; nil for any other.
+  private func readAnnouncement(_ payload: Data, on topic: String) -> (AttributeName, EntityKind)? {
+    struct Announcement: Decodable {
+      struct Availability: Decodable { var topic: String }
+      var availability: [Availability]
+      var stateTopic: String?
+      var commandTopic: String?
+    }
+    let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+    guard topic.hasPrefix(prefix + "/"), levels.count == 3, levels[1].hasPrefix("ble_"),
+      let kind = EntityKind(component: levels[0])
+    else { return nil }
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    guard let found = try? decoder.decode(Announcement.self, from: payload),
+      found.availability.first?.topic == topics.status,
+      let name = (found.stateTopic ?? found.commandTopic).flatMap(topics.attribute), topic == self.topic(of: name, kind)
+    else { return nil }
+    return (name, kind)
   }
 
   private mutating func withdrawOldest() -> [ValueQueue.Message] {

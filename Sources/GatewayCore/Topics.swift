@@ -88,15 +88,23 @@ public struct Topics: Sendable {
     case ("devices", 3) where levels[2] == "connection":
       return DeviceAddress(topicLevel: levels[1]).map(Received.connection)
     case ("devices", 5):
-      guard let address = DeviceAddress(topicLevel: levels[1]),
-        let attribute = AttributeName(address: address, service: levels[2], characteristic: levels[3])
-      else { return nil }
+      guard let attribute = attribute(topic) else { return nil }
       switch levels[4] {
       case "read": return .read(attribute)
       case "write": return .write(attribute)
       default: return nil
       }
     default: return nil
+    }
+  }
+
+  /// The characteristic of a topic such as ``value(_:)``; nil for one of another form.
+  func attribute(_ topic: String) -> AttributeName? {
+    guard topic.hasPrefix(prefix + "/devices/") else { return nil }
+    let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+    guard levels.count == 5 else { return nil }
+    return DeviceAddress(topicLevel: levels[1]).flatMap {
+      AttributeName(address: $0, service: levels[2], characteristic: levels[3])
     }
   }
 }

@@ -136,7 +136,10 @@ actor Gateway {
     failure = nil
     retainedRequests = 0
     claims.brokerChanged(isConnected: true, now: now)
-    if let topic = homeAssistant?.statusTopic { client.subscribe(topic) }
+    if let homeAssistant {
+      client.subscribe(homeAssistant.statusTopic)
+      client.subscribe(homeAssistant.announcementTopics)
+    }
     publishRetainedAgain()
     Log.ready()
   }
@@ -194,6 +197,7 @@ actor Gateway {
       if payload == Data("online".utf8) { publishRetainedAgain() }
       return
     }
+    for message in homeAssistant?.received(payload, on: topic) ?? [] { enqueue(message) }
     switch topics.parse(topic) {
     case .info:
       guard instance.isSuperseded(by: payload, isRetained: isRetained), rejection == nil else { return }

@@ -201,6 +201,60 @@ struct HomeAssistantTests {
     #expect(fourth.map(\.topic) == values + topicsOfFirst && fourth.allSatisfy(\.payload.isEmpty))
   }
 
+  /// Otherwise the broker would keep those of each run, whose devices have other addresses by now.
+  @Test func theAnnouncementsOfEarlierRunsMakeRoom() throws {
+    var earlier = HomeAssistant(prefix: "ha", topics: topics)
+    var assistant = HomeAssistant(prefix: "ha", topics: topics)
+    for number in 0..<HomeAssistant.deviceLimit {
+      for message in earlier.announcements(of: attribute("2A6E", of: device(number)), deviceName: "A") {
+        let withdrawn = assistant.received(message.payload, on: message.topic)
+        #expect(withdrawn.isEmpty)
+      }
+    }
+    // One that is used again is announced again, and stays.
+    let again = assistant.announcements(of: attribute("2A6E", of: device(0)), deviceName: nil)
+    #expect(again.map(\.payload.isEmpty) == [false])
+    let new = assistant.announcements(of: attribute("2A6E", of: device(9999)), deviceName: nil)
+    #expect(new.map(\.payload.isEmpty) == [true, true, false])
+    let first = try #require(new.first)
+    #expect(first.topic.hasSuffix("/value") && !first.topic.contains(device(0).topicLevel))
+    // One more of the broker.
+    let announcement = try #require(
+      earlier.announcements(of: attribute("2A6E", of: device(7777)), deviceName: nil).last)
+    let withdrawn = assistant.received(announcement.payload, on: announcement.topic)
+    #expect(withdrawn.count == 2 && withdrawn.allSatisfy { $0.payload.isEmpty && $0.isRetained })
+  }
+
+  @Test func theAnnouncementsOfOthersAreNotWithdrawn() throws {
+    var other = HomeAssistant(prefix: "ha", topics: Topics(prefix: "ble", gateway: "garage"))
+    var assistant = HomeAssistant(prefix: "ha", topics: topics)
+    let message = try #require(other.announcements(of: attribute("2A6E"), deviceName: nil).first)
+    let own = try #require(HomeAssistantTests.own(topics, attribute("2A6E")))
+    for (payload, topic) in [
+      (message.payload, message.topic), (own.payload, "ha/sensor/ble_other/config"), (own.payload, "ha/light/x/config"),
+      (Data("{".utf8), own.topic), (Data(), own.topic), (own.payload, "ha/sensor/ble_c01122334456_181a_2a6e/config"),
+    ] {
+      let withdrawn = assistant.received(payload, on: topic)
+      #expect(withdrawn.isEmpty && !assistant.announces(attribute("2A6E").name), "\(topic)")
+    }
+    _ = assistant.received(own.payload, on: own.topic)
+    #expect(assistant.announces(attribute("2A6E").name))
+  }
+
+  private static func own(_ topics: Topics, _ attribute: DeviceAttribute) -> ValueQueue.Message? {
+    var assistant = HomeAssistant(prefix: "ha", topics: topics)
+    return assistant.announcements(of: attribute, deviceName: nil).first
+  }
+
+  /// A device with another version of its software.
+  @Test func aCharacteristicThatCanBeWrittenByNowReplacesItsSensor() throws {
+    var assistant = HomeAssistant(prefix: "ha", topics: topics)
+    let sensor = try #require(assistant.announcements(of: attribute("2A6E"), deviceName: nil).first)
+    let messages = assistant.announcements(of: attribute("2A6E", isWritable: true), deviceName: nil)
+    #expect(messages.map(\.payload.isEmpty) == [true, false] && messages.first?.topic == sensor.topic)
+    #expect(messages.last?.topic == "ha/number/ble_c01122334455_181a_2a6e/config")
+  }
+
   @Test func theEntitiesOfOneDeviceAreLimited() {
     var assistant = HomeAssistant(prefix: "ha", topics: topics)
     var count = 0
