@@ -233,7 +233,12 @@ extension RadioLoop {
       return retry(listener, "\(error)", now)
     }
     guard let accepted else { return watch(listener, now) }
-    let network = accepted.peer?.host?.network
+    var network: HostAddress?
+    if case .tcpServer = endpoint {
+      // It may be over already.
+      guard let peer = accepted.peer else { return watch(listener, now) }
+      network = peer.host?.network
+    }
     let stream = H4Stream(accepted, at: .endpoint(endpoint))
     if case .pseudoTerminal = endpoint {
       add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, from: nil, now)
