@@ -51,6 +51,8 @@ struct ServerLoop: ~Copyable {
   /// The lines about clients without the key, in a period.
   private var complaints = (count: 0, until: Instant.start)
   private static let complaintLimit = 8
+  /// Of the lines that clients with the key, and devices, can cause.
+  private var limiter = LogLimiter()
 
   init(
     _ mailbox: ProxyServer.Mailbox, _ proxy: Proxy, _ settings: ProxyServer.Settings, _ random: RandomSource,
@@ -77,7 +79,10 @@ struct ServerLoop: ~Copyable {
   ///
   /// - Throws: a failure that concerns all clients; those of one end that one.
   mutating func run() throws(SystemError) {
-    defer { for client in clients.values { client.session.client.close() } }
+    defer {
+      for client in clients.values { client.session.client.close() }
+      logSummaries(clock.now() + LogLimiter.period)
+    }
     while true {
       let count = try poller.wait(until: deadline, on: clock)
       let now = clock.now()
@@ -89,7 +94,7 @@ struct ServerLoop: ~Copyable {
   }
 
   private var deadline: Instant? {
-    var deadline: Instant? = .nearer(listener.deadline, endTime)
+    var deadline: Instant? = .nearer(.nearer(listener.deadline, endTime), limiter.deadline)
     for client in clients.values {
       deadline = .nearer(deadline, .nearer(client.session.deadline, client.isHeld ? nil : client.advertisementTime))
     }
@@ -132,6 +137,7 @@ struct ServerLoop: ~Copyable {
 
   private mutating func tick(_ now: Instant) {
     listener.resume(now: now, on: poller)
+    if let due = limiter.deadline, due <= now { logSummaries(now) }
     for client in clients.values {
       var isDue = false
       if let time = client.advertisementTime, time <= now, !client.isHeld {
@@ -170,10 +176,11 @@ extension ServerLoop {
   }
 
   private mutating func add(_ stream: consuming ByteStream, _ now: Instant) {
-    let peer = stream.peer
-    let address = peer?.description ?? "unknown"
+    // It may be over already.
+    guard let peer = stream.peer else { return listener.refused(now: now, on: poller) }
+    let address = peer.description
     let token = lastToken + 1
-    switch places.add(token, from: peer?.host?.network, now: now) {
+    switch places.add(token, from: peer.host?.network, now: now) {
     case .admitted: break
     case .admittedInPlace(let other):
       guard let client = clients[other] else { break }
@@ -214,7 +221,10 @@ extension ServerLoop {
   /// Writes pending octets, logs pending lines, and ends a connection that is over or that cannot be served.
   private mutating func finish(_ client: Client, _ now: Instant) {
     if client.session.isOpened { places.prove(client.token) }
-    for line in client.session.takeLines() { settings.log("\(client.address): \(line)") }
+    for line in client.session.takeLines() {
+      let text = "\(client.address): \(line)"
+      if limiter.admits(.notice, text, now: now) { settings.log(text) }
+    }
     while true {
       client.session.takeOctets(into: &client.outgoing)
       do throws(SystemError) { try write(client) } catch { return remove(client, "\(error)", now) }
@@ -268,6 +278,10 @@ extension ServerLoop {
     let lost = client.session.lostAdvertisements
     settings.log(
       "\(client.address): disconnected: \(reason)" + (lost > 0 ? "; \(lost) advertisements were dropped for it" : ""))
+  }
+
+  private mutating func logSummaries(_ now: Instant) {
+    for summary in limiter.takeSummaries(now: now) { settings.log(summary.text) }
   }
 
   /// A line about a client that has not proven the key, and that can cause any number of lines.

@@ -158,6 +158,27 @@ import Testing
     }
   }
 
+  @Test func linesThatAClientCausesAreLimited() async throws {
+    try await withServer { _, port, lines in
+      let socket = try Socket(port: port)
+      var request = BluetoothGATTReadRequest()
+      (request.address, request.handle) = (7, 3)
+      let octets = (0..<100).flatMap { _ in PlainClient.frame(request) }
+      // They arrive at once.
+      socket.send(PlainClient.hello + octets)
+      var client = PlainClient()
+      var answers = 0
+      while answers < 100 { answers += client.receive(try #require(socket.receive())).count { $0.type == 82 } }
+      socket.send(PlainClient.frame(DisconnectRequest()))
+      var count = 0
+      for await line in lines.stream {
+        if line.contains("as agreed") { break }
+        if line.contains("is not connected to this client") { count += 1 }
+      }
+      #expect(count < 100 && count >= LogLimiter.lineLimit)
+    }
+  }
+
   @Test func linesAboutStrangersAreLimited() async throws {
     try await withServer {
       $0.complaintTime = .seconds(3600)
