@@ -332,7 +332,7 @@ import Testing
     let world = ProxyWorld()
     let (proxy, client) = try connected(world)
     let value = try handles(client, world).value
-    world.withholdCredits(adapter: 0)
+    world.setFaults([.withholdsCredits()], adapter: 0)
     var writes = 0
     while client.client.hasRoom {
       client.client.perform(.write(value, [1], withResponse: false), on: world.address(0))

@@ -163,9 +163,9 @@ final class ProxyWorld {
     radio.setFaults([.restarts(at: now, hardwareError: 1)], of: controller)
   }
 
-  /// The controller of an adapter reports no completed packets from now on.
-  func withholdCredits(adapter: Int) {
-    if let controller = stations[adapter].controller { radio.setFaults([.withholdsCredits()], of: controller) }
+  /// The controller of an adapter has these faults from now on.
+  func setFaults(_ faults: [VirtualFault], adapter: Int) {
+    if let controller = stations[adapter].controller { radio.setFaults(faults, of: controller) }
   }
 
   /// The links of an adapter, by its host.
