@@ -51,6 +51,23 @@ import Testing
     #expect(BluetoothError.uuidNotAllowed.rawValue == 8 && BluetoothError.alreadyAdvertising.rawValue == 9)
   }
 
+  @Test func anNSErrorOfTheDomainCastsToItsType() {
+    let link: any Error = NSError(domain: CBErrorDomain, code: 6, userInfo: ["more": 1])
+    #expect((link as? CBError)?.code == .connectionTimeout && (link as? CBError)?.userInfo["more"] as? Int == 1)
+    #expect(link as? CBATTError == nil)
+    let request: any Error = NSError(domain: CBATTErrorDomain, code: 0x80)
+    #expect((request as? CBATTError)?.errorCode == 0x80 && request as? CBError == nil)
+    let other: any Error = NSError(domain: "other", code: 6)
+    #expect(other as? CBError == nil && other as? CBATTError == nil)
+    do { try fail(link) } catch let error as CBError {
+      #expect(error.errorCode == 6)
+    } catch { #expect(Bool(false), "\(error)") }
+    // There and back.
+    let error = CBError(.invalidParameters, userInfo: [NSLocalizedDescriptionKey: "no"])
+    #expect((error as NSError) as? CBError == error)
+    #expect(((CBATTError(.invalidOffset) as NSError) as? CBATTError)?.code == .invalidOffset)
+  }
+
   @Test func anNSErrorOfTheDomainMatchesInCatch() {
     let wrapped: [any Error] = [
       NSError(domain: CBErrorDomain, code: 6), BluetoothError(.connectionTimeout) as NSError,

@@ -8,7 +8,7 @@ public let CBErrorDomain = "CBErrorDomain"
 /// The error of a command or a link.
 ///
 /// `localizedDescription` contains what failed, why, and what to do. It matches in a `catch` clause, even after a
-/// conversion to `NSError`:
+/// conversion to `NSError`, which casts back (`as? CBError`):
 ///
 /// ```swift
 /// func explain(_ error: any Error) -> String {
