@@ -76,6 +76,8 @@ struct HandleSearch: Sendable {
   private(set) var faults: [DiscoveryFault] = []
   /// The lowest handle that the next result may have.
   private var lowest: AttributeHandle
+  /// Whether a result has the last handle: none can follow.
+  private var isExhausted = false
   private let limit: Int
   private var count = 0
   /// The number of results before the current response.
@@ -98,7 +100,7 @@ struct HandleSearch: Sendable {
   mutating func admit(
     _ first: AttributeHandle, through last: AttributeHandle, of opcode: ATTOpcode
   ) throws(GATTClientError) -> Bool {
-    guard first >= lowest, first != .none, first <= end else {
+    guard !isExhausted, first >= lowest, first != .none, first <= end else {
       note("the handle \(first) does not lie in order within \(lowest) to \(end)", of: opcode, at: first)
       return false
     }
@@ -111,7 +113,7 @@ struct HandleSearch: Sendable {
   /// Continues after the attributes from `first` to `last`.
   private mutating func skip(_ first: AttributeHandle, through last: AttributeHandle) {
     let last = max(first, last)
-    lowest = first == .last ? .last : AttributeHandle(first.rawValue + 1)
+    if first == .last { isExhausted = true } else { lowest = AttributeHandle(first.rawValue + 1) }
     if last >= end { isComplete = true } else { next = max(next, AttributeHandle(last.rawValue + 1)) }
   }
 

@@ -315,6 +315,52 @@ struct HostileServerTests {
     #expect(outcome.faults.map(\.handles.lowerBound) == places)
   }
 
+  /// Three entries with handles at the ends of the range and beside each other, in any order: what is found is in order,
+  /// and no two services have an attribute in common.
+  @Test func servicesNeverOverlapWhateverTheirHandles() throws {
+    let handles: [AttributeHandle] = [0, 1, 5, 0xFFFE, 0xFFFF]
+    let entries = handles.flatMap { first in handles.map { first.encoded + $0.encoded } }
+    var count = 0
+    for kind in [Self.services, Self.byUUID] {
+      let (header, uuid): ([UInt8], [UInt8]) = kind == Self.services ? ([0x11, 6], [0x00, 0x18]) : ([0x07], [])
+      for a in entries {
+        for b in entries {
+          for c in entries {
+            var talk = ClientConversation()
+            talk.perform(kind)
+            let request = try #require(talk.sent().first?.prefix(2))
+            try talk.receive((header + a + uuid + b + uuid + c + uuid).hexadecimal)
+            while let next = talk.sent().first, next.hasPrefix(request) { try talk.receive("01\(request)00000a") }
+            guard case .finished(_, let result)? = talk.events().first else { continue }
+            count += 1
+            guard case .services(let found)? = try? result.get().found else { continue }
+            let isInOrder = zip(found, found.dropFirst()).allSatisfy {
+              $0.handles.upperBound < $1.handles.lowerBound
+            }
+            #expect(isInOrder, "\((a + b + c).hexadecimal)")
+          }
+        }
+      }
+    }
+    #expect(count == 2 * 25 * 25 * 25, "each discovery ends")
+  }
+
+  @Test(arguments: [
+    (services, "1106" + "ffffffff0018" + "ffffffff0118"), (byUUID, "07" + "ffffffff" + "ffffffff"),
+  ])
+  func nothingFollowsTheLastHandle(kind: GATTClient.Operation.Kind, hex: String) throws {
+    var talk = ClientConversation()
+    talk.perform(kind)
+    try talk.receive(hex)
+    guard case .finished(_, .success(let outcome)) = talk.events().first else {
+      Issue.record("no outcome")
+      return
+    }
+    let uuid: BluetoothUUID = kind == Self.services ? "1800" : "180D"
+    #expect(outcome.found == .services([DiscoveredService(handles: .last ... .last, uuid: uuid)]))
+    #expect(outcome.faults.map(\.handles.lowerBound) == [.last])
+  }
+
   /// An error that is no end of the list ends it: what came before is the result (Vol 3, Part F, 3.4.1.1).
   @Test(arguments: [0x00, 0x01, 0x06, 0x0E, 0x11, 0x80, 0xFF] as [UInt8])
   func anotherErrorEndsAList(code: UInt8) throws {
