@@ -20,6 +20,8 @@ private struct ClientRun {
   var lastID: UInt32 = 0
   /// The request without a response.
   var request: [UInt8]?
+  /// When the request counts as answered, because a response to another request came.
+  var wrongEnd: Instant?
   var hasFailed = false
 
   init(_ input: inout FuzzInput) {
@@ -43,6 +45,7 @@ private struct ClientRun {
     case 10:
       now = now + .seconds(Int64(input.index(34)))
       client.tick(now: now, into: &output)
+      if let wrongEnd, wrongEnd <= now { answered() }
     default:
       switch input.index(4) {
       case 0: client.setSuspended(input.flag(), now: now, into: &output)
@@ -139,10 +142,12 @@ private struct ClientRun {
     if let opcode = request?.first, let first = pdu.first,
       first == opcode &+ 1 || first == 0x01 && (pdu.count != 5 || pdu[1] == opcode)
     {
-      request = nil
+      answered()
     }
     client.receive(pdu.span, now: now, into: &output)
   }
+
+  private mutating func answered() { (request, wrongEnd) = (nil, nil) }
 
   /// What holds after each step, whatever the server did.
   private mutating func check() {
@@ -167,6 +172,8 @@ private struct ClientRun {
         require(kind != nil, "operation \(id.rawValue) ends twice")
         if let kind, case .success(let outcome) = result { check(kind, outcome) }
       case .bearerFailed: hasFailed = true
+      case .violation(.unexpectedPDU) where request != nil && wrongEnd == nil:
+        wrongEnd = now + client.limits.wrongResponseTime
       default: break
       }
     }
