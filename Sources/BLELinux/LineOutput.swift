@@ -114,7 +114,15 @@ package final class LineOutput: Sendable {
   }
 
   private func write(_ line: [UInt8]) {
-    var rest = line[...]
+    // It is closed, or its disk is full.
+    if let number = Self.write(line, to: descriptor) { failed(number) }
+  }
+
+  /// Writes all octets, and waits where the descriptor takes no more.
+  ///
+  /// - Returns: the error number of a write that fails; nil after the last octet.
+  package static func write(_ octets: [UInt8], to descriptor: Int32) -> Int32? {
+    var rest = octets[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
@@ -126,10 +134,10 @@ package final class LineOutput: Sendable {
       case EAGAIN:
         var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = unsafe Glibc.poll(&poll, 1, -1)
-      // It is closed, or its disk is full.
-      case let number: return failed(number)
+      case let number: return number
       }
     }
+    return nil
   }
 }
 

@@ -91,21 +91,10 @@ enum Output {
 
   private static func write(_ text: String) {
     LineOutput.standardError.flush()
-    var rest = Array(text.utf8)[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
-      if count > 0 {
-        rest = rest.dropFirst(count)
-        continue
-      }
-      switch errno {
-      case EINTR: break
-      case EAGAIN:
-        var descriptor = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
-        _ = unsafe poll(&descriptor, 1, -1)
-      case EPIPE: return ended(.closed)
-      case let number: return ended(.failed(number))
-      }
+    switch LineOutput.write(Array(text.utf8), to: STDOUT_FILENO) {
+    case nil: break
+    case EPIPE: ended(.closed)
+    case let number?: ended(.failed(number))
     }
   }
 
