@@ -66,17 +66,21 @@ public enum BluetoothLog {
 
   /// Writes the summaries as they are due, on a thread that ends with the last one.
   private static func summarize() {
-    while true {
-      let (summaries, pause) = limiter.withLock { limiter in
-        let now = clock.now()
-        let summaries = limiter.limits.takeSummaries(now: now)
-        let pause = limiter.limits.deadline.map { $0 - now }
-        if pause == nil { limiter.isWaiting = false }
-        return (summaries, pause)
+    do throws(SystemError) {
+      var poller = try Poller()
+      while true {
+        let (summaries, deadline) = limiter.withLock { limiter in
+          let summaries = limiter.limits.takeSummaries(now: clock.now())
+          if limiter.limits.deadline == nil { limiter.isWaiting = false }
+          return (summaries, limiter.limits.deadline)
+        }
+        for (level, text) in summaries { deliver(level, text) }
+        guard let deadline else { return }
+        try poller.wait(until: deadline, on: clock)
       }
-      for (level, text) in summaries { deliver(level, text) }
-      guard let pause else { return }
-      usleep(UInt32(clamping: Int64(pause / .microseconds(1)) + 1))
+    } catch {
+      // Without a descriptor nothing can wait. The next line that is left out tries again.
+      limiter.withLock { $0.isWaiting = false }
     }
   }
 
