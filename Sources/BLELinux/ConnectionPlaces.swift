@@ -2,8 +2,8 @@ package import BLEWire
 
 /// Which connections a server has a place for, before it knows whose they are.
 ///
-/// A client is *proven* once it has shown that it may use the server, for example with a key. Before that, places belong
-/// to networks, so that one computer that opens any number of connections takes its own places alone:
+/// A client is *proven* once it has shown that it may use the server, for example with a key. Before that, places
+/// belong to networks, so that one computer that opens any number of connections takes its own places alone:
 ///
 /// - A network may open ``Limits/burst`` connections at once, and ``Limits/perSecond`` in each second after them. Those
 ///   beyond are closed before anything is done for them.

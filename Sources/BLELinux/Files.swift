@@ -51,8 +51,8 @@ package enum Files {
   /// Makes a file that everyone may read, unless the file mode mask of the process forbids it. It never has a part of
   /// its content only.
   ///
-  /// - Parameter isOwn: whether a file of this user that is there already may be replaced, by its first 64 KiB. No other
-  ///   file is, nor a symbolic link.
+  /// - Parameter isOwn: whether a file of this user that is there already may be replaced, by its first 64 KiB. No
+  ///   other file is, nor a symbolic link.
   /// - Throws: `EEXIST` if another file has the path.
   package static func create(
     _ octets: some Sequence<UInt8>, at path: String, replacing isOwn: ([UInt8]) -> Bool,

@@ -40,8 +40,8 @@ package enum HostAddress: Hashable, Sendable {
 }
 
 extension HostAddress {
-  /// What one computer or household has: an IPv4 address, or the prefix of 64 bits of an IPv6 address, with zeros behind
-  /// it.
+  /// What one computer or household has: an IPv4 address, or the prefix of 64 bits of an IPv6 address, with zeros
+  /// behind it.
   package var network: Self {
     guard case .ipv6(let octets) = self else { return self }
     if octets.prefix(10).allSatisfy({ $0 == 0 }), octets[10] == 0xFF, octets[11] == 0xFF {

@@ -45,7 +45,8 @@ package final class LineOutput: Sendable {
   /// - Parameters:
   ///   - descriptor: belongs to the caller, and stays open.
   ///   - limit: the lines that wait, in octets.
-  ///   - failed: called on the thread when the descriptor cannot be written, with the error number. The line is dropped.
+  ///   - failed: called on the thread when the descriptor cannot be written, with the error number. The line is
+  ///     dropped.
   package init(
     _ descriptor: Int32, limit: Int = queueLimit, failed: @escaping @Sendable (_ number: Int32) -> Void = { _ in }
   ) {

@@ -12,10 +12,10 @@ internal import Synchronization
 /// of its own, because the thread that ends may hold any lock. `exit` waits for it, ``patience`` at most.
 ///
 /// A signal is handled if its action is the default one when the first such file is named, or the function is. The
-/// handler removes the files and raises the signal again with the default action, after the function, so that the status
-/// of the process is the same as without a handler. A program that sets a handler of its own, before or later, has no
-/// other one, and usually calls `exit`. Process 1 of a PID namespace gets no handler, because these signals do not end
-/// it (pid_namespaces(7)).
+/// handler removes the files and raises the signal again with the default action, after the function, so that the
+/// status of the process is the same as without a handler. A program that sets a handler of its own, before or later,
+/// has no other one, and usually calls `exit`. Process 1 of a PID namespace gets no handler, because these signals do
+/// not end it (pid_namespaces(7)).
 ///
 /// The handler makes only async-signal-safe calls (signal-safety(7)), and takes no lock. `exit` does the same, because
 /// programs call it in handlers of their own, where the interrupted thread may hold any lock.

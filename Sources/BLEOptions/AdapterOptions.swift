@@ -17,8 +17,8 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The file that the packet trace goes to, in the btsnoop format; nil takes `--snoop FILE`, otherwise `BLE_SNOOP`,
   /// otherwise none.
   public var snoop: String?
-  /// The Device Name characteristic of the GAP service, at most 248 octets of UTF-8; nil takes the name that the program
-  /// advertises.
+  /// The Device Name characteristic of the GAP service, at most 248 octets of UTF-8; nil takes the name that the
+  /// program advertises.
   public var deviceName: String?
   /// The Appearance characteristic of the GAP service (Assigned Numbers, 2.6).
   public var appearance: UInt16?

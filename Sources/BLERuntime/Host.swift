@@ -97,8 +97,8 @@ extension Host {
     }
   }
 
-  /// At the orderly end of the process, links, advertisements and scans end, as by ``shutDownAll(atMost:)``. Otherwise a
-  /// peer would keep its link until the supervision timeout, and the next start could not connect.
+  /// At the orderly end of the process, links, advertisements and scans end, as by ``shutDownAll(atMost:)``. Otherwise
+  /// a peer would keep its link until the supervision timeout, and the next start could not connect.
   private static let endsWithProcess: Void = {
     // Without a thread for it, the process ends as one that is killed.
     try? OrderlyEnd.runAtEnd { shutDownAll(atMost: .milliseconds(1_500)) }

@@ -11,13 +11,14 @@ import Synchronization
 /// before it advertises. It has no private addresses, which change soon.
 ///
 /// A device is written when the program connects to it for the first time in a run, so that a program that connects
-/// again and again does not wear out the disk, and when its name changes. The next write, or ``settle()``, stores the order of the last
-/// connections. With more than ``limit`` devices, the one whose last connection is the oldest is removed.
+/// again and again does not wear out the disk, and when its name changes. The next write, or ``settle()``, stores the
+/// order of the last connections. With more than ``limit`` devices, the one whose last connection is the oldest is
+/// removed.
 ///
 /// The file has the permissions 0600, and is trusted by the rules of the file of bonds (``FileBondStore``): it and its
-/// folder belong to the user, and no other user may write them. A file that differs, is not a file of devices, or is one
-/// of a newer version, is neither read nor replaced; a line in the log says why. Programs may share a file: a program
-/// adds its devices to those in it.
+/// folder belong to the user, and no other user may write them. A file that differs, is not a file of devices, or is
+/// one of a newer version, is neither read nor replaced; a line in the log says why. Programs may share a file: a
+/// program adds its devices to those in it.
 ///
 /// The content is JSON: `{"version": 1, "program": …, "devices": [{"address": "C0:11:22:33:44:55", "random": true,
 /// "name": "Lamp"}]}`, the device that was connected to last at the end. A name is optional.

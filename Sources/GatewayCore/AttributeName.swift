@@ -2,9 +2,9 @@ public import BLEWire
 
 /// A characteristic of a device, as topics name it.
 ///
-/// A device can have several services of one type, and a service several characteristics of one type (Vol 3, Part G, 3).
-/// Each has a number among those of its type, in the order of the handles: among the services of the device, and among
-/// the characteristics of its service.
+/// A device can have several services of one type, and a service several characteristics of one type (Vol 3, Part G,
+/// 3). Each has a number among those of its type, in the order of the handles: among the services of the device, and
+/// among the characteristics of its service.
 public struct AttributeName: Hashable, Sendable {
   public let address: DeviceAddress
   public let service: BluetoothUUID

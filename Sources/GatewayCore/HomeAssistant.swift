@@ -49,8 +49,8 @@ public struct HomeAssistant: Sendable {
 
   /// Whether the broker keeps the values of a characteristic.
   ///
-  /// Home Assistant has no other value after its start, except of a sensor that expires: it stores the value of that one
-  /// itself, and would take a retained one for new.
+  /// Home Assistant has no other value after its start, except of a sensor that expires: it stores the value of that
+  /// one itself, and would take a retained one for new.
   public func retainsValue(of name: AttributeName) -> Bool {
     guard let kind = devices[name.address]?.announced[name]?.kind else { return false }
     return !kind.isSensor || expireAfter == nil
@@ -59,8 +59,8 @@ public struct HomeAssistant: Sendable {
   /// Another gateway announces the device.
   public mutating func forget(_ address: DeviceAddress) { devices[address] = nil }
 
-  /// The retained messages that announce a characteristic; none for one that Home Assistant cannot use, and for one that
-  /// was announced. Messages without a payload, which withdraw those of another device, precede it.
+  /// The retained messages that announce a characteristic; none for one that Home Assistant cannot use, and for one
+  /// that was announced. Messages without a payload, which withdraw those of another device, precede it.
   public mutating func announcements(of attribute: DeviceAttribute, deviceName: String?) -> [ValueQueue.Message] {
     guard let kind = EntityKind(attribute) else { return [] }
     let address = attribute.name.address

@@ -2,7 +2,8 @@ public import BLEWire
 
 /// The topics of a gateway.
 ///
-/// ADDRESS is that of ``BLEWire/DeviceAddress/topicLevel``, SERVICE and CHARACTERISTIC are those of ``AttributeName/path``.
+/// ADDRESS is that of ``BLEWire/DeviceAddress/topicLevel``, SERVICE and CHARACTERISTIC are those of
+/// ``AttributeName/path``.
 ///
 /// | topic | payload |
 /// |---|---|

@@ -121,9 +121,9 @@ final class MQTTClient: Sendable {
     if code != MOSQ_ERR_CONN_REFUSED.rawValue { continuation.yield(.disconnected(Self.failure(code))) }
   }
 
-  /// The answer to a subscription. Only when its handler of the connection has returned does the library send again what
-  /// was on the way before, so that a message which is published earlier would overtake those. Before the answer to the
-  /// last subscription the broker has sent what it has of the first topic.
+  /// The answer to a subscription. Only when its handler of the connection has returned does the library send again
+  /// what was on the way before, so that a message which is published earlier would overtake those. Before the answer
+  /// to the last subscription the broker has sent what it has of the first topic.
   private func subscriptionAnswered() {
     let count = state.withLock { state in
       state.answeredSubscriptions += 1

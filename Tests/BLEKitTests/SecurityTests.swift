@@ -92,7 +92,8 @@ import Testing
     func save(_ record: BondRecord) { mayEnd.wait() }
   }
 
-  /// A disk that does not answer does not hang the pairing: after the limit, the caller learns that the bond may be lost.
+  /// A disk that does not answer does not hang the pairing: after the limit, the caller learns that the bond may be
+  /// lost.
   @Test func theStorageOfABondHasALimitOfTime() async throws {
     let store = SlowStore()
     let hub = AdapterHub(BondStorage(store, log: { _, _ in }), log: { _, _ in })

@@ -244,8 +244,8 @@ extension AddressManager {
     }
     let isMissing = status == .unknownCommand || status == .unsupportedFeatureOrParameterValue
     if status != .success, step.isDeviceMode || (step.isOfList && isMissing) {
-      // The controller lacks a command that it reports, or does not report a bonded peer that uses its identity address:
-      // the host resolves the addresses.
+      // The controller lacks a command that it reports, or does not report a bonded peer that uses its identity
+      // address: the host resolves the addresses.
       (list.isUnreliable, isOutdated) = (true, true)
     }
     takeStep(into: &effects)

@@ -36,7 +36,8 @@ struct InitiatingTurns: Sendable {
   ///   - isInitiatingWanted: whether there is a device to connect to.
   ///   - areOthersWanted: whether a scan or a connectable advertisement is declared.
   ///   - isPossible: whether the controller reports that it can do both.
-  /// - Returns: whether the first turn of the others has begun. A connection that is made in the first turn needs no line.
+  /// - Returns: whether the first turn of the others has begun. A connection that is made in the first turn needs no
+  ///   line.
   mutating func update(isInitiatingWanted: Bool, areOthersWanted: Bool, isPossible: Bool, now: Instant) -> Bool {
     if !isInitiatingWanted { wasRefused = false }
     guard isInitiatingWanted, areOthersWanted, wasRefused || !isPossible else {

@@ -138,8 +138,8 @@ public struct RemoteDevice: Sendable {
 
   /// Requests an encrypted link: with the keys of a bond, or by pairing (Vol 3, Part H, 2.4.6).
   ///
-  /// When it returns, both devices have their keys, and a bond is stored: with ``PairingOptions/Storage/file(_:)`` it is
-  /// in the file and flushed to the disk.
+  /// When it returns, both devices have their keys, and a bond is stored: with ``PairingOptions/Storage/file(_:)`` it
+  /// is in the file and flushed to the disk.
   ///
   /// ``AdapterOptions/pairing`` sets how this device pairs; ``Adapter/pairingRequests`` has the questions for the user.
   ///
@@ -148,9 +148,9 @@ public struct RemoteDevice: Sendable {
   ///   - asksConsent: whether ``Adapter/pairingRequests`` has a question before a pairing without authentication (Just
   ///     Works), although this call has requested it.
   ///   - timeout: the time for the pairing. Storing the bond has 10 s more.
-  /// - Throws: ``BLEError/Kind/security`` if the pairing failed. ``BLEError/Kind/notStored`` if the devices have paired,
-  ///   and the bond could not be stored: the link is secure, and the bond is lost when the program ends, unless a later
-  ///   attempt succeeds.
+  /// - Throws: ``BLEError/Kind/security`` if the pairing failed. ``BLEError/Kind/notStored`` if the devices have
+  ///   paired, and the bond could not be stored: the link is secure, and the bond is lost when the program ends, unless
+  ///   a later attempt succeeds.
   public func pair(
     level: PeerSecurity.Level = .encrypted, asksConsent: Bool = false, timeout: Duration = .seconds(60)
   ) async throws(BLEError) {

@@ -7,8 +7,8 @@ import BLESMP
 /// Devices decide how much a client discovers of them and what they configure, and programs that share a file add their
 /// bonds. Therefore each of these parts has a limit over all bonds, in octets of the file: `AttributeCacheForm` and
 /// `BondField` state how many octets a part has at most. The caches are removed first: without a cache a device is
-/// discovered again. A part of a bond is removed from the bonds that have most of it, so that a device that is described
-/// with few octets loses nothing to one that takes many.
+/// discovered again. A part of a bond is removed from the bonds that have most of it, so that a device that is
+/// described with few octets loses nothing to one that takes many.
 extension BondRecord {
   /// The bonds in a file at most: those of several programs that share it. The longest bond has ``bondOctets``.
   static let maximumBonds = 1_024

@@ -128,8 +128,8 @@ package final class BondStorage: Sendable {
 
   package var bonds: [Bond] { state.withLock { $0.record.bonds } }
 
-  /// Reports whether the bond with a device is stored, on another thread. If it is not, and was not tried since the last
-  /// change, it is saved first.
+  /// Reports whether the bond with a device is stored, on another thread. If it is not, and was not tried since the
+  /// last change, it is saved first.
   ///
   /// - Parameter report: has the error of the attempt that failed; nil if the bond is stored, or if there is none.
   package func confirm(_ identity: DeviceAddress, _ report: @escaping @Sendable ((any Error)?) -> Void) {

@@ -29,8 +29,8 @@ public final class FileBondStore: BondStore {
   public let path: String
   /// The record that was last loaded or saved here; changes are found by comparison.
   private let known = Mutex<BondRecord?>(nil)
-  /// The content of the file as it was last read or written here: a save compares it with the file, and decodes the file
-  /// only if another program has changed it.
+  /// The content of the file as it was last read or written here: a save compares it with the file, and decodes the
+  /// file only if another program has changed it.
   private let lastContent = Mutex<(octets: [UInt8], record: BondRecord)?>(nil)
   /// What the last save has removed.
   private let lastRemoval = Mutex(BondRecord.Removal())

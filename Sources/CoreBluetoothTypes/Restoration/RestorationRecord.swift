@@ -4,8 +4,8 @@ import Foundation
 
 /// The state of one manager in its ``RestorationStore``, as JSON.
 ///
-/// `{"version": 1, "program": …, "role": "central", "identifier": "main", "content": …}`. A record of another version, role or
-/// identifier is not restored.
+/// `{"version": 1, "program": …, "role": "central", "identifier": "main", "content": …}`. A record of another version,
+/// role or identifier is not restored.
 struct RestorationRecord<Content: Codable & Equatable & Sendable>: Codable {
   var version = RestorationStore.version
   /// Files of older programs have none.

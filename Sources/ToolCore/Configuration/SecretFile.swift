@@ -1,7 +1,8 @@
 import BLELinux
 
-/// A file with a secret: a key, passkeys, a password, or a description with a passkey. Secrets are in files, and neither
-/// in arguments nor in environment variables: every user can read the former, and each child process has the latter.
+/// A file with a secret: a key, passkeys, a password, or a description with a passkey. Secrets are in files, and
+/// neither in arguments nor in environment variables: every user can read the former, and each child process has the
+/// latter.
 ///
 /// A file that other users can read or exchange is refused (``PrivateFolder``). A name without a folder is a credential
 /// in a service of systemd, which decides who reads it.

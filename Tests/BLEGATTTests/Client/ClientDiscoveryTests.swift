@@ -315,8 +315,8 @@ struct HostileServerTests {
     #expect(outcome.faults.map(\.handles.lowerBound) == places)
   }
 
-  /// Three entries with handles at the ends of the range and beside each other, in any order: what is found is in order,
-  /// and no two services have an attribute in common.
+  /// Three entries with handles at the ends of the range and beside each other, in any order: what is found is in
+  /// order, and no two services have an attribute in common.
   @Test func servicesNeverOverlapWhateverTheirHandles() throws {
     let handles: [AttributeHandle] = [0, 1, 5, 0xFFFE, 0xFFFF]
     let entries = handles.flatMap { first in handles.map { first.encoded + $0.encoded } }

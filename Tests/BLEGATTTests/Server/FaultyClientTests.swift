@@ -4,8 +4,8 @@ import Testing
 
 @testable import BLEGATT
 
-/// A client that errs, generated: a sound session, with one fault in one of its PDUs. What is wrong gets one answer, as a
-/// request, or none, as a command; and what the fault does not touch goes on as without it.
+/// A client that errs, generated: a sound session, with one fault in one of its PDUs. What is wrong gets one answer, as
+/// a request, or none, as a command; and what the fault does not touch goes on as without it.
 @Suite("A GATT server and a client with one fault") struct FaultyClientTests {
   @Test func aFaultIsAnsweredOnceAndTouchesNothingElse() throws {
     var combinations = 0
