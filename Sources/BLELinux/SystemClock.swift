@@ -51,6 +51,16 @@ package struct DeadlineTimer: ~Copyable, Sendable {
     _ = unsafe timerfd_settime(descriptor.rawValue, 0, &time, nil)
   }
 
+  /// Sets the timer so that the descriptor is readable at the deadline, or before it; nil leaves it as it is.
+  ///
+  /// A deadline that is set anew with each packet, always later than the one before, thus costs neither a call of the
+  /// system nor a conversion. The owner is woken once for the earliest of them, and sets the one that is left.
+  package mutating func set(by new: Instant?, on clock: MonotonicClock) {
+    guard let new else { return }
+    if let deadline, deadline <= new { return }
+    set(new, now: clock.now())
+  }
+
   /// Makes the descriptor unreadable.
   ///
   /// - Returns: whether the deadline had passed. No deadline is set afterwards in that case.

@@ -30,6 +30,8 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   private var transport: Transport
   private let options: LoopOptions
   private var poller: Poller
+  /// Ends a wait at the nearest deadline.
+  private var timer: DeadlineTimer
   private let clock = MonotonicClock()
 
   private let mailbox: Mailbox
@@ -49,9 +51,10 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   // that throws after a property has its initial value.
   init(
     _ machine: Machine, on transport: consuming Transport, tracedBy trace: consuming PacketTrace?, mailbox: Mailbox,
-    poller: consuming Poller, options: LoopOptions
+    poller: consuming Poller, timer: consuming DeadlineTimer, options: LoopOptions
   ) {
     self.poller = poller
+    self.timer = timer
     stack = TracedMachine(machine, tracedBy: trace, now: clock.now())
     self.transport = transport
     self.mailbox = mailbox
@@ -69,7 +72,9 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
     do throws(SystemError) {
       let mailbox = try Mailbox(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
       let loop = OneShot(
-        HostLoop(machine, on: transport, tracedBy: trace, mailbox: mailbox, poller: try Poller(), options: options))
+        HostLoop(
+          machine, on: transport, tracedBy: trace, mailbox: mailbox, poller: try Poller(), timer: try DeadlineTimer(),
+          options: options))
       try LoopThread.start {
         loop.take()?.run()
         // The transport is already closed.
@@ -85,13 +90,14 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   consuming func run() {
     do throws(SystemError) {
       try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: .reading)
+      try poller.watch(timer.descriptor, token: Token.timer, for: .reading)
       if transport.isOpen { start() }
       reportUnavailability()
       finishRound()
       while !isOver {
         let hasItems = try prepareToWait()
         let deadline = stack.machine.deadline
-        let count = try poller.wait(until: hasItems ? stack.now : .nearer(deadline, ownDeadline), on: clock)
+        let count = try wait(until: hasItems ? stack.now : .nearer(deadline, ownDeadline))
         stack.now = clock.now()
         var isWoken = hasItems
         for index in 0..<count where poller[index].token == Token.mailbox {
@@ -124,6 +130,7 @@ private enum Token {
   static let mailbox: UInt64 = 0
   static let opening: UInt64 = 1
   static let transport: UInt64 = 2
+  static let timer: UInt64 = 3
 }
 
 /// Waiting.
@@ -136,6 +143,13 @@ extension HostLoop where Transport: ~Copyable {
 
   /// The nearest deadline of the loop itself.
   private var ownDeadline: Instant? { .nearer(reopenTime, .nearer(acceptTime, shutdownDeadline)) }
+
+  /// - Returns: the number of ready descriptors.
+  private mutating func wait(until deadline: Instant?) throws(SystemError) -> Int {
+    if let deadline, deadline <= stack.now { return try poller.wait(until: deadline, on: clock) }
+    timer.set(by: deadline, on: clock)
+    return try poller.wait(until: nil, on: clock)
+  }
 
   /// - Returns: whether the mailbox has items. The loop then does not wait.
   private mutating func prepareToWait() throws(SystemError) -> Bool {
@@ -163,6 +177,7 @@ extension HostLoop where Transport: ~Copyable {
   private mutating func handle(_ ready: Poller.Ready) {
     switch ready.token {
     case Token.mailbox: break
+    case Token.timer: _ = timer.drain()
     case Token.opening: if reopenTime == nil { accept() }
     default:
       if ready.canWrite { flush() }

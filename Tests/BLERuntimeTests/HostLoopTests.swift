@@ -226,7 +226,8 @@ extension HostLoopTests {
     options.reconnectionInterval = nil
     let loop = OneShot(
       Loop(
-        ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, poller: try Poller(), options: options
+        ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, poller: try Poller(),
+        timer: try DeadlineTimer(), options: options
       ))
     try LoopThread.start {
       loop.take()?.run()
