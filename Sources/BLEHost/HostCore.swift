@@ -177,6 +177,7 @@ package struct HostCore: Sendable {
     swap(&output, &context.output)
   }
 
+  @inline(__always)
   private mutating func end(_ output: inout HostOutput) {
     links.noteStarvation(context.now)
     swap(&output, &context.output)

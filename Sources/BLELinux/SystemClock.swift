@@ -40,11 +40,11 @@ package struct DeadlineTimer: ~Copyable, Sendable {
       adopting: try system(.timer) { timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) })
   }
 
-  /// Sets the deadline; nil for none. A deadline in the past becomes one in a millisecond.
+  /// Sets the deadline; nil for none. A deadline in the past makes the descriptor readable at once.
   package mutating func set(_ new: Instant?, now: Instant) {
     guard new != deadline else { return }
     deadline = new
-    let (seconds, attoseconds) = new.map { max(.milliseconds(1), $0 - now) }?.components ?? (0, 0)
+    let (seconds, attoseconds) = new.map { max(.nanoseconds(1), $0 - now) }?.components ?? (0, 0)
     var time = itimerspec()
     // Zero disarms the timer.
     time.it_value = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))

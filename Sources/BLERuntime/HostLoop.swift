@@ -97,7 +97,8 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
       while !isOver {
         let hasItems = try prepareToWait()
         let deadline = stack.machine.deadline
-        let count = try wait(until: hasItems ? stack.now : .nearer(deadline, ownDeadline))
+        if !hasItems { timer.set(by: .nearer(deadline, ownDeadline), on: clock) }
+        let count = try poller.wait(until: hasItems ? stack.now : nil, on: clock)
         stack.now = clock.now()
         var isWoken = hasItems
         for index in 0..<count where poller[index].token == Token.mailbox {
@@ -143,13 +144,6 @@ extension HostLoop where Transport: ~Copyable {
 
   /// The nearest deadline of the loop itself.
   private var ownDeadline: Instant? { .nearer(reopenTime, .nearer(acceptTime, shutdownDeadline)) }
-
-  /// - Returns: the number of ready descriptors.
-  private mutating func wait(until deadline: Instant?) throws(SystemError) -> Int {
-    if let deadline, deadline <= stack.now { return try poller.wait(until: deadline, on: clock) }
-    timer.set(by: deadline, on: clock)
-    return try poller.wait(until: nil, on: clock)
-  }
 
   /// - Returns: whether the mailbox has items. The loop then does not wait.
   private mutating func prepareToWait() throws(SystemError) -> Bool {

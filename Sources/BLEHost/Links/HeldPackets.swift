@@ -38,7 +38,9 @@ struct HeldPackets: Sendable {
 
   var isEmpty: Bool { packets.isEmpty }
   /// When ``takeOverdue(_:)`` has work.
-  var deadline: Instant? { packets.isEmpty ? nil : packets.reduce(nil) { .nearer($0, $1.end) } }
+  var deadline: Instant? {
+    @inline(__always) get { packets.isEmpty ? nil : packets.reduce(nil) { .nearer($0, $1.end) } }
+  }
 
   func contains(_ handle: ConnectionHandle) -> Bool { packets.contains { $0.handle == handle } }
 
