@@ -8,8 +8,8 @@ package struct Poller: ~Copyable, Sendable {
   package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
-    package static let reading = Self(rawValue: 1)
-    package static let writing = Self(rawValue: 2)
+    @inlinable package static var reading: Self { Self(rawValue: 1) }
+    @inlinable package static var writing: Self { Self(rawValue: 2) }
   }
 
   /// One descriptor that is ready.
@@ -73,17 +73,18 @@ package struct Poller: ~Copyable, Sendable {
   @discardableResult
   package mutating func wait(until deadline: Instant?, on clock: MonotonicClock) throws(SystemError) -> Int {
     count = 0
-    if let ready = try poll(for: deadline.map { max(.zero, $0 - clock.now()) }) {
+    if let ready = try poll(for: deadline.map { max(0, $0.nanoseconds &- clock.now().nanoseconds) }) {
       count = ready
     } else {
       // A process that was stopped may be past its deadlines. What arrived before them must not look late.
-      count = try poll(for: .zero) ?? 0
+      count = try poll(for: 0) ?? 0
     }
     return count
   }
 
+  /// - Parameter patience: in nanoseconds; nil without an end.
   /// - Returns: the number of ready descriptors; nil after a signal.
-  private mutating func poll(for patience: Duration?) throws(SystemError) -> Int? {
+  private mutating func poll(for patience: Int64?) throws(SystemError) -> Int? {
     var answer = waitsInNanoseconds ? waitPrecisely(patience) : waitInMilliseconds(patience)
     if answer < 0, waitsInNanoseconds, errno == ENOSYS || errno == EPERM {
       waitsInNanoseconds = false
@@ -93,6 +94,12 @@ package struct Poller: ~Copyable, Sendable {
     let number = errno
     guard number == EINTR else { throw SystemError(.poll, number) }
     return nil
+  }
+
+  /// Whether the last wait reported the descriptor with this token.
+  package func reports(_ token: UInt64) -> Bool {
+    for index in 0..<count where events[index].data.u64 == token { return true }
+    return false
   }
 
   /// A ready descriptor of the last wait.
@@ -107,26 +114,17 @@ package struct Poller: ~Copyable, Sendable {
   }
 
   /// `epoll_pwait2`, since Linux 5.11: deadlines are kept to less than a millisecond.
-  private mutating func waitPrecisely(_ patience: Duration?) -> Int32 {
+  private mutating func waitPrecisely(_ patience: Int64?) -> Int32 {
     let capacity = Int32(events.count)
     guard let patience else { return unsafe epoll_pwait2(descriptor.rawValue, &events, capacity, nil, nil) }
-    let (seconds, attoseconds) = patience.components
-    var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    var time = timespec(nanoseconds: patience)
     return unsafe epoll_pwait2(descriptor.rawValue, &events, capacity, &time, nil)
   }
 
   /// The older call. The time is rounded up, so that a deadline is never reported too early.
-  private mutating func waitInMilliseconds(_ patience: Duration?) -> Int32 {
-    let capacity = Int32(events.count)
-    let milliseconds: Int32
-    if let patience {
-      let (seconds, attoseconds) = patience.components
-      let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-      milliseconds = Int32(clamping: min(seconds, Int64(Int32.max) / 1000) * 1000 + fraction)
-    } else {
-      milliseconds = -1
-    }
-    return unsafe epoll_wait(descriptor.rawValue, &events, capacity, milliseconds)
+  private mutating func waitInMilliseconds(_ patience: Int64?) -> Int32 {
+    let milliseconds = patience.map { Int32(clamping: $0 / 1_000_000 + ($0 % 1_000_000 > 0 ? 1 : 0)) } ?? -1
+    return unsafe epoll_wait(descriptor.rawValue, &events, Int32(events.count), milliseconds)
   }
 }
 

@@ -4,20 +4,26 @@ internal import Glibc
 
 /// The monotonic clock of the system, as the timeline of the stack.
 package struct MonotonicClock: Sendable {
-  /// In nanoseconds. 64 bits last for 292 years, and take fewer instructions than the 128 bits of a duration.
+  /// In nanoseconds.
   private let origin: Int64
 
   /// A timeline that begins now.
   package init() { origin = Self.nanoseconds(CLOCK_MONOTONIC) }
 
   package func now() -> Instant {
-    Instant(sinceStart: .nanoseconds(Self.nanoseconds(CLOCK_MONOTONIC) &- origin))
+    Instant(nanoseconds: Self.nanoseconds(CLOCK_MONOTONIC) &- origin)
   }
 
   fileprivate static func nanoseconds(_ clock: Int32) -> Int64 {
     var time = timespec()
     _ = unsafe clock_gettime(clock, &time)
     return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}
+
+extension timespec {
+  init(nanoseconds: Int64) {
+    self.init(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
   }
 }
 
@@ -44,10 +50,9 @@ package struct DeadlineTimer: ~Copyable, Sendable {
   package mutating func set(_ new: Instant?, now: Instant) {
     guard new != deadline else { return }
     deadline = new
-    let (seconds, attoseconds) = new.map { max(.nanoseconds(1), $0 - now) }?.components ?? (0, 0)
     var time = itimerspec()
     // Zero disarms the timer.
-    time.it_value = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    time.it_value = timespec(nanoseconds: new.map { max(1, $0.nanoseconds &- now.nanoseconds) } ?? 0)
     _ = unsafe timerfd_settime(descriptor.rawValue, 0, &time, nil)
   }
 

@@ -101,7 +101,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
         let count = try poller.wait(until: hasItems ? stack.now : nil, on: clock)
         stack.now = clock.now()
         var isWoken = hasItems
-        for index in 0..<count where poller[index].token == Token.mailbox {
+        if poller.reports(Token.mailbox) {
           mailbox.waker.drain()
           isWoken = true
         }
