@@ -61,9 +61,9 @@ public struct ACLScheduler: Sendable {
   /// The index in ``links`` by the handle.
   private var indices = ConnectionHandleTable()
   /// The links with queued frames.
-  private var waitingLinks = 0
+  @usableFromInline private(set) var waitingLinks = 0
   /// The links with packets in the controller.
-  private var activeLinks = 0
+  @usableFromInline private(set) var activeLinks = 0
   /// The index of the link that sends next.
   private var turn = 0
 
@@ -297,12 +297,11 @@ public struct ACLScheduler: Sendable {
 /// Links that keep their buffers.
 extension ACLScheduler {
   /// Whether no buffer is free, and a link may have frames and no packet in the controller.
-  @inline(__always)
-  package var mayStarve: Bool { waitingLinks > 0 && freeBuffers == 0 && activeLinks < links.count }
+  @inlinable package var mayStarve: Bool { waitingLinks > 0 && areBuffersHeld }
+  @usableFromInline var areBuffersHeld: Bool { freeBuffers == 0 && activeLinks < links.count }
 
   /// Whether a link has packets in the controller.
-  @inline(__always)
-  package var mayStall: Bool { activeLinks > 0 }
+  @inlinable package var mayStall: Bool { activeLinks > 0 }
 
   /// Begins a period, at whose end ``takeWithoutProgress()`` returns the links without progress.
   package mutating func watchProgress() {

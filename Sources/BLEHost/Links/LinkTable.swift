@@ -347,8 +347,8 @@ extension LinkTable {
   /// Begins to watch the links if one of them may have no buffer of the controller.
   @inline(__always)
   mutating func noteStarvation(_ now: Instant) {
-    if acl.mayStarve, starvationDeadline == nil { watchBuffers(now) }
-    if acl.mayStall, progressDeadline == nil { watchProgress(now) }
+    if starvationDeadline == nil, acl.mayStarve { watchBuffers(now) }
+    if progressDeadline == nil, acl.mayStall { watchProgress(now) }
   }
 
   private mutating func watchProgress(_ now: Instant) {

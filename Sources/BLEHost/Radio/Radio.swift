@@ -28,13 +28,9 @@ struct Radio: Sendable {
   }
 
   /// When ``tick(_:)`` has work.
-  var deadline: Instant? {
-    @inline(__always) get {
-      .nearer(
-        .nearer(.nearer(scanner.deadline, addresses.deadline), .nearer(advertiser.deadline, initiator.deadline)),
-        turns.deadline)
-    }
-  }
+  var deadline: Instant? { .nearer(scanner.deadline, otherDeadline) }
+  /// That of the other parts. It is kept, because the loop asks after each packet, and only events and commands change it.
+  private var otherDeadline: Instant?
   /// Our identity: the public address, or a static random one.
   var identity: DeviceAddress { addresses.identity }
   /// The address that advertising, scanning and connecting use: a private one if wanted, otherwise our identity.
@@ -114,6 +110,12 @@ extension Radio {
     initiator.suspend()
     addresses.suspend()
     turns.suspend()
+    noteDeadline()
+  }
+
+  private mutating func noteDeadline() {
+    let own = Instant?.nearer(advertiser.deadline, initiator.deadline)
+    otherDeadline = .nearer(own, .nearer(addresses.deadline, turns.deadline))
   }
 
   /// The controller has answered a command of one of the parts.
@@ -259,6 +261,7 @@ extension Radio {
 
   /// Lets connecting and the others go on by turns where the controller cannot do both at once. Due after each input.
   mutating func takeTurns(_ turn: inout RadioTurn) {
+    defer { noteDeadline() }
     chooseTurn(&turn)
     let held = Held(initiating: isInitiatingHeld, others: areOthersHeld)
     guard held != self.held else { return }
