@@ -91,22 +91,16 @@ struct HostInterface: Sendable {
       }, &context)
   }
 
-  /// Rejects a command with the event that answers it, Command Status or Command Complete. An unknown command is
-  /// answered by Command Complete.
-  func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout VirtualRadioContext) {
-    if Self.answeredByStatus.contains(opcode) {
+  /// Rejects a command with Command Status or Command Complete.
+  func refuse(
+    _ opcode: HCIOpcode, _ status: HCIErrorCode, byStatus: Bool, _ context: inout VirtualRadioContext
+  ) {
+    if byStatus {
       sendStatus(opcode, status, &context)
     } else {
       complete(opcode, HCI.StatusResponse { $0.status = status }, &context)
     }
   }
-
-  /// The commands that are answered by Command Status.
-  private static let answeredByStatus: Set<HCIOpcode> = [
-    .disconnect, .readRemoteVersionInformation, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate,
-    .leReadRemoteFeatures, .leEnableEncryption, .leReadLocalP256PublicKey, .leGenerateDHKey, .leSetPHY,
-    .leRequestPeerSCA,
-  ]
 
   // MARK: ACL data
 

@@ -16,15 +16,6 @@ struct LocalFeatures: Sendable {
 
   func contains(_ feature: HCI.LEFeatures) -> Bool { linkLayer.contains(feature) }
 
-  /// Whether the controller has the command, as in Read Local Supported Commands.
-  func supports(_ command: SupportedCommand) -> Bool { linkLayer.isSuperset(of: command.feature) }
-
-  var supportedCommands: HCI.SupportedCommands {
-    var commands = HCI.SupportedCommands()
-    for (opcode, command) in SupportedCommand.all where supports(command) { commands.insert(opcode) }
-    return commands
-  }
-
   mutating func setLESupportedByHost(_ isSupported: Bool) { isLESupportedByHost = isSupported }
 
   /// Performs LE Set Host Feature. It is allowed only for bits that the host controls, and only without a link (Vol 4,

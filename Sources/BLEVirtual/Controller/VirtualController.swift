@@ -131,7 +131,7 @@ extension VirtualController {
     case nil: perform(command, &context)
     case .silence: break
     case .octets(let octets): host.send(octets: octets, &context)
-    case .refusal(let status): host.refuse(command.opcode, status, &context)
+    case .refusal(let status): refuse(command.opcode, status, &context)
     case .twice:
       let first = context.output.count
       perform(command, &context)
@@ -144,59 +144,498 @@ extension VirtualController {
   /// Performs a command. A command that the controller does not have is rejected with Unknown HCI Command, and one of
   /// the other set of advertising commands with Command Disallowed.
   private mutating func perform(_ command: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    guard let supported = SupportedCommand.all[command.opcode], features.supports(supported) else {
-      return host.refuse(command.opcode, .unknownCommand, &context)
+    guard let supported = Self.commands[command.opcode], features.linkLayer.isSuperset(of: supported.feature) else {
+      return refuse(command.opcode, .unknownCommand, &context)
     }
     if let wanted = supported.commandSet {
-      guard commandSet ?? wanted == wanted else { return host.refuse(command.opcode, .commandDisallowed, &context) }
+      guard commandSet ?? wanted == wanted else { return refuse(command.opcode, .commandDisallowed, &context) }
       commandSet = wanted
     }
-    switch supported.group {
-    case .control: performControlCommand(command, &context)
-    case .information: performInformationCommand(command, &context)
-    case .hostFlowControl: performFlowControlCommand(command, &context)
-    case .cryptography: performCryptographicCommand(command, &context)
-    case .filterAcceptList: performAcceptListCommand(command, &context)
-    case .resolvingList: performResolvingListCommand(command, &context)
-    case .advertising: performAdvertisingCommand(command, &context)
-    case .extendedAdvertising: performExtendedAdvertisingCommand(command, &context)
-    case .scanning: performScanCommand(command, &context)
-    case .initiating: performInitiatingCommand(command, &context)
-    case .link: performLinkCommand(command, &context)
-    case .linkUpdate: performLinkUpdateCommand(command, &context)
-    case .linkDefaults: performLinkDefaultsCommand(command, &context)
-    case .encryption: performEncryptionCommand(command, &context)
-    }
+    supported.perform(&self, command, &context)
   }
 
-  /// Decodes the parameters, performs the command with `perform`, sends the answer, and calls `then` after a success.
+  /// Rejects a command with the event that answers it. A command without a row is answered by Command Complete.
+  private func refuse(_ opcode: HCIOpcode, _ status: HCIErrorCode, _ context: inout VirtualRadioContext) {
+    let isAnsweredByStatus = Self.commands[opcode]?.isAnsweredByStatus ?? false
+    host.refuse(opcode, status, byStatus: isAnsweredByStatus, &context)
+  }
+}
+
+// MARK: - The commands (Vol 4, Part E, 7)
+
+extension VirtualController {
+  /// The rows by their opcodes. Two rows with one opcode can only be a mistake in ``rows``: the first command ends the
+  /// process.
+  private static let commands = [HCIOpcode: SupportedCommand](uniqueKeysWithValues: rows.map { ($0.opcode, $0) })
+
+  /// Every command that a controller can have, with its handler. The commands that the controller reports as supported
+  /// and the event that answers or rejects a command derive from its row.
+  private static let rows: [SupportedCommand] = [
+    // The controller by itself (7.3 and 7.8)
+    status(of: HCI.SetEventMask.self) { me, command, _ in
+      me.host.setEventMask(command.eventMask)
+      return .success
+    },
+    status(of: HCI.SetEventMaskPage2.self) { me, command, _ in
+      me.host.setEventMaskPage2(command.eventMask)
+      return .success
+    },
+    status(of: HCI.LESetEventMask.self) { me, command, _ in
+      me.host.setLEEventMask(command.eventMask)
+      return .success
+    },
+    status(of: HCI.Reset.self) { me, _, context in
+      me.reset(&context)
+      return .success
+    },
+    response(to: HCI.ReadLEHostSupport.self) { me, _, _ in
+      .init { $0.leSupportedHost = me.features.isLESupportedByHost }
+    },
+    status(of: HCI.WriteLEHostSupport.self) { me, command, _ in
+      me.features.setLESupportedByHost(command.leSupportedHost)
+      return .success
+    },
+    status(of: HCI.LESetHostFeature.self) { me, command, _ in
+      me.features.setHostFeature(command, hasLinks: !me.links.isEmpty)
+    },
+    response(to: HCI.LEReadRFPathCompensation.self) { me, _, _ in me.power.pathCompensationResponse },
+    status(of: HCI.LEWriteRFPathCompensation.self) { me, command, _ in
+      me.power.setPathCompensation(command)
+    },
+    status(of: HCI.LESetRandomAddress.self) { me, command, _ in
+      let isInUse = me.advertising.isLegacyRunning || me.scanner.isOn || me.initiator.request != nil
+      return me.addresses.setRandom(command.randomAddress, isInUse: isInUse)
+    },
+
+    // Information about the controller (7.4 and 7.8)
+    response(to: HCI.ReadLocalVersionInformation.self) { me, _, _ in
+      .init {
+        $0.hciVersion = me.configuration.version
+        $0.hciSubversion = me.configuration.subversion
+        $0.lmpVersion = me.configuration.version
+        $0.companyIdentifier = me.configuration.companyIdentifier
+        $0.lmpSubversion = me.configuration.subversion
+      }
+    },
+    response(to: HCI.ReadLocalSupportedCommands.self) { me, _, _ in
+      .init { $0.supportedCommands = me.supportedCommands }
+    },
+    response(to: HCI.ReadLocalSupportedFeatures.self) { _, _, _ in
+      .init { $0.features = [.brEDRNotSupported, .leSupported] }
+    },
+    response(to: HCI.ReadBufferSize.self) { me, _, _ in
+      .init {
+        $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
+        $0.totalNumACLDataPackets = UInt16(clamping: me.buffers.count)
+      }
+    },
+    response(to: HCI.ReadBDADDR.self) { me, _, _ in .init { $0.address = me.publicAddress } },
+    response(to: HCI.LEReadBufferSize.self) { me, _, _ in
+      .init {
+        guard !me.configuration.sharesBuffersWithBREDR else { return }
+        $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
+        $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
+      }
+    },
+    response(to: HCI.LEReadBufferSizeV2.self) { me, _, _ in
+      .init {
+        guard !me.configuration.sharesBuffersWithBREDR else { return }
+        $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
+        $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
+      }
+    },
+    response(to: HCI.LEReadLocalSupportedFeatures.self) { me, _, _ in
+      .init { $0.features = me.features.all }
+    },
+    response(to: HCI.LEReadSupportedStates.self) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } },
+    response(to: HCI.LEReadTransmitPower.self) { me, _, _ in
+      .init {
+        $0.minTXPower = me.power.range.lowerBound
+        $0.maxTXPower = me.power.range.upperBound
+      }
+    },
+    response(to: HCI.LEReadAdvertisingPhysicalChannelTxPower.self) { me, _, _ in
+      .init { $0.txPowerLevel = me.power.level }
+    },
+
+    // The buffers of the host (7.3.38 to 7.3.40)
+    status(of: HCI.SetControllerToHostFlowControl.self) { me, command, _ in
+      me.flowControl.setEnable(command, hasLinks: !me.links.isEmpty)
+    },
+    status(of: HCI.HostBufferSize.self) { me, command, _ in
+      me.flowControl.setBufferSize(command, hasLinks: !me.links.isEmpty)
+    },
+    // This command is answered only after an error.
+    SupportedCommand(HCI.HostNumberOfCompletedPackets.self) { me, packet, context in
+      guard me.flowControl.isOn else { return me.refuse(packet.opcode, .commandDisallowed, &context) }
+      guard let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
+        return me.refuse(packet.opcode, .invalidCommandParameters, &context)
+      }
+      me.flowControl.complete(command)
+      me.sendReadyForData(&context)
+    },
+
+    // Cryptography (7.8.22, 7.8.23, 7.8.36 and 7.8.37)
+    response(to: HCI.LEEncrypt.self) { _, command, context in
+      let result = try? context.cryptography.encrypt(command.plaintextData, key: command.key)
+      return .init {
+        $0.status = result == nil ? .hardwareFailure : .success
+        $0.encryptedData = result ?? 0
+      }
+    },
+    response(to: HCI.LERand.self) { me, _, _ in .init { $0.randomNumber = me.random.next() } },
+    status(of: HCI.LEReadLocalP256PublicKey.self) { _, _, _ in
+      .success
+    } then: { me, _, context in
+      me.host.send(me.keyAgreement.generateKeyPair(from: &me.random, context.cryptography), &context)
+    },
+    status(of: HCI.LEGenerateDHKey.self) { me, _, _ in
+      me.keyAgreement.hasKeyPair ? .success : .commandDisallowed
+    } then: { me, command, context in
+      me.host.send(me.keyAgreement.generateDHKey(command, context.cryptography), &context)
+    },
+
+    // The filter accept list (7.8.14 to 7.8.17)
+    response(to: HCI.LEReadFilterAcceptListSize.self) { me, _, _ in
+      .init { $0.filterAcceptListSize = me.acceptList.capacity }
+    },
+    status(of: HCI.LEClearFilterAcceptList.self) { me, _, _ in
+      me.acceptList.clear(isInUse: me.isUsingAcceptList)
+    },
+    status(of: HCI.LEAddDeviceToFilterAcceptList.self) { me, command, _ in
+      me.acceptList.add(command.address, isInUse: me.isUsingAcceptList)
+    },
+    status(of: HCI.LERemoveDeviceFromFilterAcceptList.self) { me, command, _ in
+      me.acceptList.remove(command.address, isInUse: me.isUsingAcceptList)
+    },
+
+    // The resolving list (7.8.38 to 7.8.45 and 7.8.77)
+    response(to: HCI.LEReadResolvingListSize.self, needs: .llPrivacy) { me, _, _ in
+      .init { $0.resolvingListSize = me.resolvingList.capacity }
+    },
+    status(of: HCI.LEAddDeviceToResolvingList.self, needs: .llPrivacy) { me, command, _ in
+      me.resolvingList.add(command, isBusy: me.isUsingResolvingList)
+    },
+    status(of: HCI.LERemoveDeviceFromResolvingList.self, needs: .llPrivacy) { me, command, _ in
+      me.resolvingList.remove(command.peerIdentityAddress, isBusy: me.isUsingResolvingList)
+    },
+    status(of: HCI.LEClearResolvingList.self, needs: .llPrivacy) { me, _, _ in
+      me.resolvingList.clear(isBusy: me.isUsingResolvingList)
+    },
+    status(of: HCI.LESetPrivacyMode.self, needs: .llPrivacy) { me, command, _ in
+      me.resolvingList.setPrivacyMode(command, isBusy: me.isUsingResolvingList)
+    },
+    status(of: HCI.LESetAddressResolutionEnable.self, needs: .llPrivacy) { me, command, _ in
+      me.resolvingList.setResolutionEnabled(command.addressResolutionEnable, isBusy: me.isUsingResolvingList)
+    },
+    status(of: HCI.LESetResolvablePrivateAddressTimeout.self, needs: .llPrivacy) { me, command, _ in
+      me.resolvingList.setTimeout(command.rpaTimeout)
+    },
+    response(to: HCI.LEReadPeerResolvableAddress.self, needs: .llPrivacy) { me, command, _ in
+      let address = me.resolvingList.peerAddress(of: command.peerIdentityAddress)
+      return .init {
+        $0.status = address == nil ? .unknownConnectionIdentifier : .success
+        $0.peerResolvableAddress = address ?? BD_ADDR()
+      }
+    },
+    response(to: HCI.LEReadLocalResolvableAddress.self, needs: .llPrivacy) { me, command, _ in
+      let address = me.resolvingList.localAddress(of: command.peerIdentityAddress)
+      return .init {
+        $0.status = address == nil ? .unknownConnectionIdentifier : .success
+        $0.localResolvableAddress = address ?? BD_ADDR()
+      }
+    },
+
+    // Advertising (7.8.5 to 7.8.9)
+    status(of: HCI.LESetAdvertisingParameters.self, in: .legacy) { me, command, _ in
+      me.advertising.setParameters(command)
+    },
+    status(of: HCI.LESetAdvertisingData.self, in: .legacy) { me, command, _ in
+      me.advertising.setData(command)
+      return .success
+    },
+    status(of: HCI.LESetScanResponseData.self, in: .legacy) { me, command, _ in
+      me.advertising.setScanResponse(command)
+      return .success
+    },
+    status(of: HCI.LESetAdvertisingEnable.self, in: .legacy) { me, command, context in
+      guard command.advertisingEnable else {
+        me.advertising.disableLegacy()
+        return .success
+      }
+      let request = me.advertising.legacyOwnAddress(random: me.addresses.random)
+      let address = me.ownAddress(for: request, context)
+      return me.advertising.enableLegacy(
+        from: address, mayConnect: me.links.hasRoom, now: context.now, &me.random)
+    },
+
+    // Extended advertising (7.8.52 to 7.8.60)
+    response(to: HCI.LEReadMaximumAdvertisingDataLength.self, needs: .extendedAdvertising) { me, _, _ in
+      .init { $0.maxAdvertisingDataLength = UInt16(clamping: me.advertising.maximumDataLength) }
+    },
+    response(to: HCI.LEReadNumberOfSupportedAdvertisingSets.self, needs: .extendedAdvertising) { me, _, _ in
+      .init { $0.numSupportedAdvertisingSets = me.advertising.capacity }
+    },
+    status(of: HCI.LESetAdvertisingSetRandomAddress.self, in: .extended, needs: .extendedAdvertising) {
+      me, command, _ in
+      me.advertising.setRandomAddress(command)
+    },
+    response(to: HCI.LESetExtendedAdvertisingParameters.self, in: .extended, needs: .extendedAdvertising) {
+      me, command, _ in
+      let status = me.advertising.setParameters(command, phys: me.features.linkLayer.phys)
+      return .init {
+        $0.status = status
+        $0.selectedTXPower = me.power.selected(for: command.advertisingTXPower)
+      }
+    },
+    status(of: HCI.LESetExtendedAdvertisingData.self, in: .extended, needs: .extendedAdvertising) { me, command, _ in
+      me.advertising.setData(command)
+    },
+    status(of: HCI.LESetExtendedScanResponseData.self, in: .extended, needs: .extendedAdvertising) { me, command, _ in
+      me.advertising.setScanResponse(command)
+    },
+    status(of: HCI.LESetExtendedAdvertisingEnable.self, in: .extended, needs: .extendedAdvertising) {
+      me, command, context in
+      me.setAdvertisingEnable(command, context)
+    },
+    status(of: HCI.LERemoveAdvertisingSet.self, in: .extended, needs: .extendedAdvertising) { me, command, _ in
+      me.advertising.remove(command.advertisingHandle)
+    },
+    status(of: HCI.LEClearAdvertisingSets.self, in: .extended, needs: .extendedAdvertising) { me, _, _ in
+      me.advertising.clear()
+    },
+
+    // Scanning (7.8.10, 7.8.11, 7.8.64 and 7.8.65)
+    status(of: HCI.LESetScanParameters.self, in: .legacy) { me, command, _ in
+      me.scanner.setParameters(command)
+    },
+    status(of: HCI.LESetScanEnable.self, in: .legacy) { me, command, context in
+      me.scanner.setEnable(command, hasRandomAddress: me.addresses.random != nil, now: context.now)
+    },
+    status(of: HCI.LESetExtendedScanParameters.self, in: .extended, needs: .extendedAdvertising) { me, command, _ in
+      me.scanner.setParameters(command, phys: me.features.linkLayer.phys)
+    },
+    status(of: HCI.LESetExtendedScanEnable.self, in: .extended, needs: .extendedAdvertising) { me, command, context in
+      me.scanner.setEnable(command, hasRandomAddress: me.addresses.random != nil, now: context.now)
+    },
+
+    // Initiating (7.8.12, 7.8.13 and 7.8.66)
+    status(of: HCI.LECreateConnection.self, in: .legacy) { me, command, context in
+      me.initiate(.init(command, now: context.now), context)
+    },
+    status(of: HCI.LEExtendedCreateConnection.self, in: .extended, needs: .extendedAdvertising) {
+      me, command, context in
+      LinkLayerInitiator.Request.refusal(of: command) ?? me.initiate(.init(command, now: context.now), context)
+    },
+    status(of: HCI.LECreateConnectionCancel.self) { me, _, _ in
+      me.initiator.request == nil ? .commandDisallowed : .success
+    } then: { me, _, context in
+      me.initiator.cancel(me.host, &context)
+    },
+
+    // One link (7.1.6, 7.1.23, 7.3, 7.5.4 and 7.8)
+    status(of: HCI.Disconnect.self) { me, command, _ in
+      guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
+      let reasons: [HCIErrorCode] = [
+        .authenticationFailure, .remoteUserTerminatedConnection, .remoteDeviceTerminatedLowResources,
+        .remoteDeviceTerminatedPowerOff, .unsupportedRemoteFeature, .pairingWithUnitKeyNotSupported,
+        .unacceptableConnectionParameters,
+      ]
+      return reasons.contains(command.reason) ? .success : .invalidCommandParameters
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.terminate(command.reason)) }
+    },
+    request(HCI.ReadRemoteVersionInformation.self, sends: .versionRequest),
+    request(HCI.LERequestPeerSCA.self, sends: .clockAccuracyRequest),
+    status(of: HCI.LEReadRemoteFeatures.self) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      let mayAsk = me.links[index].role == .central || me.features.contains(.peripheralInitiatedFeaturesExchange)
+      return mayAsk ? .success : .commandDisallowed
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.featureRequest) }
+    },
+    response(to: HCI.ReadRSSI.self) { me, command, _ in
+      let index = me.links.index(of: command.connectionHandle)
+      return .init {
+        $0.status = index == nil ? .unknownConnectionIdentifier : .success
+        $0.connectionHandle = command.connectionHandle
+        $0.rssi = index.map { me.links[$0].rssi } ?? 127
+      }
+    },
+    response(to: HCI.ReadTransmitPowerLevel.self) { me, command, _ in
+      let isKnown = me.links.index(of: command.connectionHandle) != nil
+      return .init {
+        $0.status =
+          !isKnown ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
+        $0.connectionHandle = command.connectionHandle
+        $0.txPowerLevel = command.kind == 1 ? me.power.range.upperBound : me.power.level
+      }
+    },
+    response(to: HCI.ReadAuthenticatedPayloadTimeout.self, needs: .ping) { me, command, _ in
+      let index = me.links.index(of: command.connectionHandle)
+      return .init {
+        $0.status = index == nil ? .unknownConnectionIdentifier : .success
+        $0.connectionHandle = command.connectionHandle
+        $0.authenticatedPayloadTimeout = index.map { me.links[$0].authenticatedPayloadTimeout } ?? 0
+      }
+    },
+    response(to: HCI.WriteAuthenticatedPayloadTimeout.self, needs: .ping) { me, command, _ in
+      me.response(on: command.connectionHandle) { link in
+        guard command.authenticatedPayloadTimeout > 0 else { return .invalidCommandParameters }
+        link.setAuthenticatedPayloadTimeout(command.authenticatedPayloadTimeout)
+        return .success
+      }
+    },
+    response(to: HCI.LEReadPHY.self, needs: .le2MPHY) { me, command, _ in
+      let index = me.links.index(of: command.connectionHandle)
+      return .init {
+        $0.status = index == nil ? .unknownConnectionIdentifier : .success
+        $0.connectionHandle = command.connectionHandle
+        $0.txPHY = index.map { me.links[$0].transmitPHY } ?? .le1M
+        $0.rxPHY = index.map { me.links[$0].receivePHY } ?? .le1M
+      }
+    },
+    response(to: HCI.LEReadChannelMap.self) { me, command, _ in
+      let index = me.links.index(of: command.connectionHandle)
+      let map = index.map { me.links[$0].channelMap } ?? 0
+      return .init {
+        $0.status = index == nil ? .unknownConnectionIdentifier : .success
+        $0.connectionHandle = command.connectionHandle
+        $0.channelMap = Bytes((0..<5).map { UInt8(truncatingIfNeeded: map >> UInt64(8 * $0)) })
+      }
+    },
+
+    // Procedures of one link (7.8.18, 7.8.31 to 7.8.33 and 7.8.49)
+    status(of: HCI.LEConnectionUpdate.self) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in
+        link.requestUpdate(command.parameters, &turn)
+      }
+    },
+    response(to: HCI.LERemoteConnectionParameterRequestReply.self, needs: .connectionParametersRequest) {
+      me, command, _ in
+      me.response(on: command.connectionHandle) { link in
+        guard link.awaitsParameterReply else { return .commandDisallowed }
+        return command.parameters.isValid ? .success : .invalidCommandParameters
+      }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in
+        link.acceptParameters(command.parameters, &turn)
+      }
+    },
+    response(to: HCI.LERemoteConnectionParameterRequestNegativeReply.self, needs: .connectionParametersRequest) {
+      me, command, _ in
+      me.response(on: command.connectionHandle) { $0.awaitsParameterReply ? .success : .commandDisallowed }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectParameters(command.reason, &turn) }
+    },
+    response(to: HCI.LESetDataLength.self, needs: .dataPacketLengthExtension) { me, command, _ in
+      me.response(on: command.connectionHandle) { _ in
+        DataLength(fromHost: command.txOctets, time: command.txTime) == nil ? .invalidCommandParameters : .success
+      }
+    } then: { me, command, context in
+      guard let length = DataLength(fromHost: command.txOctets, time: command.txTime) else { return }
+      me.update(command.connectionHandle, &context) { link, turn, context in
+        link.requestDataLength(length, &turn, context.pacing)
+      }
+    },
+    status(of: HCI.LESetPHY.self, needs: .le2MPHY) { me, command, _ in
+      guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
+      return PHYUpdate.refusal(of: command, available: me.features.linkLayer.phys) ?? .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in link.requestPHY(command, &turn) }
+    },
+
+    // Encryption (7.8.24 to 7.8.26)
+    status(of: HCI.LEEnableEncryption.self, needs: .encryption) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      return me.links[index].mayBeginEncryption ? .success : .commandDisallowed
+    } then: { me, command, context in
+      let diversifier = me.random.uint128()
+      me.update(command.connectionHandle, &context) { link, turn, context in
+        link.beginEncryption(command, diversifier: diversifier, &turn, context.pacing)
+      }
+    },
+    response(to: HCI.LELongTermKeyRequestReply.self, needs: .encryption) { me, command, _ in
+      me.response(on: command.connectionHandle) { $0.awaitsKey ? .success : .commandDisallowed }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, context in
+        link.reply(with: command.longTermKey, &turn, context.cryptography)
+      }
+    },
+    response(to: HCI.LELongTermKeyRequestNegativeReply.self, needs: .encryption) { me, command, _ in
+      me.response(on: command.connectionHandle) { $0.awaitsKey ? .success : .commandDisallowed }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectKeyRequest(&turn) }
+    },
+
+    // All links (7.8.19, 7.8.34, 7.8.35, 7.8.46 and 7.8.48)
+    response(to: HCI.LEReadMaximumDataLength.self, needs: .dataPacketLengthExtension) { me, _, context in
+      let greatest = DataLength.greatest(of: me.features.linkLayer, context.pacing)
+      return .init {
+        $0.supportedMaxTXOctets = greatest.octets
+        $0.supportedMaxTXTime = greatest.time
+        $0.supportedMaxRXOctets = greatest.octets
+        $0.supportedMaxRXTime = greatest.time
+      }
+    },
+    response(to: HCI.LEReadSuggestedDefaultDataLength.self, needs: .dataPacketLengthExtension) { me, _, _ in
+      .init {
+        $0.suggestedMaxTXOctets = me.linkDefaults.dataLength.octets
+        $0.suggestedMaxTXTime = me.linkDefaults.dataLength.time
+      }
+    },
+    status(of: HCI.LEWriteSuggestedDefaultDataLength.self, needs: .dataPacketLengthExtension) { me, command, _ in
+      me.linkDefaults.setDataLength(command)
+    },
+    status(of: HCI.LESetDefaultPHY.self, needs: .le2MPHY) { me, command, _ in
+      me.linkDefaults.setPHYs(command, available: me.features.linkLayer.phys)
+    },
+    status(of: HCI.LESetHostChannelClassification.self) { me, command, _ in
+      me.linkDefaults.setChannels(command)
+    } then: { me, _, context in
+      let channels = me.linkDefaults.channels
+      for index in me.links.indices where me.links[index].role == .central {
+        me.update(index, &context) { link, turn, context in
+          link.requestChannelMap(channels, &turn, context.pacing)
+        }
+      }
+    },
+  ]
+
+  /// A row of a command whose answer has parameters. The row decodes the command, performs it with `respond`, sends the
+  /// answer, and calls `then` after a success.
   ///
   /// Too few or too many octets, and values that the decoder rejects, result in Invalid HCI Command Parameters.
-  private mutating func answer<Command: HCICommand>(
-    _ packet: HCICommandPacket, as type: Command.Type, _ context: inout VirtualRadioContext,
-    _ perform: (inout Self, Command, inout VirtualRadioContext) -> Command.Response,
-    then: (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
-  ) {
-    guard let command = try? Command(decoding: packet.parameters) else {
-      return host.refuse(packet.opcode, .invalidCommandParameters, &context)
+  private static func response<Command: HCICommand>(
+    to type: Command.Type, in commandSet: AdvertisingCommandSet? = nil, needs feature: HCI.LEFeatures = [],
+    _ respond: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> Command.Response,
+    then: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
+  ) -> SupportedCommand {
+    SupportedCommand(type, in: commandSet, needs: feature) { me, packet, context in
+      guard let command = try? Command(decoding: packet.parameters) else {
+        return me.refuse(packet.opcode, .invalidCommandParameters, &context)
+      }
+      let response = respond(&me, command, &context)
+      if Command.isAnsweredByStatus {
+        me.host.sendStatus(packet.opcode, response.status, &context)
+      } else {
+        me.host.complete(packet.opcode, response, &context)
+      }
+      if response.status.isSuccess { then(&me, command, &context) }
     }
-    let response = perform(&self, command, &context)
-    if Command.isAnsweredByStatus {
-      host.sendStatus(packet.opcode, response.status, &context)
-    } else {
-      host.complete(packet.opcode, response, &context)
-    }
-    if response.status.isSuccess { then(&self, command, &context) }
   }
 
-  /// Performs a command whose answer depends on its status alone.
-  private mutating func answerStatus<Command: HCICommand>(
-    _ packet: HCICommandPacket, of type: Command.Type, _ context: inout VirtualRadioContext,
-    _ perform: (inout Self, Command, inout VirtualRadioContext) -> HCIErrorCode,
-    then: (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
-  ) {
-    answer(
-      packet, as: type, &context,
+  /// A row of a command whose answer depends on its status alone, which `perform` returns.
+  private static func status<Command: HCICommand>(
+    of type: Command.Type, in commandSet: AdvertisingCommandSet? = nil, needs feature: HCI.LEFeatures = [],
+    _ perform: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> HCIErrorCode,
+    then: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
+  ) -> SupportedCommand {
+    response(
+      to: type, in: commandSet, needs: feature,
       { me, command, context in
         var response = Command.Response()
         response.status = perform(&me, command, &context)
@@ -204,258 +643,50 @@ extension VirtualController {
       }, then: then)
   }
 
-  /// Answers a command that is in ``SupportedCommand/all`` but has no case in its group. No such command exists.
-  private func answerUnknown(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    host.refuse(packet.opcode, .unknownCommand, &context)
-  }
-}
-
-// MARK: - The controller by itself (Vol 4, Part E, 7.3, 7.4 and 7.8)
-
-extension VirtualController {
-  private mutating func performControlCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .setEventMask:
-      answerStatus(packet, of: HCI.SetEventMask.self, &context) { me, command, _ in
-        me.host.setEventMask(command.eventMask)
-        return .success
-      }
-    case .setEventMaskPage2:
-      answerStatus(packet, of: HCI.SetEventMaskPage2.self, &context) { me, command, _ in
-        me.host.setEventMaskPage2(command.eventMask)
-        return .success
-      }
-    case .leSetEventMask:
-      answerStatus(packet, of: HCI.LESetEventMask.self, &context) { me, command, _ in
-        me.host.setLEEventMask(command.eventMask)
-        return .success
-      }
-    case .reset:
-      answerStatus(packet, of: HCI.Reset.self, &context) { me, _, context in
-        me.reset(&context)
-        return .success
-      }
-    case .readLEHostSupport:
-      answer(packet, as: HCI.ReadLEHostSupport.self, &context) { me, _, _ in
-        .init { $0.leSupportedHost = me.features.isLESupportedByHost }
-      }
-    case .writeLEHostSupport:
-      answerStatus(packet, of: HCI.WriteLEHostSupport.self, &context) { me, command, _ in
-        me.features.setLESupportedByHost(command.leSupportedHost)
-        return .success
-      }
-    case .leSetHostFeature:
-      answerStatus(packet, of: HCI.LESetHostFeature.self, &context) { me, command, _ in
-        me.features.setHostFeature(command, hasLinks: !me.links.isEmpty)
-      }
-    case .leReadRFPathCompensation:
-      answer(packet, as: HCI.LEReadRFPathCompensation.self, &context) { me, _, _ in me.power.pathCompensationResponse }
-    case .leWriteRFPathCompensation:
-      answerStatus(packet, of: HCI.LEWriteRFPathCompensation.self, &context) { me, command, _ in
-        me.power.setPathCompensation(command)
-      }
-    case .leSetRandomAddress:
-      answerStatus(packet, of: HCI.LESetRandomAddress.self, &context) { me, command, _ in
-        let isInUse = me.advertising.isLegacyRunning || me.scanner.isOn || me.initiator.request != nil
-        return me.addresses.setRandom(command.randomAddress, isInUse: isInUse)
-      }
-    default: answerUnknown(packet, &context)
+  /// A row of a command that is performed by a request to the peer.
+  private static func request<Command: LinkCommand>(
+    _ type: Command.Type, sends question: LinkLayerPDU
+  ) -> SupportedCommand where Command.Response == HCI.AnsweredByStatus {
+    status(of: type) { me, command, _ in
+      me.links.index(of: command.connectionHandle) == nil ? .unknownConnectionIdentifier : .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(question) }
     }
   }
 
-  private mutating func performInformationCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .readLocalVersionInformation:
-      answer(packet, as: HCI.ReadLocalVersionInformation.self, &context) { me, _, _ in
-        .init {
-          $0.hciVersion = me.configuration.version
-          $0.hciSubversion = me.configuration.subversion
-          $0.lmpVersion = me.configuration.version
-          $0.companyIdentifier = me.configuration.companyIdentifier
-          $0.lmpSubversion = me.configuration.subversion
-        }
-      }
-    case .readLocalSupportedCommands:
-      answer(packet, as: HCI.ReadLocalSupportedCommands.self, &context) { me, _, _ in
-        .init { $0.supportedCommands = me.features.supportedCommands }
-      }
-    case .readLocalSupportedFeatures:
-      answer(packet, as: HCI.ReadLocalSupportedFeatures.self, &context) { _, _, _ in
-        .init { $0.features = [.brEDRNotSupported, .leSupported] }
-      }
-    case .readBufferSize:
-      answer(packet, as: HCI.ReadBufferSize.self, &context) { me, _, _ in
-        .init {
-          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
-          $0.totalNumACLDataPackets = UInt16(clamping: me.buffers.count)
-        }
-      }
-    case .readBDADDR:
-      answer(packet, as: HCI.ReadBDADDR.self, &context) { me, _, _ in .init { $0.address = me.publicAddress } }
-    case .leReadBufferSize:
-      answer(packet, as: HCI.LEReadBufferSize.self, &context) { me, _, _ in
-        .init {
-          guard !me.configuration.sharesBuffersWithBREDR else { return }
-          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
-          $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
-        }
-      }
-    case .leReadBufferSizeV2:
-      answer(packet, as: HCI.LEReadBufferSizeV2.self, &context) { me, _, _ in
-        .init {
-          guard !me.configuration.sharesBuffersWithBREDR else { return }
-          $0.aclDataPacketLength = UInt16(clamping: me.buffers.packetLength)
-          $0.totalNumACLDataPackets = UInt8(clamping: me.buffers.count)
-        }
-      }
-    case .leReadLocalSupportedFeatures:
-      answer(packet, as: HCI.LEReadLocalSupportedFeatures.self, &context) { me, _, _ in
-        .init { $0.features = me.features.all }
-      }
-    case .leReadSupportedStates:
-      answer(packet, as: HCI.LEReadSupportedStates.self, &context) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } }
-    case .leReadTransmitPower:
-      answer(packet, as: HCI.LEReadTransmitPower.self, &context) { me, _, _ in
-        .init {
-          $0.minTXPower = me.power.range.lowerBound
-          $0.maxTXPower = me.power.range.upperBound
-        }
-      }
-    case .leReadAdvertisingPhysicalChannelTxPower:
-      answer(packet, as: HCI.LEReadAdvertisingPhysicalChannelTxPower.self, &context) { me, _, _ in
-        .init { $0.txPowerLevel = me.power.level }
-      }
-    default: answerUnknown(packet, &context)
+  /// The commands that the controller has with its features, as in Read Local Supported Commands.
+  private var supportedCommands: HCI.SupportedCommands {
+    var commands = HCI.SupportedCommands()
+    for command in Self.rows where features.linkLayer.isSuperset(of: command.feature) {
+      commands.insert(command.opcode)
     }
+    return commands
   }
 
-  private mutating func performFlowControlCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .setControllerToHostFlowControl:
-      answerStatus(packet, of: HCI.SetControllerToHostFlowControl.self, &context) { me, command, _ in
-        me.flowControl.setEnable(command, hasLinks: !me.links.isEmpty)
-      }
-    case .hostBufferSize:
-      answerStatus(packet, of: HCI.HostBufferSize.self, &context) { me, command, _ in
-        me.flowControl.setBufferSize(command, hasLinks: !me.links.isEmpty)
-      }
-    case .hostNumberOfCompletedPackets:
-      // This command is answered only after an error.
-      guard flowControl.isOn, let command = try? HCI.HostNumberOfCompletedPackets(decoding: packet.parameters) else {
-        return host.refuse(
-          packet.opcode, flowControl.isOn ? .invalidCommandParameters : .commandDisallowed, &context)
-      }
-      flowControl.complete(command)
-      sendReadyForData(&context)
-    default: answerUnknown(packet, &context)
-    }
+  /// Whether an activity uses the filter accept list.
+  private var isUsingAcceptList: Bool {
+    advertising.isUsingAcceptList || scanner.isUsingAcceptList || initiator.isUsingAcceptList
   }
 
-  private mutating func performCryptographicCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .leEncrypt:
-      answer(packet, as: HCI.LEEncrypt.self, &context) { _, command, context in
-        let result = try? context.cryptography.encrypt(command.plaintextData, key: command.key)
-        return .init {
-          $0.status = result == nil ? .hardwareFailure : .success
-          $0.encryptedData = result ?? 0
-        }
-      }
-    case .leRand:
-      answer(packet, as: HCI.LERand.self, &context) { me, _, _ in .init { $0.randomNumber = me.random.next() } }
-    case .leReadLocalP256PublicKey:
-      answerStatus(packet, of: HCI.LEReadLocalP256PublicKey.self, &context) { _, _, _ in
-        .success
-      } then: { me, _, context in
-        me.host.send(me.keyAgreement.generateKeyPair(from: &me.random, context.cryptography), &context)
-      }
-    case .leGenerateDHKey:
-      answerStatus(packet, of: HCI.LEGenerateDHKey.self, &context) { me, _, _ in
-        me.keyAgreement.hasKeyPair ? .success : .commandDisallowed
-      } then: { me, command, context in
-        me.host.send(me.keyAgreement.generateDHKey(command, context.cryptography), &context)
-      }
-    default: answerUnknown(packet, &context)
+  /// Whether an activity uses the resolving list.
+  private var isUsingResolvingList: Bool { advertising.isRunning || scanner.isOn || initiator.request != nil }
+
+  /// The response to a command for a link: an error if there is no such link, or the status of `perform`.
+  private mutating func response(
+    on handle: ConnectionHandle, _ perform: (_ link: inout VirtualLink) -> HCIErrorCode
+  ) -> HCI.LinkResponse {
+    let index = links.index(of: handle)
+    let status = index.map { perform(&links[$0]) } ?? .unknownConnectionIdentifier
+    return .init {
+      $0.status = status
+      $0.connectionHandle = handle
     }
   }
 }
 
-// MARK: - Addresses and device lists (Vol 4, Part E, 7.8.14 to 7.8.17, 7.8.38 to 7.8.45 and 7.8.77)
+// MARK: - Addresses and device lists
 
 extension VirtualController {
-  private mutating func performAcceptListCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    let isInUse = advertising.isUsingAcceptList || scanner.isUsingAcceptList || initiator.isUsingAcceptList
-    switch packet.opcode {
-    case .leReadFilterAcceptListSize:
-      answer(packet, as: HCI.LEReadFilterAcceptListSize.self, &context) { me, _, _ in
-        .init { $0.filterAcceptListSize = me.acceptList.capacity }
-      }
-    case .leClearFilterAcceptList:
-      answerStatus(packet, of: HCI.LEClearFilterAcceptList.self, &context) { me, _, _ in
-        me.acceptList.clear(isInUse: isInUse)
-      }
-    case .leAddDeviceToFilterAcceptList:
-      answerStatus(packet, of: HCI.LEAddDeviceToFilterAcceptList.self, &context) { me, command, _ in
-        me.acceptList.add(command.address, isInUse: isInUse)
-      }
-    case .leRemoveDeviceFromFilterAcceptList:
-      answerStatus(packet, of: HCI.LERemoveDeviceFromFilterAcceptList.self, &context) { me, command, _ in
-        me.acceptList.remove(command.address, isInUse: isInUse)
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
-
-  private mutating func performResolvingListCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    let isBusy = advertising.isRunning || scanner.isOn || initiator.request != nil
-    switch packet.opcode {
-    case .leReadResolvingListSize:
-      answer(packet, as: HCI.LEReadResolvingListSize.self, &context) { me, _, _ in
-        .init { $0.resolvingListSize = me.resolvingList.capacity }
-      }
-    case .leAddDeviceToResolvingList:
-      answerStatus(packet, of: HCI.LEAddDeviceToResolvingList.self, &context) { me, command, _ in
-        me.resolvingList.add(command, isBusy: isBusy)
-      }
-    case .leRemoveDeviceFromResolvingList:
-      answerStatus(packet, of: HCI.LERemoveDeviceFromResolvingList.self, &context) { me, command, _ in
-        me.resolvingList.remove(command.peerIdentityAddress, isBusy: isBusy)
-      }
-    case .leClearResolvingList:
-      answerStatus(packet, of: HCI.LEClearResolvingList.self, &context) { me, _, _ in
-        me.resolvingList.clear(isBusy: isBusy)
-      }
-    case .leSetPrivacyMode:
-      answerStatus(packet, of: HCI.LESetPrivacyMode.self, &context) { me, command, _ in
-        me.resolvingList.setPrivacyMode(command, isBusy: isBusy)
-      }
-    case .leSetAddressResolutionEnable:
-      answerStatus(packet, of: HCI.LESetAddressResolutionEnable.self, &context) { me, command, _ in
-        me.resolvingList.setResolutionEnabled(command.addressResolutionEnable, isBusy: isBusy)
-      }
-    case .leSetResolvablePrivateAddressTimeout:
-      answerStatus(packet, of: HCI.LESetResolvablePrivateAddressTimeout.self, &context) { me, command, _ in
-        me.resolvingList.setTimeout(command.rpaTimeout)
-      }
-    case .leReadPeerResolvableAddress:
-      answer(packet, as: HCI.LEReadPeerResolvableAddress.self, &context) { me, command, _ in
-        let address = me.resolvingList.peerAddress(of: command.peerIdentityAddress)
-        return .init {
-          $0.status = address == nil ? .unknownConnectionIdentifier : .success
-          $0.peerResolvableAddress = address ?? BD_ADDR()
-        }
-      }
-    case .leReadLocalResolvableAddress:
-      answer(packet, as: HCI.LEReadLocalResolvableAddress.self, &context) { me, command, _ in
-        let address = me.resolvingList.localAddress(of: command.peerIdentityAddress)
-        return .init {
-          $0.status = address == nil ? .unknownConnectionIdentifier : .success
-          $0.localResolvableAddress = address ?? BD_ADDR()
-        }
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
 
   /// The controller's address for an activity; nil for a random address that the host has not set.
   private mutating func ownAddress(for request: OwnAddressRequest, _ context: VirtualRadioContext) -> DeviceAddress? {
@@ -482,85 +713,9 @@ extension VirtualController {
   }
 }
 
-// MARK: - Advertising (Vol 4, Part E, 7.8.5 to 7.8.9 and 7.8.52 to 7.8.60)
+// MARK: - Advertising
 
 extension VirtualController {
-  private mutating func performAdvertisingCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .leSetAdvertisingParameters:
-      answerStatus(packet, of: HCI.LESetAdvertisingParameters.self, &context) { me, command, _ in
-        me.advertising.setParameters(command)
-      }
-    case .leSetAdvertisingData:
-      answerStatus(packet, of: HCI.LESetAdvertisingData.self, &context) { me, command, _ in
-        me.advertising.setData(command)
-        return .success
-      }
-    case .leSetScanResponseData:
-      answerStatus(packet, of: HCI.LESetScanResponseData.self, &context) { me, command, _ in
-        me.advertising.setScanResponse(command)
-        return .success
-      }
-    case .leSetAdvertisingEnable:
-      answerStatus(packet, of: HCI.LESetAdvertisingEnable.self, &context) { me, command, context in
-        guard command.advertisingEnable else {
-          me.advertising.disableLegacy()
-          return .success
-        }
-        let request = me.advertising.legacyOwnAddress(random: me.addresses.random)
-        let address = me.ownAddress(for: request, context)
-        return me.advertising.enableLegacy(
-          from: address, mayConnect: me.links.hasRoom, now: context.now, &me.random)
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
-
-  private mutating func performExtendedAdvertisingCommand(
-    _ packet: HCICommandPacket, _ context: inout VirtualRadioContext
-  ) {
-    switch packet.opcode {
-    case .leReadMaximumAdvertisingDataLength:
-      answer(packet, as: HCI.LEReadMaximumAdvertisingDataLength.self, &context) { me, _, _ in
-        .init { $0.maxAdvertisingDataLength = UInt16(clamping: me.advertising.maximumDataLength) }
-      }
-    case .leReadNumberOfSupportedAdvertisingSets:
-      answer(packet, as: HCI.LEReadNumberOfSupportedAdvertisingSets.self, &context) { me, _, _ in
-        .init { $0.numSupportedAdvertisingSets = me.advertising.capacity }
-      }
-    case .leSetAdvertisingSetRandomAddress:
-      answerStatus(packet, of: HCI.LESetAdvertisingSetRandomAddress.self, &context) { me, command, _ in
-        me.advertising.setRandomAddress(command)
-      }
-    case .leSetExtendedAdvertisingParameters:
-      answer(packet, as: HCI.LESetExtendedAdvertisingParameters.self, &context) { me, command, _ in
-        let status = me.advertising.setParameters(command, phys: me.features.linkLayer.phys)
-        return .init {
-          $0.status = status
-          $0.selectedTXPower = me.power.selected(for: command.advertisingTXPower)
-        }
-      }
-    case .leSetExtendedAdvertisingData:
-      answerStatus(packet, of: HCI.LESetExtendedAdvertisingData.self, &context) { me, command, _ in
-        me.advertising.setData(command)
-      }
-    case .leSetExtendedScanResponseData:
-      answerStatus(packet, of: HCI.LESetExtendedScanResponseData.self, &context) { me, command, _ in
-        me.advertising.setScanResponse(command)
-      }
-    case .leSetExtendedAdvertisingEnable:
-      answerStatus(packet, of: HCI.LESetExtendedAdvertisingEnable.self, &context) { me, command, context in
-        me.setAdvertisingEnable(command, context)
-      }
-    case .leRemoveAdvertisingSet:
-      answerStatus(packet, of: HCI.LERemoveAdvertisingSet.self, &context) { me, command, _ in
-        me.advertising.remove(command.advertisingHandle)
-      }
-    case .leClearAdvertisingSets:
-      answerStatus(packet, of: HCI.LEClearAdvertisingSets.self, &context) { me, _, _ in me.advertising.clear() }
-    default: answerUnknown(packet, &context)
-    }
-  }
 
   /// Performs LE Set Extended Advertising Enable for all sets of the command, or for none (Vol 4, Part E, 7.8.56).
   private mutating func setAdvertisingEnable(
@@ -637,51 +792,9 @@ extension VirtualController {
   }
 }
 
-// MARK: - Scanning and initiating (Vol 4, Part E, 7.8.10 to 7.8.13 and 7.8.64 to 7.8.66)
+// MARK: - Scanning and initiating
 
 extension VirtualController {
-  private mutating func performScanCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    let hasRandomAddress = addresses.random != nil
-    switch packet.opcode {
-    case .leSetScanParameters:
-      answerStatus(packet, of: HCI.LESetScanParameters.self, &context) { me, command, _ in
-        me.scanner.setParameters(command)
-      }
-    case .leSetScanEnable:
-      answerStatus(packet, of: HCI.LESetScanEnable.self, &context) { me, command, context in
-        me.scanner.setEnable(command, hasRandomAddress: hasRandomAddress, now: context.now)
-      }
-    case .leSetExtendedScanParameters:
-      answerStatus(packet, of: HCI.LESetExtendedScanParameters.self, &context) { me, command, _ in
-        me.scanner.setParameters(command, phys: me.features.linkLayer.phys)
-      }
-    case .leSetExtendedScanEnable:
-      answerStatus(packet, of: HCI.LESetExtendedScanEnable.self, &context) { me, command, context in
-        me.scanner.setEnable(command, hasRandomAddress: hasRandomAddress, now: context.now)
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
-
-  private mutating func performInitiatingCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .leCreateConnection:
-      answerStatus(packet, of: HCI.LECreateConnection.self, &context) { me, command, context in
-        me.initiate(.init(command, now: context.now), context)
-      }
-    case .leExtendedCreateConnection:
-      answerStatus(packet, of: HCI.LEExtendedCreateConnection.self, &context) { me, command, context in
-        LinkLayerInitiator.Request.refusal(of: command) ?? me.initiate(.init(command, now: context.now), context)
-      }
-    case .leCreateConnectionCancel:
-      answerStatus(packet, of: HCI.LECreateConnectionCancel.self, &context) { me, _, _ in
-        me.initiator.request == nil ? .commandDisallowed : .success
-      } then: { me, _, context in
-        me.initiator.cancel(me.host, &context)
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
 
   private mutating func initiate(_ request: LinkLayerInitiator.Request, _ context: VirtualRadioContext) -> HCIErrorCode
   {
@@ -870,241 +983,6 @@ extension VirtualController {
     _ input: (_ link: inout VirtualLink, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext) -> Void
   ) {
     if let index = links.index(of: handle) { update(index, &context, input) }
-  }
-}
-
-// MARK: - Commands for one link (Vol 4, Part E, 7.1.6, 7.1.23, 7.5.4 and 7.8)
-
-extension VirtualController {
-  private mutating func performLinkCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .disconnect:
-      answerStatus(packet, of: HCI.Disconnect.self, &context) { me, command, _ in
-        guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
-        let reasons: [HCIErrorCode] = [
-          .authenticationFailure, .remoteUserTerminatedConnection, .remoteDeviceTerminatedLowResources,
-          .remoteDeviceTerminatedPowerOff, .unsupportedRemoteFeature, .pairingWithUnitKeyNotSupported,
-          .unacceptableConnectionParameters,
-        ]
-        return reasons.contains(command.reason) ? .success : .invalidCommandParameters
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.terminate(command.reason)) }
-      }
-    case .readRemoteVersionInformation:
-      requestFromPeer(packet, as: HCI.ReadRemoteVersionInformation.self, .versionRequest, &context)
-    case .leRequestPeerSCA: requestFromPeer(packet, as: HCI.LERequestPeerSCA.self, .clockAccuracyRequest, &context)
-    case .leReadRemoteFeatures:
-      answerStatus(packet, of: HCI.LEReadRemoteFeatures.self, &context) { me, command, _ in
-        guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
-        let mayAsk = me.links[index].role == .central || me.features.contains(.peripheralInitiatedFeaturesExchange)
-        return mayAsk ? .success : .commandDisallowed
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.featureRequest) }
-      }
-    case .readRSSI:
-      answer(packet, as: HCI.ReadRSSI.self, &context) { me, command, _ in
-        let index = me.links.index(of: command.connectionHandle)
-        return .init {
-          $0.status = index == nil ? .unknownConnectionIdentifier : .success
-          $0.connectionHandle = command.connectionHandle
-          $0.rssi = index.map { me.links[$0].rssi } ?? 127
-        }
-      }
-    case .readTransmitPowerLevel:
-      answer(packet, as: HCI.ReadTransmitPowerLevel.self, &context) { me, command, _ in
-        let isKnown = me.links.index(of: command.connectionHandle) != nil
-        return .init {
-          $0.status =
-            !isKnown ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
-          $0.connectionHandle = command.connectionHandle
-          $0.txPowerLevel = command.kind == 1 ? me.power.range.upperBound : me.power.level
-        }
-      }
-    case .readAuthenticatedPayloadTimeout:
-      answer(packet, as: HCI.ReadAuthenticatedPayloadTimeout.self, &context) { me, command, _ in
-        let index = me.links.index(of: command.connectionHandle)
-        return .init {
-          $0.status = index == nil ? .unknownConnectionIdentifier : .success
-          $0.connectionHandle = command.connectionHandle
-          $0.authenticatedPayloadTimeout = index.map { me.links[$0].authenticatedPayloadTimeout } ?? 0
-        }
-      }
-    case .writeAuthenticatedPayloadTimeout:
-      answer(packet, as: HCI.WriteAuthenticatedPayloadTimeout.self, &context) { me, command, _ in
-        me.response(on: command.connectionHandle) { link in
-          guard command.authenticatedPayloadTimeout > 0 else { return .invalidCommandParameters }
-          link.setAuthenticatedPayloadTimeout(command.authenticatedPayloadTimeout)
-          return .success
-        }
-      }
-    case .leReadPHY:
-      answer(packet, as: HCI.LEReadPHY.self, &context) { me, command, _ in
-        let index = me.links.index(of: command.connectionHandle)
-        return .init {
-          $0.status = index == nil ? .unknownConnectionIdentifier : .success
-          $0.connectionHandle = command.connectionHandle
-          $0.txPHY = index.map { me.links[$0].transmitPHY } ?? .le1M
-          $0.rxPHY = index.map { me.links[$0].receivePHY } ?? .le1M
-        }
-      }
-    case .leReadChannelMap:
-      answer(packet, as: HCI.LEReadChannelMap.self, &context) { me, command, _ in
-        let index = me.links.index(of: command.connectionHandle)
-        let map = index.map { me.links[$0].channelMap } ?? 0
-        return .init {
-          $0.status = index == nil ? .unknownConnectionIdentifier : .success
-          $0.connectionHandle = command.connectionHandle
-          $0.channelMap = Bytes((0..<5).map { UInt8(truncatingIfNeeded: map >> UInt64(8 * $0)) })
-        }
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
-
-  /// Performs a command by sending a request to the peer.
-  private mutating func requestFromPeer<Command: LinkCommand>(
-    _ packet: HCICommandPacket, as type: Command.Type, _ question: LinkLayerPDU, _ context: inout VirtualRadioContext
-  ) where Command.Response == HCI.AnsweredByStatus {
-    answerStatus(packet, of: type, &context) { me, command, _ in
-      me.links.index(of: command.connectionHandle) == nil ? .unknownConnectionIdentifier : .success
-    } then: { me, command, context in
-      me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(question) }
-    }
-  }
-
-  /// The response to a command for a link: an error if there is no such link, or the status of `perform`.
-  private mutating func response(
-    on handle: ConnectionHandle, _ perform: (_ link: inout VirtualLink) -> HCIErrorCode
-  ) -> HCI.LinkResponse {
-    let index = links.index(of: handle)
-    let status = index.map { perform(&links[$0]) } ?? .unknownConnectionIdentifier
-    return .init {
-      $0.status = status
-      $0.connectionHandle = handle
-    }
-  }
-
-  private mutating func performLinkUpdateCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .leConnectionUpdate:
-      answerStatus(packet, of: HCI.LEConnectionUpdate.self, &context) { me, command, _ in
-        guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
-        return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { link, turn, _ in
-          link.requestUpdate(command.parameters, &turn)
-        }
-      }
-    case .leRemoteConnectionParameterRequestReply:
-      answer(packet, as: HCI.LERemoteConnectionParameterRequestReply.self, &context) { me, command, _ in
-        me.response(on: command.connectionHandle) { link in
-          guard link.awaitsParameterReply else { return .commandDisallowed }
-          return command.parameters.isValid ? .success : .invalidCommandParameters
-        }
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { link, turn, _ in
-          link.acceptParameters(command.parameters, &turn)
-        }
-      }
-    case .leRemoteConnectionParameterRequestNegativeReply:
-      answer(packet, as: HCI.LERemoteConnectionParameterRequestNegativeReply.self, &context) { me, command, _ in
-        me.response(on: command.connectionHandle) { $0.awaitsParameterReply ? .success : .commandDisallowed }
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectParameters(command.reason, &turn) }
-      }
-    case .leSetDataLength:
-      answer(packet, as: HCI.LESetDataLength.self, &context) { me, command, _ in
-        me.response(on: command.connectionHandle) { _ in
-          DataLength(fromHost: command.txOctets, time: command.txTime) == nil ? .invalidCommandParameters : .success
-        }
-      } then: { me, command, context in
-        guard let length = DataLength(fromHost: command.txOctets, time: command.txTime) else { return }
-        me.update(command.connectionHandle, &context) { link, turn, context in
-          link.requestDataLength(length, &turn, context.pacing)
-        }
-      }
-    case .leSetPHY:
-      answerStatus(packet, of: HCI.LESetPHY.self, &context) { me, command, _ in
-        guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
-        return PHYUpdate.refusal(of: command, available: me.features.linkLayer.phys) ?? .success
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { link, turn, _ in link.requestPHY(command, &turn) }
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
-
-  private mutating func performEncryptionCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .leEnableEncryption:
-      answerStatus(packet, of: HCI.LEEnableEncryption.self, &context) { me, command, _ in
-        guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
-        return me.links[index].mayBeginEncryption ? .success : .commandDisallowed
-      } then: { me, command, context in
-        let diversifier = me.random.uint128()
-        me.update(command.connectionHandle, &context) { link, turn, context in
-          link.beginEncryption(command, diversifier: diversifier, &turn, context.pacing)
-        }
-      }
-    case .leLongTermKeyRequestReply:
-      answer(packet, as: HCI.LELongTermKeyRequestReply.self, &context) { me, command, _ in
-        me.response(on: command.connectionHandle) { $0.awaitsKey ? .success : .commandDisallowed }
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { link, turn, context in
-          link.reply(with: command.longTermKey, &turn, context.cryptography)
-        }
-      }
-    case .leLongTermKeyRequestNegativeReply:
-      answer(packet, as: HCI.LELongTermKeyRequestNegativeReply.self, &context) { me, command, _ in
-        me.response(on: command.connectionHandle) { $0.awaitsKey ? .success : .commandDisallowed }
-      } then: { me, command, context in
-        me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectKeyRequest(&turn) }
-      }
-    default: answerUnknown(packet, &context)
-    }
-  }
-
-  /// Performs the commands that concern all links.
-  private mutating func performLinkDefaultsCommand(_ packet: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    switch packet.opcode {
-    case .leReadMaximumDataLength:
-      answer(packet, as: HCI.LEReadMaximumDataLength.self, &context) { me, _, context in
-        let greatest = DataLength.greatest(of: me.features.linkLayer, context.pacing)
-        return .init {
-          $0.supportedMaxTXOctets = greatest.octets
-          $0.supportedMaxTXTime = greatest.time
-          $0.supportedMaxRXOctets = greatest.octets
-          $0.supportedMaxRXTime = greatest.time
-        }
-      }
-    case .leReadSuggestedDefaultDataLength:
-      answer(packet, as: HCI.LEReadSuggestedDefaultDataLength.self, &context) { me, _, _ in
-        .init {
-          $0.suggestedMaxTXOctets = me.linkDefaults.dataLength.octets
-          $0.suggestedMaxTXTime = me.linkDefaults.dataLength.time
-        }
-      }
-    case .leWriteSuggestedDefaultDataLength:
-      answerStatus(packet, of: HCI.LEWriteSuggestedDefaultDataLength.self, &context) { me, command, _ in
-        me.linkDefaults.setDataLength(command)
-      }
-    case .leSetDefaultPHY:
-      answerStatus(packet, of: HCI.LESetDefaultPHY.self, &context) { me, command, _ in
-        me.linkDefaults.setPHYs(command, available: me.features.linkLayer.phys)
-      }
-    case .leSetHostChannelClassification:
-      answerStatus(packet, of: HCI.LESetHostChannelClassification.self, &context) { me, command, _ in
-        me.linkDefaults.setChannels(command)
-      } then: { me, _, context in
-        let channels = me.linkDefaults.channels
-        for index in me.links.indices where me.links[index].role == .central {
-          me.update(index, &context) { link, turn, context in
-            link.requestChannelMap(channels, &turn, context.pacing)
-          }
-        }
-      }
-    default: answerUnknown(packet, &context)
-    }
   }
 }
 
