@@ -48,37 +48,14 @@ public final class Proxy: Sendable {
     var scans: [UInt32: ProxyScan] = [:]
     /// The clients that scan, in the form in which each advertisement needs them.
     var receivers: [(client: ProxyClient, scan: ProxyScan)] = []
+    var adapters: [ProxyAdapter]
     /// The links in the order of their requests.
     var links: [ProxyLink] = []
-    /// The index of the adapter of each link that has one.
-    var places: [ObjectIdentifier: Int] = [:]
-    /// The links that are up, or were up and end.
-    var connected: Set<ObjectIdentifier> = []
-    /// The limit of each adapter: that of the configuration, or the one that its controller has shown.
-    var limits: [Int]
-    /// The links with which the controller of each adapter has last taken no more.
-    var shownLimits: [Int?]
-    /// The adapters whose limit is the shown one.
-    var limited: Set<Int> = []
-    /// The attempts to connect of each adapter, and the tasks that wait for the end of one.
-    var attempts: [Int]
-    var attemptWaiters: [AsyncStream<Void>.Continuation] = []
-    /// The refused attempts, by adapter, which wait for the end of another one: whether one was not refused.
-    var refused: [(index: Int, continuation: AsyncStream<Bool>.Continuation)] = []
     var sightings: SightingTable
-    var scanning = Scanning()
-  }
-
-  /// The scan that the adapters perform.
-  fileprivate struct Scanning: Sendable {
-    /// Whether scan requests are sent; nil where nothing is scanned for.
-    var isActive: Bool?
-    var tasks: [Task<Void, Never>] = []
-    /// The adapters whose scan runs, or has failed.
-    var running: Set<Int> = []
-    var failed: Set<Int> = []
-    /// Counts the changes.
-    var generation = 0
+    /// Whether the scans send scan requests; nil where nothing is scanned for.
+    var isScanActive: Bool?
+    /// Counts the changes of what is scanned for.
+    var scanGeneration = 0
   }
 
   /// Creates a proxy of adapters.
@@ -94,8 +71,7 @@ public final class Proxy: Sendable {
     (self.adapters, self.configuration, self.environment) = (adapters, configuration, environment)
     state = Mutex(
       State(
-        limits: adapters.map { _ in max(1, configuration.connectionLimit) }, shownLimits: adapters.map { _ in nil },
-        attempts: adapters.map { _ in 0 },
+        adapters: adapters.map { _ in ProxyAdapter(limit: configuration.connectionLimit) },
         sightings: SightingTable(adapters: adapters.count)))
   }
 
@@ -276,10 +252,10 @@ extension Proxy {
       let outcome: Result<RemoteDevice, ProxyError>
       do throws(ProxyError) {
         outcome = .success(try await attempt(link.address, adapters[index], phys))
-        state.withLock { _ = $0.connected.insert(ObjectIdentifier(link)) }
+        link.setPlace(ProxyLink.Place(adapter: index, isConnected: true))
       } catch { outcome = .failure(error) }
       let isRefused = outcome.isRefusal
-      endAttempt(of: index, isRefused: isRefused)
+      state.withLock { $0.adapters[index].endAttempt(isRefused: isRefused) }.finish()
       guard isRefused, case .failure(let failure) = outcome else { return outcome }
       error = failure
       // The controller or the host takes no more attempts, or no more links.
@@ -292,19 +268,18 @@ extension Proxy {
 
   /// The controller of an adapter has no room for a link.
   private func noteFull(_ index: Int, besides link: ProxyLink) {
-    let (limit, isNew, isFirst) = state.withLock { state in
-      state.places[ObjectIdentifier(link)] = nil
-      let limit = max(1, state.places.count { $0.value == index && state.connected.contains($0.key) })
-      let isNew = state.shownLimits[index] != limit
-      (state.limits[index], state.shownLimits[index]) = (limit, limit)
-      return (limit, isNew, state.limited.insert(index).inserted)
+    let (limit, change) = state.withLock { state in
+      link.setPlace(nil)
+      let connected = state.links.count { $0.place == ProxyLink.Place(adapter: index, isConnected: true) }
+      let change = state.adapters[index].noteFull(connected: connected)
+      return (state.adapters[index].limit, change)
     }
     tell(.slots(slots))
-    if isNew {
+    if change.isNew {
       let name = adapters.count == 1 ? "the controller" : "the controller of adapter \(index + 1)"
       configuration.log("\(name) takes no more than \(limit) connections at once: the proxy announces as many")
     }
-    guard isFirst else { return }
+    guard change.isFirst else { return }
     _ = spawn { [weak self, environment] in
       try? await environment.sleep(environment.shownLimitTime)
       self?.forgetLimit(index)
@@ -312,10 +287,7 @@ extension Proxy {
   }
 
   private func forgetLimit(_ index: Int) {
-    state.withLock { state in
-      state.limits[index] = max(1, configuration.connectionLimit)
-      state.limited.remove(index)
-    }
+    state.withLock { $0.adapters[index].forgetLimit(configured: configuration.connectionLimit) }
     tell(.slots(slots))
   }
 
@@ -324,51 +296,18 @@ extension Proxy {
   /// - Returns: false if the task was cancelled.
   private func beginAttempt(of index: Int) async -> Bool {
     while !Task.isCancelled {
-      let waiting = state.withLock { state -> AsyncStream<Void>? in
-        if state.attempts[index] < max(1, configuration.attemptLimit) {
-          state.attempts[index] += 1
-          return nil
-        }
-        let (waiting, end) = AsyncStream.makeStream(of: Void.self)
-        state.attemptWaiters.append(end)
-        return waiting
-      }
+      let waiting = state.withLock { $0.adapters[index].beginAttempt(limit: configuration.attemptLimit) }
       guard let waiting else { return true }
       for await _ in waiting {}
     }
     return false
   }
 
-  private func endAttempt(of index: Int, isRefused: Bool) {
-    let (waiters, refused) = state.withLock { state in
-      state.attempts[index] -= 1
-      defer { state.attemptWaiters = [] }
-      var refused: [AsyncStream<Bool>.Continuation] = []
-      // Refused attempts do not wait for each other: they would be refused again and again.
-      if !isRefused || state.attempts[index] == 0 {
-        refused = state.refused.filter { $0.index == index }.map(\.continuation)
-        state.refused.removeAll { $0.index == index }
-      }
-      return (state.attemptWaiters, refused)
-    }
-    for waiter in waiters { waiter.finish() }
-    for waiter in refused {
-      waiter.yield(!isRefused)
-      waiter.finish()
-    }
-  }
-
   /// Waits for the end of another attempt, after one was refused.
   ///
   /// - Returns: false if the adapter makes none, or if those were refused, too.
   private func otherAttemptEnded(of index: Int) async -> Bool {
-    let waiting = state.withLock { state -> AsyncStream<Bool>? in
-      guard state.attempts[index] > 0 else { return nil }
-      let (waiting, end) = AsyncStream.makeStream(of: Bool.self)
-      state.refused.append((index, end))
-      return waiting
-    }
-    guard let waiting else { return false }
+    guard let waiting = state.withLock({ $0.adapters[index].waitForOtherAttempt() }) else { return false }
     for await hasRoom in waiting { return hasRoom }
     // The task was cancelled.
     return true
@@ -386,11 +325,7 @@ extension Proxy {
 
   /// The task of a link ends: its slot is free.
   func ended(_ link: ProxyLink, _ error: ProxyError?) {
-    state.withLock { state in
-      state.links.removeAll { $0 === link }
-      state.places[ObjectIdentifier(link)] = nil
-      state.connected.remove(ObjectIdentifier(link))
-    }
+    state.withLock { state in state.links.removeAll { $0 === link } }
     // A client that waits for the end has the free slot then.
     tell(.slots(slots))
     link.client.report(.disconnected(link.address, error))
@@ -402,27 +337,27 @@ extension Proxy.State {
     // A link that waits for the end of another one of the same device shares its slot.
     var allocated: [DeviceAddress] = []
     for link in links where !allocated.contains(link.address) { allocated.append(link.address) }
-    return ConnectionSlots(limit: limits.reduce(0, +), allocated: allocated)
+    return ConnectionSlots(limit: adapters.reduce(0) { $0 + $1.limit }, allocated: allocated)
   }
 
   /// Gives a link to the adapter that has received its device best, among those with room.
   ///
   /// - Parameter bonded: the adapters to choose from; empty for all.
-  mutating func place(
+  func place(
     _ link: ProxyLink, among bonded: [Int], without tried: Set<Int>
   ) -> (index: Int, phys: Set<LEPHY>)? {
-    let used = limits.indices.map { index in places.values.count { $0 == index } }
-    let candidates = limits.indices.filter { index in
-      !tried.contains(index) && used[index] < limits[index] && (bonded.isEmpty || bonded.contains(index))
+    let rooms = adapters.indices.map { index in adapters[index].limit - links.count { $0.place?.adapter == index } }
+    let candidates = adapters.indices.filter { index in
+      !tried.contains(index) && rooms[index] > 0 && (bonded.isEmpty || bonded.contains(index))
     }
     let sighting = sightings[link.address]
     let best = candidates.max { a, b in
       let strengths = (sighting?.rssi[a] ?? -128, sighting?.rssi[b] ?? -128)
       // Without a difference, the adapter with more room.
-      return strengths.0 != strengths.1 ? strengths.0 < strengths.1 : limits[a] - used[a] < limits[b] - used[b]
+      return strengths.0 != strengths.1 ? strengths.0 < strengths.1 : rooms[a] < rooms[b]
     }
     guard let best else { return nil }
-    places[ObjectIdentifier(link)] = best
+    link.setPlace(ProxyLink.Place(adapter: best, isConnected: false))
     return (best, sighting?.phys ?? [.le1M])
   }
 
@@ -438,15 +373,15 @@ extension Proxy.State {
 
   func scanner(_ configuration: ProxyConfiguration) -> ScannerStatus {
     let state: ScannerStatus.State =
-      if scanning.isActive == nil {
+      if isScanActive == nil {
         .idle
-      } else if !scanning.running.isEmpty {
+      } else if adapters.contains(where: { $0.scan.state == .running }) {
         .running
       } else {
-        scanning.failed.count == limits.count ? .failed : .starting
+        adapters.allSatisfy { $0.scan.state == .failed } ? .failed : .starting
       }
     return ScannerStatus(
-      state: state, isActive: scanning.isActive ?? configuration.scansActively,
+      state: state, isActive: isScanActive ?? configuration.scansActively,
       isActiveByDefault: configuration.scansActively)
   }
 }
@@ -475,16 +410,16 @@ extension Proxy {
   private func reviewScan() -> Bool {
     let ended = state.withLock { state -> [Task<Void, Never>]? in
       let wanted = state.wanted(configuration)
-      guard wanted != state.scanning.isActive else { return nil }
-      let before = state.scanning.tasks
-      let generation = state.scanning.generation + 1
-      state.scanning = Scanning(isActive: wanted, generation: generation)
-      if let wanted {
-        state.scanning.tasks = adapters.indices.map { index in
-          spawn { await self.scan(index, isActive: wanted, generation) }
-        }
+      guard wanted != state.isScanActive else { return nil }
+      state.isScanActive = wanted
+      state.scanGeneration += 1
+      let generation = state.scanGeneration
+      return adapters.indices.compactMap { index in
+        let before = state.adapters[index].scan.task
+        let task = wanted.map { isActive in spawn { await self.scan(index, isActive: isActive, generation) } }
+        state.adapters[index].scan = ProxyAdapter.Scan(task: task)
+        return before
       }
-      return before
     }
     guard let ended else { return false }
     // The new scans begin before the old ones end, so that the controllers continue to scan.
@@ -503,7 +438,7 @@ extension Proxy {
     while !Task.isCancelled {
       do throws(BLEError) {
         try await adapters[index].waitUntilPoweredOn()
-        noteScan(index, generation) { $0.running.insert(index) }
+        noteScan(index, generation, .running)
         var advertisements = adapters[index].advertisements(options).makeAsyncIterator()
         while let first = try await advertisements.next() {
           reported = nil
@@ -522,18 +457,15 @@ extension Proxy {
         reported = error.description
       }
       if Task.isCancelled { return }
-      noteScan(index, generation) { scanning in
-        scanning.running.remove(index)
-        scanning.failed.insert(index)
-      }
+      noteScan(index, generation, .failed)
       try? await environment.sleep(Self.scanPause)
     }
   }
 
-  private func noteScan(_ index: Int, _ generation: Int, _ change: (inout Scanning) -> Void) {
+  private func noteScan(_ index: Int, _ generation: Int, _ scanState: ProxyAdapter.Scan.State) {
     let (before, after) = state.withLock { state in
       let before = state.scanner(configuration)
-      if state.scanning.generation == generation { change(&state.scanning) }
+      if state.scanGeneration == generation { state.adapters[index].scan.state = scanState }
       return (before, state.scanner(configuration))
     }
     if before != after { tell(.scanner(after)) }
@@ -549,60 +481,10 @@ extension Proxy {
   }
 }
 
-/// How well each adapter has received each device, and on which PHYs.
-struct SightingTable: Sendable {
-  struct Sighting: Sendable {
-    /// In dBm, by adapter; -128 for one that has not received the device.
-    var rssi: [Int8]
-    var phys: Set<LEPHY>
-    fileprivate var last: ReceivedAdvertisement
-  }
-
-  private let adapters: Int
-  private var current: [UInt64: Sighting] = [:]
-  private var older: [UInt64: Sighting] = [:]
-
-  /// The devices of one half of the table. When it is full, those that were received before it was begun are forgotten.
-  static let halfLimit = 2048
-
-  init(adapters: Int) { self.adapters = adapters }
-
-  subscript(_ address: DeviceAddress) -> Sighting? { current[address.key] ?? older[address.key] }
-
-  mutating func add(_ advertisement: ReceivedAdvertisement, of adapter: Int) {
-    guard advertisement.isConnectable else { return }
-    let key = advertisement.address.key
-    let rssi = Int8(clamping: advertisement.rssi ?? -127)
-    if let known = current.index(forKey: key) {
-      current.values[known].update(advertisement, rssi, of: adapter)
-      return
-    }
-    if current.count >= Self.halfLimit { (older, current) = (current, [:]) }
-    var sighting =
-      older[key]
-      ?? Sighting(rssi: [Int8](repeating: -128, count: adapters), phys: advertisement.phys, last: advertisement)
-    sighting.update(advertisement, rssi, of: adapter)
-    current[key] = sighting
-  }
-}
-
-extension SightingTable.Sighting {
-  fileprivate mutating func update(_ advertisement: ReceivedAdvertisement, _ strength: Int8, of adapter: Int) {
-    rssi[adapter] = strength
-    guard !last.hasContent(of: advertisement) else { return }
-    (last, phys) = (advertisement, advertisement.phys)
-  }
-}
-
 extension Result<RemoteDevice, ProxyError> {
   /// Whether the controller or the host takes no more attempts, or no more links.
   fileprivate var isRefusal: Bool {
     guard case .failure(let error) = self, case .bluetooth(let reason) = error.kind else { return false }
     return reason.kind == .limitExceeded
   }
-}
-
-extension DeviceAddress {
-  /// The address of an identity and its kind as a number.
-  fileprivate var key: UInt64 { octets.value | UInt64(kind.rawValue & 1) << 48 }
 }

@@ -25,8 +25,17 @@ final class ProxyLink: Sendable {
     /// Whether as many wait as may, until half of them have ended.
     var isFull = false
     var mtu: Int?
+    var place: Place?
     /// The values that the client wants, with the descriptor that it has written for each.
     var notifying: [AttributeHandle: AttributeHandle?] = [:]
+  }
+
+  /// The adapter of a link.
+  struct Place: Equatable, Sendable {
+    /// The index of the adapter that connects it, or tries to.
+    let adapter: Int
+    /// Whether the link is up, or was up and ends.
+    let isConnected: Bool
   }
 
   init(_ address: DeviceAddress, for client: ProxyClient, after predecessor: ProxyLink?) {
@@ -37,6 +46,10 @@ final class ProxyLink: Sendable {
   var isEnding: Bool { state.withLock { $0.isEnding } }
   /// The ATT_MTU; nil while the link is not up.
   var mtu: Int? { state.withLock { $0.mtu } }
+  /// The adapter of the link; nil while none has room for it.
+  var place: Place? { state.withLock { $0.place } }
+
+  func setPlace(_ place: Place?) { state.withLock { $0.place = place } }
 
   func start(on proxy: Proxy) {
     let task = proxy.spawn { await self.run(proxy) }
