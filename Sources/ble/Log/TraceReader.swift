@@ -11,7 +11,6 @@ struct TraceReader {
     var fragments: [HCIPacketDirection: Reassembler] = [:]
     var attributes = AttributeNames()
     var channels: [ChannelID: SPSM] = [:]
-    var requestedSPSM: SPSM?
   }
 
   private var links: [ConnectionHandle: LinkState] = [:]
