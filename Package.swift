@@ -108,28 +108,22 @@ let package = Package(
     layer("BLEJSON", on: ["BLEWire"]),
     layer("ESPHomeAPI", on: ["BLECrypto", "BLEWire"]),
     layer(
-      "BLEStorage",
-      on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLEJSON", "BLELinux", "BLESMP", "BLEWire"]),
-    layer(
-      "BLEOptions",
-      on: ["BLECrypto", "BLEGAP", "BLEHost", "BLELinux", "BLESMP", "BLEStorage", "BLEWire"]),
-    layer(
       "BLEAdapter",
       on: [
-        "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions", "BLERuntime",
-        "BLESMP", "BLEStorage", "BLEWire",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEJSON", "BLEL2CAP", "BLELinux",
+        "BLERuntime",
+        "BLESMP", "BLEWire",
       ]),
     layer(
       "CoreBluetoothTypes",
       on: [
-        "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions",
-        "BLEStorage", "BLEWire", "CCoreBluetooth",
+        "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEWire",
+        "CCoreBluetooth",
       ]),
     layer(
       "BLEKit",
       on: [
-        "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLEOptions",
-        "BLESMP", "BLEStorage", "BLEWire",
+        "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire",
       ]),
     layer("BLEProfiles", on: ["BLEGAP", "BLEKit", "BLEWire"]),
     layer("BLEProxy", on: ["BLEKit", "BLEWire"]),
@@ -137,21 +131,18 @@ let package = Package(
     layer("CoreBluetooth", on: ["CoreBluetoothTypes"]),
     layer(
       "BluetoothLE",
-      on: [
-        "BLEAdapter", "BLEGAP", "BLEHost", "BLEKit", "BLELinux", "BLEOptions", "BLEStorage", "BLEWire",
-        "CoreBluetoothTypes",
-      ]),
+      on: ["BLEAdapter", "BLEGAP", "BLEHost", "BLEKit", "BLELinux", "BLEWire", "CoreBluetoothTypes"]),
 
     // What the programs `ble` and `ble-gateway` have in common.
-    layer("ToolCore", on: ["BLEAdapter", "BLEJSON", "BLELinux", "BLEOptions", "BLEProfiles", "BLERuntime", "BLEWire"]),
+    layer("ToolCore", on: ["BLEAdapter", "BLEJSON", "BLELinux", "BLEProfiles", "BLERuntime", "BLEWire"]),
 
     // The tool of the command line.
     .executableTarget(
       name: "ble",
       dependencies: [
         "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEOptions", "BLEProfiles", "BLEProxy", "BLESMP", "BLEStorage", "BLEVirtual", "BLEVirtualServer", "BLEWire",
-        "CLinux", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
+        "BLEProfiles", "BLEProxy", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ESPHomeAPI",
+        "ESPHomeProxy", "ToolCore",
       ], swiftSettings: strict),
 
     // What the gateway to MQTT decides, without I/O. The program `ble-gateway` is added below.
@@ -228,7 +219,7 @@ let package = Package(
 
     .target(
       name: "AdapterFixtures",
-      dependencies: ["BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLESMP", "BLEStorage", "BLEWire"],
+      dependencies: ["BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLESMP", "BLEWire"],
       path: "Tests/AdapterFixtures", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests(
@@ -274,21 +265,10 @@ let package = Package(
     tests("BLEJSONTests", on: ["BLEJSON"]),
     tests("ESPHomeAPITests", on: ["ESPHomeAPI", "BLECrypto", "BLEWire"], excluding: ["goldens.py"]),
     tests(
-      "BLEStorageTests",
-      on: [
-        "BLEStorage", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLELinux",
-        "BLEOptions", "BLESMP", "BLEWire",
-      ]),
-    tests(
-      "BLEOptionsTests",
-      on: [
-        "BLEOptions", "AdapterFixtures", "BLECrypto", "BLEGAP", "BLEHost", "BLELinux", "BLESMP", "BLEStorage",
-      ]),
-    tests(
       "BLEAdapterTests",
       on: [
-        "BLEAdapter", "AdapterFixtures", "BLEGAP", "BLEHCI", "BLEHost", "BLEL2CAP", "BLEOptions", "BLESMP",
-        "BLEStorage", "BLEWire",
+        "BLEAdapter", "AdapterFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
+        "BLELinux", "BLESMP", "BLEWire",
       ]),
     .testTarget(
       name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire", "ToolCore"], packageAccess: false,
@@ -298,7 +278,7 @@ let package = Package(
       "BLEKitTests",
       on: [
         "BLEKit", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLESMP", "BLEStorage", "BLEWire",
+        "BLESMP", "BLEWire",
       ]),
     tests(
       "ESPHomeProxyTests",
@@ -312,15 +292,14 @@ let package = Package(
     tests(
       "CoreBluetoothTypesTests",
       on: [
-        "BluetoothLE", "CoreBluetoothTypes", "AdapterFixtures", "BLEAdapter", "BLELinux", "BLEOptions", "BLEStorage",
-        "BLERuntime", "BLEHost", "BLEATT",
-        "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
+        "BluetoothLE", "CoreBluetoothTypes", "AdapterFixtures", "BLEAdapter", "BLELinux", "BLERuntime", "BLEHost",
+        "BLEATT", "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
       ]),
     tests(
       "ManagerModelTests",
       on: [
         "CoreBluetoothTypes", "BLEAdapter", "AdapterFixtures", "BLEHost", "BLEVirtual", "BLECrypto", "BLEGATT",
-        "BLEStorage", "BLEWire",
+        "BLEWire",
       ]),
   ],
   swiftLanguageModes: [.v6]
@@ -358,8 +337,8 @@ if isFuzzing {
         name: "fuzz",
         dependencies: [
           "BLEAdapter", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
-          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEStorage", "BLEVirtual", "BLEWire",
-          "CoreBluetoothTypes", "ESPHomeAPI", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
+          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
+          "ESPHomeAPI", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }

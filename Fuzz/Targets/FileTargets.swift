@@ -4,7 +4,7 @@ import BLESMP
 import BLEWire
 import Foundation
 
-@testable import BLEStorage
+@testable import BLEAdapter
 @testable import PeripheralDescription
 
 /// A file of bonds: what is read is written and read again as the same, and a host accepts it.

@@ -1,10 +1,8 @@
 import BLEGATT
 package import BLEHost
 package import BLELinux
-package import BLEOptions
 import BLERuntime
 package import BLESMP
-import BLEStorage
 package import BLEWire
 package import Dispatch
 import Synchronization

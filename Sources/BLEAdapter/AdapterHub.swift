@@ -1,8 +1,6 @@
 package import BLEHost
 package import BLELinux
-import BLEOptions
 import BLERuntime
-package import BLEStorage
 import BLEWire
 import Synchronization
 

@@ -1,7 +1,6 @@
 package import BLEGATT
 package import BLEHost
 import BLELinux
-package import BLEOptions
 import BLERuntime
 import Dispatch
 import Synchronization

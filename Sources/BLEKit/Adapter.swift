@@ -1,6 +1,5 @@
 public import BLEAdapter
 import BLEHost
-public import BLEOptions
 public import BLEWire
 
 /// A Bluetooth LE adapter, as a peripheral and as a central.

@@ -4,7 +4,6 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BLEL2CAP
-import BLEOptions
 import BLESMP
 import BLEWire
 import Synchronization

@@ -1,8 +1,6 @@
 // A program that imports BLEKit also gets the types of other modules that occur in its API.
 @_exported public import BLEAdapter
 @_exported public import BLEGAP
-@_exported public import BLEOptions
-@_exported public import BLEStorage
 
 @_exported public import struct BLEATT.ATTErrorCode
 @_exported public import struct BLEATT.AttributeHandle

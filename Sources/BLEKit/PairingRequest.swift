@@ -1,6 +1,5 @@
 public import BLEAdapter
 public import BLEHost
-public import BLEOptions
 import BLESMP
 
 /// A question of a pairing that the user or the program answers, from ``Adapter/pairingRequests``.

@@ -1,9 +1,9 @@
 import BLEATT
+package import BLEAdapter
 import BLECrypto
 import BLEGATT
 import BLEHost
 package import BLESMP
-package import BLEStorage
 import BLEWire
 package import Foundation
 package import Synchronization

@@ -9,7 +9,6 @@ import Synchronization
 import Testing
 
 @testable import BLEAdapter
-@testable import BLEStorage
 
 @Suite struct AdapterClientTests {
   /// A host that says what the test wants.

@@ -1,6 +1,5 @@
 import BLEHCI
 import BLEHost
-import BLEOptions
 import Testing
 
 @testable import BLEAdapter

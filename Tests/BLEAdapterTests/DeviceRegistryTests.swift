@@ -1,12 +1,10 @@
 import BLEGAP
 import BLEHCI
 import BLEHost
-import BLEOptions
 import BLEWire
 import Testing
 
 @testable import BLEAdapter
-@testable import BLEStorage
 
 @Suite struct DeviceRegistryTests {
   private static func address(_ number: UInt64) -> DeviceAddress {

@@ -4,7 +4,6 @@ import BLEWire
 import Testing
 
 @testable import BLEAdapter
-@testable import BLEStorage
 
 /// The devices that all clients of an adapter know.
 @Suite struct KnownDevicesTests {

@@ -2,7 +2,6 @@ import AdapterFixtures
 import BLEAdapter
 import BLEGATT
 import BLEHost
-import BLEStorage
 import BLEWire
 import Dispatch
 import Glibc

@@ -7,7 +7,7 @@ import BLEHost
 import BluetoothLE
 import Testing
 
-@testable import BLEOptions
+@testable import BLEAdapter
 @testable import CoreBluetoothTypes
 
 /// Rules of CoreBluetooth (Docs/CoreBluetooth.md) that concern several parts of a manager.

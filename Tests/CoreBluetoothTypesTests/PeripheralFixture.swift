@@ -7,7 +7,6 @@ import Synchronization
 
 @testable import BLEAdapter
 @testable import BLEGATT
-@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// A peripheral manager.

@@ -5,7 +5,6 @@ import BLEGAP
 import BLEHCI
 import BLEHost
 import BLEL2CAP
-import BLEStorage
 import BLEWire
 import BluetoothLE
 import Synchronization

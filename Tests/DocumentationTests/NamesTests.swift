@@ -30,7 +30,7 @@ import Testing
   @Test func theModulesOfBothAPIsShareNoNameWithTheSwiftAPI() throws {
     let own = try Self.names(of: "BLEKit")
     let modules = [
-      ("BLEAdapter", "AdapterError"), ("BLEOptions", "AdapterOptions"), ("BLEStorage", "BondStore"),
+      ("BLEAdapter", "AdapterError"), ("BLEAdapter", "AdapterOptions"), ("BLEAdapter", "BondStore"),
       ("BLEHost", "Bond"),
     ]
     for (module, name) in modules {

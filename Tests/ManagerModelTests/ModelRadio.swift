@@ -3,7 +3,6 @@ import BLEAdapter
 import BLECrypto
 import BLEGATT
 import BLEHost
-import BLEStorage
 import BLEVirtual
 import BLEWire
 import Dispatch

@@ -1,6 +1,5 @@
 package import BLEGAP
 package import BLEHost
-import BLEOptions
 package import BLEWire
 
 /// The devices that a scan reports. Each report of a device is compared with the conditions, not the first one alone:

@@ -1,6 +1,5 @@
 import BLEHCI
 public import BLEHost
-import BLEOptions
 public import BLEWire
 
 /// The controller's report of an advertisement (Vol 4, Part E, 7.7.65.2 and 7.7.65.13).

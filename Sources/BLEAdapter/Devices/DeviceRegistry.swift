@@ -1,5 +1,4 @@
 package import BLEHost
-package import BLEStorage
 package import BLEWire
 
 /// The devices that one client of an adapter knows: those that it received advertisements of, connected to, or named by

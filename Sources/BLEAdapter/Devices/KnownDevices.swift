@@ -1,5 +1,4 @@
 package import BLEHost
-package import BLEStorage
 package import BLEWire
 import Synchronization
 

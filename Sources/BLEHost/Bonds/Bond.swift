@@ -7,7 +7,7 @@ public import BLEWire
 ///
 /// Descriptions do not contain the keys; an encoded bond does. Store it where no other user can read it.
 ///
-/// A value: the host reports each change with `HostEvent.bondChanged`, and BLEStorage stores it (`BondField` has the
+/// A value: the host reports each change with `HostEvent.bondChanged`, and BLEAdapter stores it (`BondField` has the
 /// form of each field).
 public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   /// The identity address of the device, with its kind, whatever private addresses it uses.

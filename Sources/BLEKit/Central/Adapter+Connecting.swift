@@ -1,6 +1,5 @@
-import BLEAdapter
+public import BLEAdapter
 public import BLEHost
-public import BLEOptions
 import BLEWire
 
 extension Adapter {

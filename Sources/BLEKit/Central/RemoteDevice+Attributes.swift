@@ -1,7 +1,7 @@
 public import BLEATT
+public import BLEAdapter
 import BLEGATT
 import BLEHost
-public import BLEOptions
 
 /// A value that a device has notified or indicated, from ``RemoteDevice/attributeValues()``.
 public struct AttributeValue: Hashable, Sendable {

@@ -1,7 +1,6 @@
 public import BLEAdapter
 public import BLEGAP
 public import BLEHost
-import BLEOptions
 public import BLEWire
 
 /// A device that a scan reports, with what it advertises.

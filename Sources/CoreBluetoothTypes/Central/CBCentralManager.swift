@@ -1,8 +1,6 @@
 public import BLEAdapter
 import BLEHost
 import BLELinux
-public import BLEOptions
-import BLEStorage
 import BLEWire
 public import Foundation
 import Synchronization

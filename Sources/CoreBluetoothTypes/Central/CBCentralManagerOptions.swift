@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
+import BLEAdapter
 import BLEHost
-import BLEOptions
 import BLEWire
 import Foundation
 

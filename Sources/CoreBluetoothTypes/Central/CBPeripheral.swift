@@ -1,7 +1,7 @@
 import BLEATT
+import BLEAdapter
 public import BLEHost
 import BLEL2CAP
-import BLEOptions
 public import Foundation
 import Synchronization
 

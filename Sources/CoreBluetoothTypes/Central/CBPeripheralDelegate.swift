@@ -1,5 +1,5 @@
+import BLEAdapter
 public import BLEHost
-import BLEOptions
 public import Foundation
 
 /// The delegate of a ``CBPeripheral``; mirrors `CBPeripheralDelegate`.

@@ -2,7 +2,6 @@ import BLEAdapter
 import BLEGAP
 import BLEHost
 import BLEL2CAP
-import BLEOptions
 import Foundation
 import Synchronization
 

@@ -4,7 +4,6 @@ import BLEGAP
 import BLEGATT
 import BLEHCI
 import BLEHost
-import BLEOptions
 import BLEWire
 import Foundation
 

@@ -2,7 +2,6 @@ import BLEATT
 import BLEAdapter
 import BLEGATT
 import BLEHost
-import BLEOptions
 import BLEWire
 import Foundation
 

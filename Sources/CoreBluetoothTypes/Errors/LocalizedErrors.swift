@@ -1,5 +1,4 @@
 public import BLEAdapter
-public import BLEStorage
 public import Foundation
 
 extension AdapterError: LocalizedError {

@@ -1,8 +1,6 @@
 import BLEAdapter
 import BLEHost
 import BLELinux
-import BLEOptions
-import BLEStorage
 public import BLEWire
 public import Foundation
 import Synchronization

@@ -2,8 +2,6 @@
 
 import BLEAdapter
 import BLELinux
-import BLEOptions
-import BLEStorage
 import Foundation
 
 // The keys of the dictionaries that managers accept and return.

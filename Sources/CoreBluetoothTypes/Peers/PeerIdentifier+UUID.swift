@@ -1,5 +1,5 @@
+public import BLEAdapter
 public import BLEHost
-public import BLEStorage
 import BLEWire
 public import Foundation
 

@@ -1,5 +1,5 @@
+public import BLEAdapter
 public import BLEGAP
-public import BLEOptions
 
 /// Advertisements with everything they can hold.
 extension CBPeripheralManager {

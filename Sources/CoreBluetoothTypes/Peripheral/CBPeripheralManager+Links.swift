@@ -1,6 +1,6 @@
+public import BLEAdapter
 import BLEHCI
 public import BLEHost
-public import BLEOptions
 
 /// The links themselves, which CoreBluetooth hides.
 extension CBPeripheralManager {

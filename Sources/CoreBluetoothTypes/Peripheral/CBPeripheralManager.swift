@@ -1,10 +1,8 @@
-import BLEAdapter
+public import BLEAdapter
 import BLEGAP
 import BLEHost
 import BLEL2CAP
 import BLELinux
-public import BLEOptions
-import BLEStorage
 import BLEWire
 public import Dispatch
 public import Foundation

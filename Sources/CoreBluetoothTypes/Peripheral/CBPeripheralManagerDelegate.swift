@@ -1,6 +1,5 @@
 public import BLEAdapter
 public import BLEHost
-import BLEOptions
 public import Foundation
 
 /// The delegate of a ``CBPeripheralManager``; mirrors `CBPeripheralManagerDelegate`.

@@ -1,7 +1,6 @@
 import BLEAdapter
 import BLEGAP
 import BLEHost
-import BLEOptions
 import Foundation
 
 extension PeripheralRole {

@@ -3,7 +3,6 @@ import BLEAdapter
 import BLEGATT
 import BLEHCI
 import BLEHost
-import BLEOptions
 import BLEWire
 import Foundation
 

@@ -2,7 +2,6 @@ import BLEAdapter
 import BLEGAP
 import BLEGATT
 import BLEHost
-import BLEOptions
 import BLEWire
 import Foundation
 

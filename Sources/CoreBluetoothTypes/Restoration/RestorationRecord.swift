@@ -1,4 +1,4 @@
-import BLEStorage
+import BLEAdapter
 import BLEWire
 import Foundation
 

@@ -1,5 +1,5 @@
+import BLEAdapter
 import BLEHost
-import BLEOptions
 import BLEWire
 import Foundation
 

@@ -1,7 +1,5 @@
-import BLEAdapter
+public import BLEAdapter
 public import BLEHost
-public import BLEOptions
-import BLEStorage
 import Foundation
 import Synchronization
 

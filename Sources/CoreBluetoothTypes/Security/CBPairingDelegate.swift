@@ -1,6 +1,5 @@
 public import BLEAdapter
 public import BLEHost
-import BLEStorage
 public import Foundation
 
 /// The delegate for pairing and security. CoreBluetooth has none: there the system asks the user.

@@ -1,6 +1,5 @@
-import BLEAdapter
+public import BLEAdapter
 import BLELinux
-public import BLEOptions
 import BLERuntime
 import BLEWire
 

@@ -1,7 +1,5 @@
 import BLEAdapter
 import BLEKit
-import BLEOptions
-import BLEStorage
 import BLEWire
 import ToolCore
 

@@ -1,8 +1,8 @@
+import BLEAdapter
 import BLEAssignedNumbers
 import BLEGAP
 import BLEKit
 import BLELinux
-import BLEOptions
 import BLEWire
 import Synchronization
 import ToolCore

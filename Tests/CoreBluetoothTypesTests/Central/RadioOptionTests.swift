@@ -6,7 +6,6 @@ import BluetoothLE
 import Testing
 
 @testable import BLEAdapter
-@testable import BLEOptions
 @testable import CoreBluetoothTypes
 
 /// The options of scans and connections beside CoreBluetooth's, the PHYs of a link, and the address of the adapter.

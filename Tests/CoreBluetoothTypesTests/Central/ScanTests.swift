@@ -6,7 +6,7 @@ import BLEWire
 import BluetoothLE
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 @testable import CoreBluetoothTypes
 
 /// Rules 6.1 to 6.3 and 6.17: scanning and what is found.

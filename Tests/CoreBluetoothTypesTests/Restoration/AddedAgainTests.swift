@@ -6,7 +6,7 @@ import BLEHost
 import BluetoothLE
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 @testable import CoreBluetoothTypes
 
 /// A program that adds its services and advertises at each start, whatever `willRestoreState` gives it, as most

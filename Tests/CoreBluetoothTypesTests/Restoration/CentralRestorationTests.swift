@@ -6,8 +6,7 @@ import BLEHost
 import BluetoothLE
 import Testing
 
-@testable import BLEOptions
-@testable import BLEStorage
+@testable import BLEAdapter
 @testable import CoreBluetoothTypes
 
 /// What a central manager declares is there again in a manager with the same restoration identifier.

@@ -6,7 +6,7 @@ import BLEWire
 import BluetoothLE
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 @testable import CoreBluetoothTypes
 
 /// What a peripheral manager declares is there again in a manager with the same restoration identifier.

@@ -1,6 +1,5 @@
 import AdapterFixtures
-import BLEOptions
-import BLEStorage
+import BLEAdapter
 import BluetoothLE
 import Synchronization
 import Testing

@@ -3,7 +3,7 @@ import BluetoothLE
 import Synchronization
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// The place of the states of managers, and the ends of the processes that they are for.
 final class RestorationPlace {

@@ -10,8 +10,6 @@ import Synchronization
 import Testing
 
 @testable import BLEAdapter
-@testable import BLEOptions
-@testable import BLEStorage
 @testable import CoreBluetoothTypes
 
 /// Two managers of this process pair over the simulated radio, because a value demands it.

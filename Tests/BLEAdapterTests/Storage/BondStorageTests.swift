@@ -9,8 +9,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import BLEOptions
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// When bonds are saved, and what happens where they cannot be loaded or saved.
 @Suite struct BondStorageTests {

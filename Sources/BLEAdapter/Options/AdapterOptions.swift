@@ -1,5 +1,4 @@
 public import BLEHost
-import BLEStorage
 
 /// The adapter that a program uses, and its settings.
 ///

@@ -5,7 +5,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 @Suite("The form of an attribute cache in a file of bonds")
 struct AttributeCacheFormatTests {

@@ -1,7 +1,7 @@
 import BLEWire
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 @Suite struct BondSaveScheduleTests {
   private let start = Instant.start

@@ -1,6 +1,6 @@
+import BLEAdapter
 import BLEGAP
 import BLEHost
-import BLEOptions
 import Testing
 
 /// The initializers of options show their defaults as durations; the host has them in the units of HCI.

@@ -1,6 +1,5 @@
 import BLEHost
 package import BLESMP
-public import BLEStorage
 
 /// How an adapter pairs, and where its bonds are stored.
 ///

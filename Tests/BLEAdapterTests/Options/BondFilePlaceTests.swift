@@ -2,8 +2,7 @@ import AdapterFixtures
 import BLELinux
 import Testing
 
-@testable import BLEOptions
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// Where bonds are kept by default.
 @Suite struct BondFilePlaceTests {

@@ -1,7 +1,5 @@
 package import BLELinux
-package import BLEOptions
 import BLERuntime
-package import BLEStorage
 
 extension RestorationStore {
   /// The store of a manager.

@@ -2,10 +2,10 @@ import BLECrypto
 import BLESMP
 import Testing
 
-@testable import BLEOptions
+@testable import BLEAdapter
 
 @Suite struct OutOfBandTests {
-  typealias OutOfBandData = BLEOptions.OutOfBandData
+  typealias OutOfBandData = BLEAdapter.OutOfBandData
 
   /// What is given away is a commitment to the public key that the pairing will use (Vol 3, Part H, 2.3.5.6.4).
   @Test func whatIsToldCommitsToTheKey() throws {

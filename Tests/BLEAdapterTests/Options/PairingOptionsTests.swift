@@ -5,8 +5,7 @@ import BLESMP
 import Synchronization
 import Testing
 
-@testable import BLEOptions
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// What the host is given of the options and of the store.
 @Suite struct PairingOptionsTests {

@@ -10,7 +10,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 @Suite struct FileBondStoreTests {
   /// A file of a version that did not store when a bond was used.

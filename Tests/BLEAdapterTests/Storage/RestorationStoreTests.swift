@@ -1,11 +1,9 @@
 import AdapterFixtures
-import BLEAdapter
 import BLEWire
 import Foundation
 import Testing
 
-@testable import BLEOptions
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// The limits of what a manager keeps between runs.
 @Suite struct RestorationStoreTests {

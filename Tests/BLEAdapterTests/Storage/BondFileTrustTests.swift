@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// Which files of bonds are read and replaced, and which are left as they are.
 @Suite struct BondFileTrustTests {

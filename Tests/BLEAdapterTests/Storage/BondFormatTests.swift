@@ -5,7 +5,7 @@ import BLESMP
 import BLEWire
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// The content of a file of bonds, version 1.
 @Suite struct BondFormatTests {

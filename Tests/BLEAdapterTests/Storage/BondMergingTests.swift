@@ -6,7 +6,7 @@ import BLEHost
 import BLESMP
 import Testing
 
-@testable import BLEStorage
+@testable import BLEAdapter
 
 /// What becomes of a bond that two programs with one file have changed.
 @Suite struct BondMergingTests {

@@ -9,8 +9,8 @@ import Glibc
 import Synchronization
 import Testing
 
+@testable import BLEAdapter
 @testable import BLELinux
-@testable import BLEStorage
 
 /// A writer never makes a file that its reader refuses: each stored file is filled to its limits with the largest
 /// values, saved and loaded.

@@ -1,5 +1,4 @@
 package import BLEHost
-package import BLEStorage
 
 extension BondStorage {
   /// The first commands for a host.

@@ -2,7 +2,6 @@ import BLEATT
 import BLEGATT
 import BLEHost
 package import BLELinux
-package import BLEOptions
 package import BLERuntime
 import BLEWire
 

@@ -6,8 +6,6 @@ import Glibc
 import Testing
 
 @testable import BLEAdapter
-@testable import BLEOptions
-@testable import BLEStorage
 
 /// The devices that a program has connected to, and the file that keeps them between runs.
 @Suite struct RememberedDevicesTests {

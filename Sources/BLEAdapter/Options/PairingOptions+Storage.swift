@@ -1,5 +1,4 @@
 package import BLELinux
-package import BLEStorage
 
 extension PairingOptions.Storage {
   /// The store of an adapter that is reached by `transport`; if bonds are kept in memory, `log` receives the reason.
