@@ -52,6 +52,22 @@ func tests(_ name: String, on dependencies: [String], excluding: [String] = []) 
     name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, exclude: excluding, swiftSettings: strict)
 }
 
+// Which product a program names:
+//
+//   The program                                                              | The product
+//   -------------------------------------------------------------------------|------------------------------------------
+//   is new, with async calls and sequences                                   | BLEKit
+//   is new, and uses heart rates, batteries, beacons or other profiles       | BLEProfiles, which includes BLEKit
+//   was written for CoreBluetooth and begins with `import CoreBluetooth`     | CoreBluetooth
+//   uses delegates, and names without `CB`; or both APIs                     | BluetoothLE
+//   shares its adapters among clients that scan and connect for themselves   | BLEProxy
+//   encodes or decodes packets: a sniffer, a controller, a host of its own   | BLEHCI, BLEL2CAP, BLEATT, BLESMP, BLEGAP
+//   needs the server or the client of GATT without the rest of the stack     | BLEGATT
+//   tests a host against simulated controllers                               | BLEVirtual; in other programs: BLEVirtualServer
+//   prints the names of UUIDs, companies and appearances                     | BLEAssignedNumbers
+//   gives BLESMP or BLEVirtual a cryptography of its own                     | BLECrypto
+//   uses types that several of these share: UUIDs, addresses, buffers        | BLEWire
+
 let package = Package(
   name: "BluetoothLE",
   products: [
