@@ -2,7 +2,8 @@
 /// `HCI.LESetAdvertisingData` for HCI_LE_Set_Advertising_Data (Vol 4, Part E, 7).
 ///
 /// A host encodes commands and decodes events; a controller decodes commands and encodes events with the same
-/// declarations.
+/// declarations. They are complete for LE up to version 5.4, because tools decode traces with them; a host uses some of
+/// them.
 ///
 /// ```swift
 /// let disconnect = HCI.Disconnect {
