@@ -9,6 +9,9 @@ let package = Package(
   ],
   targets: [
     .executableTarget(
-      name: "proxy", dependencies: [.product(name: "BLEProfiles", package: "BluetoothLE")], path: "Sources")
+      name: "proxy",
+      dependencies: [
+        .product(name: "BLEProfiles", package: "BluetoothLE"), .product(name: "BLEProxy", package: "BluetoothLE"),
+      ], path: "Sources")
   ]
 )

@@ -63,11 +63,12 @@ ALONE = [
     ("keyboard", [], ["HID version 111", "lights: Caps Lock", "output report 1", 'received the keys of "Hello"',
                       "received Volume Increment (0x00E9)"]),
     ("throughput", [], ["writes without response: ", "notifications: ", "L2CAP channel, both ways: 400000 octets"]),
-    ("proxy", [], ["forwards 20.", "received 20."]),
+    ("relay", [], ["forwards 20.", "received 20."]),
+    ("proxy", [], ["in range: ", "connections: 1 of 32", "received 20."]),
     ("heart-rate", [], ["made by BluetoothLE for Swift, model Chest strap 1", "worn on the chest", "battery at 87 %"]),
 ]  # fmt: skip
 # These run until Control-C.
-ENDLESS = {"battery", "proxy", "scanner", "thermometer"}
+ENDLESS = {"battery", "proxy", "relay", "scanner", "thermometer"}
 
 
 def check_output(program, name, lines):
@@ -487,7 +488,7 @@ async def test_explorer_and_scanner_show_bumbles_device(air, tmp_path):
     assert '"Bumble odd"' in scanned and "services FFF0" in scanned, scanned
 
 
-async def test_proxy_forwards_bumbles_sensor_to_bumble(air, tmp_path):
+async def test_relay_forwards_bumbles_sensor_to_bumble(air, tmp_path):
     celsius = Characteristic(UUID.from_16_bits(0x2A6E), Properties.READ | Properties.NOTIFY, Permissions.READABLE, b"\x00\x00")
     async with advertised(air, "Bumble sensor", [Service(UUID.from_16_bits(0x181A), [celsius])], 0x181A) as device:
 
@@ -499,9 +500,9 @@ async def test_proxy_forwards_bumbles_sensor_to_bumble(air, tmp_path):
                 await device.notify_subscribers(celsius, struct.pack("<h", -2000 - number))
 
         measuring = asyncio.ensure_future(measure())
-        async with serving("proxy", air, tmp_path) as program:
+        async with serving("relay", air, tmp_path) as program:
             await asyncio.to_thread(program.wait_for, "forwards -20.")
-            async with peer(air, "Proxy") as it:
+            async with peer(air, "Relay") as it:
                 values = await Values().subscribe(found(it, UUID("7A3C00A1-52D6-4C1E-9B0F-6D1E2F3A4B5C")))
                 first, second = [struct.unpack("<h", await values.next())[0] for _ in range(2)]
                 assert second < first < -2000

@@ -203,7 +203,7 @@ PERIPHERALS = {
     "keyboard": example("keyboard", "Keyboard"),
     "uart-echo": example("uart-echo", "UART"),
     "provisioning": example("provisioning", "Lamp"),
-    "proxy": example("proxy", "Proxy"),
+    "relay": example("relay", "Relay"),
     "thermometer": example("thermometer", "Thermometer"),
     "throughput": example("throughput", "Throughput"),
 }
@@ -233,6 +233,7 @@ CENTRALS = {
     "heart-rate": Case("heart-rate", ["--role", "central", "--beats", 1000], "bpm", status=of_a_tool, peer=STRAP),
     "battery": Case("battery", ["central"], "charge now", peer=PERIPHERALS["battery"]),
     "thermometer": Case("thermometer", ["central"], "measures", peer=PERIPHERALS["thermometer"]),
+    "proxy": Case("proxy", ["clients"], "received", peer=Case("proxy", ["sensor"], "advertises")),
 }
 
 

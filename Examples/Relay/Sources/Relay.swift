@@ -2,8 +2,8 @@ import BLEProfiles
 
 /// A central and a peripheral at once, on one adapter: it connects to a thermometer and serves its values under another
 /// name.
-@main struct Proxy {
-  /// The service that readers of the proxy look for; sensors have Environmental Sensing.
+@main struct Relay {
+  /// The service that readers of the relay look for; sensors have Environmental Sensing.
   static let service: BluetoothUUID = "7A3C00A0-52D6-4C1E-9B0F-6D1E2F3A4B5C"
   static let value = ProfileCharacteristic<EnvironmentalValue<Temperature>>(
     "7A3C00A1-52D6-4C1E-9B0F-6D1E2F3A4B5C", in: service)
@@ -17,9 +17,9 @@ import BLEProfiles
       case nil:
         // All three in this process, on the simulated radio. The others end with this scope.
         async let _ = serveSensor(on: .open(AdapterOptions(transport: "virtual:sensor")))
-        async let _ = forward(on: .open(AdapterOptions(transport: "virtual:proxy")))
+        async let _ = forward(on: .open(AdapterOptions(transport: "virtual:relay")))
         try await read(with: .open(AdapterOptions(transport: "virtual:central")))
-      default: print("usage: proxy [peripheral | sensor | central] [--transport SPEC]")
+      default: print("usage: relay [peripheral | sensor | central] [--transport SPEC]")
       }
     }
   }
@@ -40,8 +40,8 @@ import BLEProfiles
     let publication = try await adapter.publish([service])
     try await withThrowingTaskGroup { group in
       group.addTask {
-        print("advertises as \"Proxy\"")
-        try await adapter.advertise(Advertisement(localName: "Proxy", serviceUUIDs: [Self.service]))
+        print("advertises as \"Relay\"")
+        try await adapter.advertise(Advertisement(localName: "Relay", serviceUUIDs: [Self.service]))
       }
       group.addTask {
         while true {

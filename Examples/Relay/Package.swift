@@ -1,0 +1,14 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "Relay",
+  dependencies: [
+    // In a copy of this folder: the URL of the repository in place of the path.
+    .package(name: "BluetoothLE", path: "../..")
+  ],
+  targets: [
+    .executableTarget(
+      name: "relay", dependencies: [.product(name: "BLEProfiles", package: "BluetoothLE")], path: "Sources")
+  ]
+)
