@@ -8,8 +8,8 @@ import Testing
 struct DoctorTests {
   private static let healthy = SystemFacts(
     socketError: 0, hasModule: true, adapters: ["hci0"],
-    radioSwitches: [.init(name: "hci0", isSoftBlocked: false, isHardBlocked: false)], mayAdministrate: true,
-    mayUseRawSockets: true, hasDaemon: false, serialDevices: [], kernelRelease: "6.12.0", program: "/usr/bin/ble")
+    radioSwitches: [.init(name: "hci0", isSoftBlocked: false, isHardBlocked: false)], hasNetAdmin: true,
+    hasNetRaw: true, hasDaemon: false, serialDevices: [], kernelRelease: "6.12.0", program: "/usr/bin/ble")
 
   private static func failures(_ change: (inout SystemFacts) -> Void) -> [Check] {
     var facts = healthy
@@ -31,7 +31,7 @@ struct DoctorTests {
   }
 
   @Test func aProcessWithoutCapabilities() {
-    let found = Self.failures { ($0.mayAdministrate, $0.mayUseRawSockets) = (false, false) }
+    let found = Self.failures { ($0.hasNetAdmin, $0.hasNetRaw) = (false, false) }
     #expect(found.map(\.finding) == ["this process has no cap_net_raw and no cap_net_admin"])
     #expect(found.first?.remedy == "Run: sudo setcap 'cap_net_raw,cap_net_admin+eip' /usr/bin/ble")
   }

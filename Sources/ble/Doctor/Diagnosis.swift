@@ -80,7 +80,7 @@ enum Diagnosis {
 
   private static func rights(_ facts: SystemFacts) -> Check {
     let missing =
-      (facts.mayUseRawSockets ? [] : ["cap_net_raw"]) + (facts.mayAdministrate ? [] : ["cap_net_admin"])
+      (facts.hasNetRaw ? [] : ["cap_net_raw"]) + (facts.hasNetAdmin ? [] : ["cap_net_admin"])
     guard !missing.isEmpty else {
       return Check(name: permissions, verdict: .good, finding: "cap_net_raw and cap_net_admin")
     }

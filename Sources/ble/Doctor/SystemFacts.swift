@@ -19,8 +19,8 @@ struct SystemFacts: Sendable {
   var adapters: [String]
   var radioSwitches: [RadioSwitch]
   /// CAP_NET_ADMIN and CAP_NET_RAW (capabilities(7)).
-  var mayAdministrate: Bool
-  var mayUseRawSockets: Bool
+  var hasNetAdmin: Bool
+  var hasNetRaw: Bool
   /// Whether BlueZ's daemon runs.
   var hasDaemon: Bool
   /// Serial devices that can be development boards with HCI firmware.
@@ -39,7 +39,7 @@ struct SystemFacts: Sendable {
       // The folder also has links: hci0:64.
       adapters: Files.names(in: "/sys/class/bluetooth").filter { $0.hasPrefix("hci") && !$0.contains(":") },
       radioSwitches: radioSwitches(),
-      mayAdministrate: capabilities >> 12 & 1 == 1, mayUseRawSockets: capabilities >> 13 & 1 == 1,
+      hasNetAdmin: capabilities >> 12 & 1 == 1, hasNetRaw: capabilities >> 13 & 1 == 1,
       hasDaemon: Processes.isRunning("bluetoothd"),
       serialDevices: Files.names(in: "/dev").filter { $0.hasPrefix("ttyACM") || $0.hasPrefix("ttyUSB") },
       raspberryPi: text("/proc/device-tree/model").hasPrefix("Raspberry Pi") ? raspberryPi() : nil,
