@@ -1,14 +1,3 @@
-import BLEHost
-
-/// The effects of a change of the state: commands in the order in which they were decided, posted under the lock, and
-/// calls of other objects, made after it is released.
-struct Actions {
-  var commands: [HostCommand] = []
-  private(set) var calls: [@Sendable () -> Void] = []
-
-  mutating func later(_ call: @escaping @Sendable () -> Void) { calls.append(call) }
-}
-
 /// The readers of one kind of event; each has a bounded buffer, which keeps the newest elements.
 struct Streams<Element: Sendable>: Sendable {
   private var continuations: [UInt32: AsyncStream<Element>.Continuation] = [:]
