@@ -36,10 +36,10 @@ private struct ScanRun {
   private var scan: Scan
   private var batch = ScanBuffer<ScanResult>.Batch()
   /// The table of the Swift API, smaller than that of a scan.
-  private var table = DeviceTable(limit: deviceLimit, maximumOctets: 12_000)
+  private var table = ScanTable(limit: deviceLimit, maximumOctets: 12_000)
   /// The table of a central manager; the content is whether the application holds the device.
-  private var registry = DeviceRegistry<Bool>(limit: deviceLimit, maximumOctets: 12_000, view: FuzzView.self)
-  private let known = KnownDevices()
+  private var registry = ClientDevices<Bool>(limit: deviceLimit, maximumOctets: 12_000, view: FuzzView.self)
+  private let known = AdapterDevices()
   /// The last report of each device, and the longest data that it sent.
   private var last: [Int: Discovery] = [:]
   private var longest: [Int: Int] = [:]
@@ -146,7 +146,7 @@ private struct ScanRun {
     require(Set(data.serviceData.map(\.uuid)).count == data.serviceData.count, "data of a service twice")
   }
 
-  private func check(_ addition: DeviceTable.Addition) {
+  private func check(_ addition: ScanTable.Addition) {
     guard let device = addition.report else { return }
     let report = device.report
     let data = AdvertisedData(advertisingData: report.advertisingData[...], scanResponse: report.scanResponse[...])
@@ -156,7 +156,7 @@ private struct ScanRun {
   private func checkTables() {
     require(table.count <= table.limit && table.allocatedOctets <= table.maximumOctets, "the table is too large")
     require(registry.allocatedOctets <= registry.maximumOctets, "\(registry.allocatedOctets) octets of records")
-    require(known.allocatedOctets <= KnownDevices.maximumOctets, "the known devices take too much")
+    require(known.allocatedOctets <= AdapterDevices.maximumOctets, "the known devices take too much")
     var sum = 0
     for number in 0..<16 {
       let record = registry.record(of: Self.address(number))

@@ -190,8 +190,8 @@ extension AdapterClient {
   package var bonds: [Bond] { link.hub?.bonds.bonds ?? [] }
 
   /// The devices that this process, or another program of the machine, is connected to and that have one of these
-  /// services, as far as it is known (``KnownDevices/connected(with:stored:)``).
-  package func connectedDevices(with services: [BluetoothUUID]) -> [KnownDevices.Device] {
+  /// services, as far as it is known (``AdapterDevices/connected(with:stored:)``).
+  package func connectedDevices(with services: [BluetoothUUID]) -> [AdapterDevices.Device] {
     guard let hub = link.hub else { return [] }
     let bonds = hub.bonds.bonds
     return hub.devices.connected(with: services) { Self.storedServices(of: $0, in: bonds) }

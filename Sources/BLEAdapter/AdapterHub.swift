@@ -11,7 +11,7 @@ import Synchronization
 package final class AdapterHub: Sendable {
   package let bonds: BondStorage
   package let questions = DeclinedQuestions()
-  package let devices: KnownDevices
+  package let devices: AdapterDevices
   private let log: Log
   /// The capabilities of the controller; nil before it is up.
   private let heldCapabilities = Mutex<ControllerCapabilities?>(nil)
@@ -24,7 +24,7 @@ package final class AdapterHub: Sendable {
 
   /// - Parameter isPrivate: whether the host uses private addresses.
   package init(
-    _ bonds: BondStorage, devices: KnownDevices = KnownDevices(), isPrivate: Bool = false, log: @escaping Log
+    _ bonds: BondStorage, devices: AdapterDevices = AdapterDevices(), isPrivate: Bool = false, log: @escaping Log
   ) {
     (self.bonds, self.devices, self.isPrivate, self.log) = (bonds, devices, isPrivate, log)
   }
@@ -45,7 +45,7 @@ package final class AdapterHub: Sendable {
       }
       let bonds = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
       let file = options.deviceStorage.path(beside: options.pairing.storage.path(transport: "\(host.transport)"))
-      let devices = KnownDevices(file.map { RememberedDevices(path: $0, log: log) })
+      let devices = AdapterDevices(file.map { DeviceFile(path: $0, log: log) })
       let hub = AdapterHub(bonds, devices: devices, isPrivate: options.privacy.usesPrivateAddress, log: log)
       hub.begin(host, options)
       hubs[ObjectIdentifier(host)] = Reference(hub: hub)

@@ -46,7 +46,7 @@ import Testing
   /// With room for three devices the fourth one removes the one that was not received for the longest time.
   @Test(arguments: [(0, 3), (-1, 2)]) func theDeviceNotReceivedForTheLongestTimeMakesRoom(more: Int, count: Int) {
     let each = Self.octets(of: Self.long)
-    var table = DeviceTable(limit: 100, maximumOctets: 3 * each + more)
+    var table = ScanTable(limit: 100, maximumOctets: 3 * each + more)
     let discoveries = (0...10).map { Self.discovery($0, Self.long) }
     for number in 0..<10 {
       let addition = table.add(discoveries[number], for: Self.filter)
@@ -64,7 +64,7 @@ import Testing
   /// Devices that are in the table make room for the longer data of one of them.
   @Test func memoryIsLimitedForDevicesThatAreThere() {
     let limit = 100 * Self.octets(of: [2, 1, 6])
-    var table = DeviceTable(limit: 100, maximumOctets: limit)
+    var table = ScanTable(limit: 100, maximumOctets: limit)
     for number in 0..<100 { _ = table.add(Self.discovery(number, [2, 1, 6]), for: Self.filter) }
     #expect(table.count == 100 && table.allocatedOctets == limit)
     for number in 50..<100 {
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func aRecordThatDoesNotFitAtAllIsReportedAndNotKept() {
-    var table = DeviceTable(limit: 100, maximumOctets: 1024)
+    var table = ScanTable(limit: 100, maximumOctets: 1024)
     #expect(table.add(Self.discovery(1, Self.long), for: Self.filter).report != nil)
     #expect(table.count == 0 && table.allocatedOctets == 0)
     #expect(table.add(Self.discovery(1, [2, 1, 6]), for: Self.filter).report != nil && table.count == 1)
@@ -85,7 +85,7 @@ import Testing
   /// Devices that the client needs stay; what they have advertised makes room.
   @Test(arguments: [false, true]) func neededDevicesStayWithoutTheirRecords(isNeeded: Bool) {
     let each = Self.octets(of: Self.long)
-    var registry = DeviceRegistry<Bool>(limit: 1000, maximumOctets: 3 * each)
+    var registry = ClientDevices<Bool>(limit: 1000, maximumOctets: 3 * each)
     for number in 0..<200 {
       let slot = registry.slot(of: Self.address(number), isNeeded: { $0 }, content: { _ in isNeeded })
       let discovery = Self.discovery(number, Self.long)

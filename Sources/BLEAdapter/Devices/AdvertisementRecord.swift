@@ -121,8 +121,8 @@ package struct AdvertisementRecord: Sendable {
   /// - Parameter view: the client's view of contents, if it has one.
   mutating func add(
     _ discovery: Discovery, for filter: ScanFilter, view: (any AdvertisedView.Type)?
-  ) -> DeviceTable.Addition {
-    var addition = DeviceTable.Addition()
+  ) -> ScanTable.Addition {
+    var addition = ScanTable.Addition()
     if wait.scan != filter.number { wait = Wait(scan: filter.number) }
     if discovery.isOverdue {
       // The advertisement itself was received before.
@@ -189,7 +189,7 @@ package struct AdvertisementRecord: Sendable {
   /// is complete, or when a name is new that the scan reports.
   private mutating func report(
     _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
-    into addition: inout DeviceTable.Addition
+    into addition: inout ScanTable.Addition
   ) {
     if !filter.allowsDuplicates, let reported, reported.scan == filter.number {
       let completes = reported.isTruncated && !isTruncated

@@ -151,7 +151,7 @@ struct Scan: Sendable {
   private let filter: ScanFilter
   /// What devices have advertised since the scan began. Above the limits, the devices that were not received for the
   /// longest time are removed.
-  private(set) var devices = DeviceTable(limit: deviceLimit, maximumOctets: maximumOctets)
+  private(set) var devices = ScanTable(limit: deviceLimit, maximumOctets: maximumOctets)
 
   static let deviceLimit = 32_768
   /// The octets of memory of what the devices have advertised: 1 kB for each of ``deviceLimit``.

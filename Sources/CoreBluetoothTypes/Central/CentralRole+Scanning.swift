@@ -136,7 +136,7 @@ extension CentralRole {
   }
 
   /// Devices that the managers of this adapter know, with an object each.
-  mutating func retrieve(_ known: [KnownDevices.Device], into effects: inout CentralEffects) -> [CBPeripheral] {
+  mutating func retrieve(_ known: [AdapterDevices.Device], into effects: inout CentralEffects) -> [CBPeripheral] {
     known.compactMap { device in
       remember(device, into: &effects)
       return peripheral(at: device.address)

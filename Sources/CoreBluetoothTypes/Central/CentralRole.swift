@@ -21,7 +21,7 @@ struct CentralRole: Sendable {
   var scans: UInt64 = 0
   /// The arguments of the scan that runs.
   var declaredScan: RestoredConnections.Scan?
-  var devices: DeviceRegistry<Device>
+  var devices: ClientDevices<Device>
   /// Counts the times that everything found became invalid.
   var generation = 0
 
@@ -39,7 +39,7 @@ struct CentralRole: Sendable {
 
   init(limits: CentralLimits = CentralLimits()) {
     self.limits = limits
-    devices = DeviceRegistry(
+    devices = ClientDevices(
       limit: limits.knownDevices, maximumOctets: limits.knownOctets, view: AdvertisementDictionary.self)
   }
 
@@ -118,7 +118,7 @@ struct CentralEffects: Sendable {
   /// Lines for the log about what peers did.
   var notices: [String] = []
   /// For the managers of this adapter together.
-  var facts: [KnownDevices.Fact] = []
+  var facts: [AdapterDevices.Fact] = []
   /// The devices that were reported as before.
   var seenAgain: [DeviceAddress] = []
 
@@ -235,7 +235,7 @@ extension CentralRole {
   static func isNeeded(_ device: Device) -> Bool { device.phase != .disconnected || device.object.object != nil }
 
   /// Remembers a device that the managers of this adapter know.
-  mutating func remember(_ known: KnownDevices.Device, into effects: inout CentralEffects) {
+  mutating func remember(_ known: AdapterDevices.Device, into effects: inout CentralEffects) {
     let slot = slot(of: known.address)
     guard let name = known.name else { return }
     devices[slot: slot].name = name

@@ -146,6 +146,6 @@ enum PairCommand {
   /// The devices in the file beside the bonds.
   private static func remembered(_ arguments: ParsedArguments) throws -> [DeviceAddress] {
     let bonds = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
-    return AdapterOptions.DeviceStorage.standard.path(beside: bonds).map { RememberedDevices(path: $0).all } ?? []
+    return AdapterOptions.DeviceStorage.standard.path(beside: bonds).map { DeviceFile(path: $0).all } ?? []
   }
 }

@@ -199,15 +199,15 @@ struct StoredLimitsTests {
 
   @Test func theDevicesAtTheLimitAreLoadedAsTheyWereSaved() throws {
     let folder = try BondFixtures.Folder()
-    let all = (0..<UInt64(RememberedDevices.limit)).map {
+    let all = (0..<UInt64(DeviceFile.limit)).map {
       DeviceAddress(octets: BD_ADDR(0xFFFF_FFFF_FFFE - $0), kind: .random)
     }
     // In a file, a control character has six octets.
-    let name = String(repeating: "\u{1}", count: RememberedDevices.nameLimit)
-    let devices = RememberedDevices(path: folder.file)
+    let name = String(repeating: "\u{1}", count: DeviceFile.nameLimit)
+    let devices = DeviceFile(path: folder.file)
     for device in all { devices.connected(to: device, name: name) }
     devices.settle()
-    let later = RememberedDevices(path: folder.file)
+    let later = DeviceFile(path: folder.file)
     #expect(later.all == all)
     #expect(all.allSatisfy { later.device(of: PeerIdentifier($0)) == $0 && later.name(of: $0) == name })
     #expect(try #require(FileManager.default.contents(atPath: folder.file)).count <= PrivateFolder.lengthLimit)

@@ -54,7 +54,7 @@ import Testing
   /// The dictionary of a short advertisement is kept with it, and counts; that of a long one is made for each report.
   @Test func dictionariesCount() throws {
     var state = scanning()
-    var table = DeviceTable(limit: 1, maximumOctets: .max)
+    var table = ScanTable(limit: 1, maximumOctets: .max)
     let short: [UInt8] = [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 9, 0x4C, 0x61, 0x6D, 0x70]
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
     for (data, isKept) in [(short, true), (LongAdvertisement.uuids.octets, false)] {

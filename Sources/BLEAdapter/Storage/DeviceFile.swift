@@ -22,7 +22,7 @@ import Synchronization
 ///
 /// The content is JSON: `{"version": 1, "program": …, "devices": [{"address": "C0:11:22:33:44:55", "random": true,
 /// "name": "Lamp"}]}`, the device that was connected to last at the end. A name is optional.
-package final class RememberedDevices: Sendable {
+package final class DeviceFile: Sendable {
   private struct Content: Codable {
     struct Device: Codable {
       var address: String
@@ -154,7 +154,7 @@ package final class RememberedDevices: Sendable {
 }
 
 /// The file. It is changed on the queue.
-extension RememberedDevices {
+extension DeviceFile {
   private func write() {
     let own: [DeviceAddress] = state.withLock { state in
       defer { (state.isDue, state.isChanged) = (false, false) }

@@ -8,7 +8,7 @@ import Testing
 @testable import BLEAdapter
 
 /// The devices that a program has connected to, and the file that keeps them between runs.
-@Suite struct RememberedDevicesTests {
+@Suite struct DeviceFileTests {
   private let folder: BondFixtures.Folder
   private let log = Lines()
 
@@ -19,45 +19,45 @@ import Testing
   }
 
   /// A run of a program.
-  private func run() -> RememberedDevices {
-    RememberedDevices(path: folder.file, log: { [log] in log.append($1) })
+  private func run() -> DeviceFile {
+    DeviceFile(path: folder.file, log: { [log] in log.append($1) })
   }
 
-  private func isKnown(_ number: UInt64, to devices: RememberedDevices) -> Bool {
+  private func isKnown(_ number: UInt64, to devices: DeviceFile) -> Bool {
     devices.device(of: PeerIdentifier(address(number))) == address(number)
   }
 
   @Test("6.17 An identifier of an earlier run names a device that the program has connected to")
   func anIdentifierOfAnEarlierRunNamesItsDevice() {
-    let first = KnownDevices(run())
+    let first = AdapterDevices(run())
     first.note(.seen(address(1), name: "Clock", services: ["180D"]))
     first.note(.seen(address(2), name: "Neighbour", services: []))
     first.note(.connected(address(1)))
     first.remembered?.settle()
-    let second = KnownDevices(run())
-    #expect(second.device(of: PeerIdentifier(address(1))) == KnownDevices.Device(address: address(1), name: "Clock"))
+    let second = AdapterDevices(run())
+    #expect(second.device(of: PeerIdentifier(address(1))) == AdapterDevices.Device(address: address(1), name: "Clock"))
     #expect(second.device(of: PeerIdentifier(address(2))) == nil, "it was seen, and not connected to")
-    #expect(KnownDevices().device(of: PeerIdentifier(address(1))) == nil, "without a file nothing is remembered")
+    #expect(AdapterDevices().device(of: PeerIdentifier(address(1))) == nil, "without a file nothing is remembered")
   }
 
   @Test("6.17 A device keeps its name across starts, also one that is found out on a link")
   func aDeviceKeepsItsName() {
-    let first = KnownDevices(run())
+    let first = AdapterDevices(run())
     first.note(.connected(address(1)))
     first.remembered?.settle()
     first.note(.named(address(1), "Lamp"))
     first.remembered?.settle()
     // A run that finds out no name keeps the one of the file.
-    let second = KnownDevices(run())
+    let second = AdapterDevices(run())
     second.note(.connected(address(1)))
     second.remembered?.settle()
-    let third = KnownDevices(run())
+    let third = AdapterDevices(run())
     third.note(.seen(address(1), name: nil, services: ["180D"]))
     #expect(third.device(of: PeerIdentifier(address(1)))?.name == "Lamp")
     third.note(.seen(address(1), name: "Light", services: []))
     third.note(.connected(address(1)))
     third.remembered?.settle()
-    #expect(KnownDevices(run()).device(of: PeerIdentifier(address(1)))?.name == "Light")
+    #expect(AdapterDevices(run()).device(of: PeerIdentifier(address(1)))?.name == "Light")
   }
 
   /// Vol 3, Part C, 12.1.
@@ -90,7 +90,7 @@ import Testing
   /// The limit, and one past it.
   @Test(arguments: [0, 1]) func theDeviceThatWasUsedLongestAgoMakesRoom(more: Int) {
     let first = run()
-    for number in 1...UInt64(RememberedDevices.limit) { first.connected(to: address(number)) }
+    for number in 1...UInt64(DeviceFile.limit) { first.connected(to: address(number)) }
     first.connected(to: address(1))
     first.settle()
     let second = run()
@@ -98,7 +98,7 @@ import Testing
     if more == 1 { second.connected(to: address(5000)) }
     second.settle()
     let third = run()
-    #expect(third.all.count == RememberedDevices.limit && isKnown(1, to: third) && isKnown(3, to: third))
+    #expect(third.all.count == DeviceFile.limit && isKnown(1, to: third) && isKnown(3, to: third))
     #expect(isKnown(2, to: third) == (more == 0) && isKnown(5000, to: third) == (more == 1))
   }
 

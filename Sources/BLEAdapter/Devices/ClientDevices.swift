@@ -11,14 +11,14 @@ package import BLEWire
 /// number of devices.
 ///
 /// ```swift
-/// var registry = DeviceRegistry<Bool>(limit: 256, maximumOctets: 1 << 20)
+/// var devices = ClientDevices<Bool>(limit: 256, maximumOctets: 1 << 20)
 /// let filter = ScanFilter(number: 1)
-/// let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false })
-/// let addition = registry.add(discovery, at: slot, for: filter, isNeeded: { $0 })
+/// let slot = devices.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in false })
+/// let addition = devices.add(discovery, at: slot, for: filter, isNeeded: { $0 })
 /// if let device = addition.report { print(device.data.localName ?? "-", device.rssi) }
 /// ```
-package struct DeviceRegistry<Content: Sendable>: Sendable {
-  @usableFromInline package var table: DeviceTable
+package struct ClientDevices<Content: Sendable>: Sendable {
+  @usableFromInline package var table: ScanTable
   /// By slot.
   @usableFromInline package var contents: ContiguousArray<Content> = []
   @usableFromInline package var identifiers: [PeerIdentifier: Int] = [:]
@@ -38,7 +38,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
 
   /// - Parameter view: the client's view of contents, if it has one; its memory counts.
   @inlinable package init(limit: Int, maximumOctets: Int, view: (any AdvertisedView.Type)? = nil) {
-    table = DeviceTable(limit: limit, maximumOctets: maximumOctets, view: view)
+    table = ScanTable(limit: limit, maximumOctets: maximumOctets, view: view)
   }
 
   /// The identity addresses of all devices, the one used last at the end.
@@ -131,7 +131,7 @@ package struct DeviceRegistry<Content: Sendable>: Sendable {
   }
 
   /// The effect of an advertisement.
-  package typealias Addition = DeviceTable.Addition
+  package typealias Addition = ScanTable.Addition
 
   /// Adds an advertisement or a scan response of a known device.
   package mutating func add(

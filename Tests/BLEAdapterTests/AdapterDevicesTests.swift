@@ -6,7 +6,7 @@ import Testing
 @testable import BLEAdapter
 
 /// The devices that all clients of an adapter know.
-@Suite struct KnownDevicesTests {
+@Suite struct AdapterDevicesTests {
   private func address(_ number: UInt64) -> DeviceAddress {
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
   }
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test func connectedDevicesAreFoundByTheirServices() {
-    let devices = KnownDevices()
+    let devices = AdapterDevices()
     devices.note(.seen(address(1), name: nil, services: ["180D"]))
     devices.receive(connection(1))
     devices.receive(connection(2))
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func aLinkOfAnotherProgramCountsWithTheServicesThatAreKnown() {
-    let devices = KnownDevices()
+    let devices = AdapterDevices()
     devices.note(.seen(address(1), name: nil, services: ["180D"]))
     for number in 1...2 as ClosedRange<UInt64> { devices.receive(.foreignLink(address(number), isUp: true)) }
     #expect(devices.connected(with: ["180D"]).map(\.address) == [address(1)])
@@ -49,10 +49,10 @@ import Testing
   }
 
   @Test func theNumberOfDevicesIsBounded() {
-    let devices = KnownDevices()
+    let devices = AdapterDevices()
     devices.receive(connection(1))
     devices.note(.seen(address(2), name: "second", services: []))
-    for number in 3..<UInt64(KnownDevices.limit + 2) { devices.note(.seen(address(number), name: nil, services: [])) }
+    for number in 3..<UInt64(AdapterDevices.limit + 2) { devices.note(.seen(address(number), name: nil, services: [])) }
     #expect(devices.device(of: PeerIdentifier(address(1))) != nil, "it is connected")
     #expect(devices.device(of: PeerIdentifier(address(2))) == nil)
     #expect(devices.device(of: PeerIdentifier(address(3))) != nil)
@@ -60,7 +60,7 @@ import Testing
 
   /// Names and services are limited in octets, whatever the number of devices; a connected device stays.
   @Test func theMemoryOfNamesAndServicesIsBounded() {
-    let devices = KnownDevices()
+    let devices = AdapterDevices()
     let services = (0..<818).map { BluetoothUUID(UInt16($0)) }
     devices.receive(connection(1))
     devices.note(.seen(address(1), name: nil, services: services))
@@ -69,26 +69,26 @@ import Testing
     // Devices that are as large as fit, then one past the limit: a new device, and a longer name of one that is there.
     let name = String(repeating: "N", count: 30_000)
     devices.note(.seen(address(2), name: name, services: ["180D"]))
-    let count = UInt64((KnownDevices.maximumOctets - each) / (devices.allocatedOctets - each))
+    let count = UInt64((AdapterDevices.maximumOctets - each) / (devices.allocatedOctets - each))
     for number in 3...count + 1 { devices.note(.seen(address(number), name: name, services: ["180D"])) }
     let all = devices.allocatedOctets
-    #expect(all > KnownDevices.maximumOctets - 30_000 && all <= KnownDevices.maximumOctets)
+    #expect(all > AdapterDevices.maximumOctets - 30_000 && all <= AdapterDevices.maximumOctets)
     #expect(devices.services(of: address(2)) == ["180D"])
     devices.note(.seen(address(count + 2), name: name, services: ["180D"]))
     #expect(devices.services(of: address(2)).isEmpty && devices.services(of: address(3)) == ["180D"])
-    #expect(devices.allocatedOctets <= KnownDevices.maximumOctets)
+    #expect(devices.allocatedOctets <= AdapterDevices.maximumOctets)
     devices.note(.named(address(count + 2), name + name))
     #expect(devices.services(of: address(3)).isEmpty && devices.services(of: address(count + 2)) == ["180D"])
-    #expect(devices.allocatedOctets <= KnownDevices.maximumOctets)
+    #expect(devices.allocatedOctets <= AdapterDevices.maximumOctets)
     #expect(devices.services(of: address(1)) == services, "it is connected")
   }
 
   @Test func servicesAreAsTheyWereAdvertised() {
-    let devices = KnownDevices()
+    let devices = AdapterDevices()
     let services: [BluetoothUUID] = ["180D", "0000180F", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961", "1805"]
     devices.note(.seen(address(1), name: "Clock", services: services))
     let device = devices.device(of: PeerIdentifier(address(1)))
-    #expect(device == KnownDevices.Device(address: address(1), name: "Clock", services: services))
+    #expect(device == AdapterDevices.Device(address: address(1), name: "Clock", services: services))
     #expect(device?.services.map(\.size) == services.map(\.size))
     devices.note(.seen(address(1), name: nil, services: []))
     #expect(devices.device(of: PeerIdentifier(address(1))) == device)
@@ -96,9 +96,9 @@ import Testing
 
   /// A peer can have other services for each discovery.
   @Test func theServicesOfALinkAreBounded() {
-    let devices = KnownDevices()
+    let devices = AdapterDevices()
     devices.receive(connection(1))
-    let services = (0...UInt32(KnownDevices.linkServiceLimit)).map { BluetoothUUID(uuid32: 0x10_0000 + $0) }
+    let services = (0...UInt32(AdapterDevices.linkServiceLimit)).map { BluetoothUUID(uuid32: 0x10_0000 + $0) }
     for part in [services[0..<4000], services[3000...]] {
       devices.note(.discovered(Array(part), on: LinkID(rawValue: 1)))
     }

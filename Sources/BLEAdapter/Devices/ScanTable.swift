@@ -5,7 +5,7 @@ package import BLEWire
 ///
 /// Memory is limited by the octets that the records refer to, and by the number of devices: the table itself takes
 /// about 200 octets for each.
-package struct DeviceTable: Sendable {
+package struct ScanTable: Sendable {
   private var keys = RecencyTable()
   private var records: ContiguousArray<AdvertisementRecord> = []
   /// The maximum number of devices with a record.

@@ -7,13 +7,13 @@ import Synchronization
 /// A device is known when a client has reported it, or when it has connected. With more than ``limit`` devices, or
 /// ``maximumOctets`` of names and services, the one that was not used for the longest time is removed, unless a link to
 /// it is up. A device that the program has connected to, in this run or an earlier one, is also known by its identifier
-/// (``RememberedDevices``).
+/// (``DeviceFile``).
 ///
 /// ```swift
 /// client.hub?.devices.note(.seen(address, name: "Clock", services: ["1805"]))
 /// let address = client.hub?.devices.device(of: identifier)?.address
 /// ```
-package final class KnownDevices: Sendable {
+package final class AdapterDevices: Sendable {
   /// One device.
   package struct Device: Hashable, Sendable {
     package var address: DeviceAddress
@@ -73,9 +73,9 @@ package final class KnownDevices: Sendable {
 
   private let state = Mutex(State())
   /// The devices that the program has connected to; nil where they are not remembered.
-  package let remembered: RememberedDevices?
+  package let remembered: DeviceFile?
 
-  package init(_ remembered: RememberedDevices? = nil) { self.remembered = remembered }
+  package init(_ remembered: DeviceFile? = nil) { self.remembered = remembered }
 
   package func note(_ fact: Fact) {
     let toRemember: (address: DeviceAddress, name: String?)? = state.withLock { state in
@@ -178,26 +178,26 @@ package final class KnownDevices: Sendable {
   package func isUp(_ peer: LinkID) -> Bool { state.withLock { $0.links[peer] != nil } }
 }
 
-extension KnownDevices.State {
-  fileprivate func device(at address: DeviceAddress) -> KnownDevices.Device? {
+extension AdapterDevices.State {
+  fileprivate func device(at address: DeviceAddress) -> AdapterDevices.Device? {
     addresses.slot(of: address.tableKey).map { entries[$0].device }
   }
 
   /// Changes a device, which is known from now on.
   fileprivate mutating func update(
-    _ address: DeviceAddress, _ change: (inout KnownDevices.Entry) -> Void = { _ in }
+    _ address: DeviceAddress, _ change: (inout AdapterDevices.Entry) -> Void = { _ in }
   ) {
     let slot = addresses.slot(of: address.tableKey) ?? insert(address)
     addresses.touch(slot)
     let before = entries[slot].allocatedOctets
     change(&entries[slot])
     allocatedOctets += entries[slot].allocatedOctets - before
-    while allocatedOctets > KnownDevices.maximumOctets, removeOldest(but: slot) {}
+    while allocatedOctets > AdapterDevices.maximumOctets, removeOldest(but: slot) {}
   }
 
   private mutating func insert(_ address: DeviceAddress) -> Int {
-    if addresses.count >= KnownDevices.limit { _ = removeOldest() }
-    let entry = KnownDevices.Entry(address)
+    if addresses.count >= AdapterDevices.limit { _ = removeOldest() }
+    let entry = AdapterDevices.Entry(address)
     let slot = addresses.insert(address.tableKey)
     if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
     identifiers[entry.identifier] = slot
@@ -207,7 +207,7 @@ extension KnownDevices.State {
   fileprivate mutating func note(_ services: [BluetoothUUID], on peer: LinkID) {
     guard let link = links[peer] else { return }
     var known = Set(link.services)
-    for service in services where known.count < KnownDevices.linkServiceLimit && known.insert(service).inserted {
+    for service in services where known.count < AdapterDevices.linkServiceLimit && known.insert(service).inserted {
       links[peer]?.services.append(service)
     }
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BLEAdapter
 
-@Suite struct DeviceRegistryTests {
+@Suite struct ClientDevicesTests {
   private static func address(_ number: UInt64) -> DeviceAddress {
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
   }
@@ -22,7 +22,7 @@ import Testing
   /// Of more devices than the limit, the one that was not used for the longest time is removed; one that is needed
   /// stays, beyond the limit too.
   @Test func removesTheDeviceThatIsNotUsed() {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
+    var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     func remember(_ number: UInt64, isNeeded: Bool = false) {
       registry.slot(of: Self.address(number), isNeeded: { $0 }, content: { _ in isNeeded })
     }
@@ -49,7 +49,7 @@ import Testing
   /// A client that needs all devices receives reports of new ones; the one that was not used for the longest time loses
   /// its record.
   @Test func aNewDeviceIsReportedWhereAllOthersAreNeeded() throws {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
+    var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     let filter = ScanFilter(number: 1)
     for number in 1...5 as ClosedRange<UInt64> {
       let slot = registry.slot(of: Self.address(number), isNeeded: { $0 }, content: { _ in true })
@@ -62,7 +62,7 @@ import Testing
   /// A device that is needed counts as used when its place is wanted, and few are asked for each new device.
   @Test func looksAtFewDevicesForAPlace() {
     let limit = 1000
-    var registry = DeviceRegistry<Bool>(limit: limit, maximumOctets: 1 << 20)
+    var registry = ClientDevices<Bool>(limit: limit, maximumOctets: 1 << 20)
     var asked = 0
     func remember(_ number: Int, isNeeded: Bool) {
       registry.slot(
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test func reportsWithoutAChangeShareTheirContent() throws {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20, view: View.self)
+    var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20, view: View.self)
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
     registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let first = registry.add(try Self.discovery(1, "020106"), for: filter, isNeeded: { $0 })
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test func reportsADeviceOnceAndAgainForItsScanResponse() throws {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
+    var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     let filter = ScanFilter(number: 1)
     #expect(registry.add(try Self.discovery(1, "020106"), for: filter, isNeeded: { $0 }).report == nil, "unknown")
     registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
@@ -133,7 +133,7 @@ import Testing
 
   @Test(arguments: [("180D", true), ("180F", false)])
   func reportsWhatTheFilterWants(uuid: String, isReported: Bool) throws {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
+    var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let filter = ScanFilter(number: 1, services: [try #require(BluetoothUUID(uuid))])
     #expect(
@@ -142,7 +142,7 @@ import Testing
 
   /// What the controller reported stays with the device, and the scan response joins it.
   @Test func aReportSaysWhatTheControllerSaid() throws {
-    var registry = DeviceRegistry<Bool>(limit: 3, maximumOctets: 1 << 20)
+    var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
     var advertisement = try Self.discovery(1, "020106")
     advertisement.reportedAddress = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
@@ -181,7 +181,7 @@ import Testing
 
   /// A scan that waits reports both at once (``ScanParameters/waitsForScanResponse``).
   @Test func anAdvertisementWithItsScanResponseIsOneReport() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     #expect(table.add(try Self.scannable(1, "020106"), for: Self.waiting()).report == nil)
     #expect(table.add(try Self.scannable(1, "020106"), for: Self.waiting()).report == nil)
     let addition = table.add(try Self.discovery(1, "020941", isScanResponse: true), for: Self.waiting())
@@ -198,7 +198,7 @@ import Testing
   }
 
   @Test func anOverdueAdvertisementIsReportedWithoutItsScanResponse() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     let advertisement = try Self.scannable(1, "020941", rssi: -50)
     var overdue = advertisement
     overdue.isOverdue = true
@@ -213,7 +213,7 @@ import Testing
   }
 
   @Test func whatWaitsIsReportedAtTheEndOfTheScan() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = Self.waiting()
     filter.nameText = "a"
     for (number, name) in [(1, "020941"), (2, "020942"), (3, "020961")] as [(UInt64, String)] {
@@ -228,7 +228,7 @@ import Testing
 
   /// Each report is compared with the conditions, not the first one of a device alone.
   @Test func aNameThatComesLaterMeetsTheCondition() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = ScanFilter(number: 1)
     filter.nameText = "de"
     for other in ["020106", "1aff4c000215", "0409416263", "020106"] {
@@ -239,7 +239,7 @@ import Testing
   }
 
   @Test func aDeviceThatComesNearerMeetsTheCondition() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = ScanFilter(number: 1)
     filter.minimumRSSI = -60
     func report(_ rssi: Int8) throws -> DiscoveredDevice? {
@@ -254,7 +254,7 @@ import Testing
 
   /// The name and the strength come with different advertisements.
   @Test func theLastNameOfADeviceStays() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = ScanFilter(number: 1)
     (filter.minimumRSSI, filter.nameText) = (-60, "polar")
     var named = try Self.discovery(1, "0609506f6c6172")
@@ -266,7 +266,7 @@ import Testing
 
   /// One report of the pair is strong enough.
   @Test func aStrongAdvertisementWithAWeakScanResponseIsReported() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = Self.waiting()
     filter.minimumRSSI = -60
     #expect(table.add(try Self.scannable(1, "020106", rssi: -60), for: filter).report == nil)
@@ -278,7 +278,7 @@ import Testing
 
   /// A device that alternates advertisements with and without its name is not reported each time.
   @Test func aScanThatReportsNamesReportsEachNewName() throws {
-    var table = DeviceTable(limit: 3, maximumOctets: 1 << 20)
+    var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = ScanFilter(number: 1)
     filter.reportsNames = true
     var names: [String?] = []
