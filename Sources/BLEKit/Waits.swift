@@ -95,9 +95,10 @@ enum AwaitedEvent: Hashable, Sendable {
   }
 }
 
-/// The clock for the limits of waits: that of the system, or one that a test moves.
+/// The clock for the limits of waits, and the executor of the tasks of a session: those of the system, or others that a
+/// test controls.
 package struct WaitClock: Sendable {
-  /// The executor of the tasks that sleep; nil is the default one.
+  /// The executor of the tasks that sleep, and of those that run handlers; nil is the default one.
   package var executor: (any TaskExecutor)?
   package var sleep: @Sendable (Duration) async throws -> Void
   /// The time since any beginning.

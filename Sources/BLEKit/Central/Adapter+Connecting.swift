@@ -80,7 +80,7 @@ extension Adapter {
       result = .failure(error)
     }
     // In a task of its own: a task that was cancelled cannot wait.
-    await Task { await device.disconnect() }.value
+    await Task(executorPreference: session.clock.executor) { await device.disconnect() }.value
     return try result.get()
   }
 

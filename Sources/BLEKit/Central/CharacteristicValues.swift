@@ -229,7 +229,9 @@ extension AdapterSession.State {
     for handle in link.values.keys.sorted() where range.contains(handle) {
       guard let entry = link.values.removeValue(forKey: handle) else { continue }
       link.displaced.append(entry)
-      actions.later { Task { await device.subscribeAgain(to: entry.characteristic) } }
+      actions.later {
+        Task(executorPreference: session.clock.executor) { await device.subscribeAgain(to: entry.characteristic) }
+      }
     }
     links[peer] = link
   }

@@ -31,7 +31,7 @@ extension Adapter {
     do {
       try await advertise(advertisement, options: options)
     } catch {
-      await Task { await publication.remove() }.value
+      await Task(executorPreference: session.clock.executor) { await publication.remove() }.value
       throw error
     }
   }

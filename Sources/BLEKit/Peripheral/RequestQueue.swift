@@ -141,7 +141,7 @@ final class RequestQueue: Sendable {
   }
 
   private func start(_ run: Int, of session: AdapterSession) {
-    let task = Task { [weak session] in
+    let task = Task(executorPreference: session.clock.executor) { [self, weak session] in
       while let request = await next() {
         guard let session else { return finish() }
         await session.handle(request, of: peer)

@@ -61,7 +61,7 @@ struct SubscriptionTask: Sendable {
 
   init(_ subscriber: Subscriber, _ handler: (@Sendable (Subscriber) async throws -> Void)?) {
     task = handler.map { handler in
-      Task {
+      Task(executorPreference: subscriber.device.session.clock.executor) {
         do {
           try await handler(subscriber)
         } catch is CancellationError {

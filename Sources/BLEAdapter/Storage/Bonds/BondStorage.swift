@@ -17,6 +17,13 @@ package final class BondStorage: Sendable {
     package var now: @Sendable () -> Instant
     /// Calls the body after the delay, one at a time.
     package var after: @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void
+
+    package init(
+      now: @escaping @Sendable () -> Instant,
+      after: @escaping @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void
+    ) {
+      (self.now, self.after) = (now, after)
+    }
   }
 
   fileprivate struct State {
