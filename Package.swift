@@ -238,6 +238,12 @@ let package = Package(
       name: "AdapterFixtures",
       dependencies: ["BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLESMP", "BLEWire"],
       path: "Tests/AdapterFixtures", swiftSettings: strict),
+    .target(
+      name: "ModelFixtures",
+      dependencies: [
+        "AdapterFixtures", "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHost", "BLEVirtual", "BLEWire",
+      ],
+      path: "Tests/ModelFixtures", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests(
       "bleTests",
@@ -314,10 +320,7 @@ let package = Package(
       ]),
     tests(
       "ManagerModelTests",
-      on: [
-        "CoreBluetoothTypes", "BLEAdapter", "AdapterFixtures", "BLEHost", "BLEVirtual", "BLECrypto", "BLEGATT",
-        "BLEWire",
-      ]),
+      on: ["CoreBluetoothTypes", "ModelFixtures", "BLEAdapter", "AdapterFixtures", "BLEGATT", "BLEHost", "BLEWire"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,5 +1,7 @@
+import BLEGATT
 import BLEHost
 import BLEWire
+import ModelFixtures
 
 @testable import CoreBluetoothTypes
 
@@ -46,22 +48,23 @@ enum ModelMove: Sendable, CustomStringConvertible {
 struct ManagerModel {
   private let moves: [ModelMove]
   private let devices: [ModelDevice]
-  private var radio: ModelRadio
+  private let radio: ModelRadio
   private(set) var calls: [String: Int] = [:]
 
-  init(_ moves: [ModelMove], seed: UInt64, planted: ModelRadio.Fault? = nil) {
+  init(_ moves: [ModelMove], seed: UInt64, planted: Fault? = nil) {
     self.moves = moves
-    radio = ModelRadio(seed: seed, planted: planted)
-    devices = radio.clients.map { ModelDevice($0) }
+    let radio = ModelRadio(seed: seed, seam: planted?.seam ?? ModelRadio.Seam())
+    self.radio = radio
+    let devices = (0...1).map { index in ModelDevice([radio.addClient(to: index), radio.addClient(to: index)]) }
+    self.devices = devices
+    radio.programs.taken = { devices[$0].finish($1) }
   }
 
   /// - Returns: what did not hold; nil if everything has.
   mutating func run() -> String? {
     defer { for device in devices { device.release() } }
-    let devices = devices
-    let work: (Int, Int) -> Void = { devices[$0].finish($1) }
-    radio.start(work)
-    radio.run(for: .seconds(1), work)
+    radio.start()
+    radio.run(for: .seconds(1))
     for move in moves {
       for index in 0...1 { devices[index].meet(radio.hosts[1 - index].ownAddress) }
       switch move {
@@ -69,21 +72,21 @@ struct ManagerModel {
         devices[device].perform(action)
         devices[device].finishAll()
       case .callInCall(let device, let action): devices[device].performInCall(action)
-      case .pass(let time): radio.run(for: .milliseconds(time), work)
+      case .pass(let time): radio.run(for: .milliseconds(time))
       case .cutLinks(let device): radio.cutLinks(of: device)
       case .powerCycle(let device, let state, let time):
         radio.setController(device, lost: state)
-        radio.run(for: .milliseconds(time), work)
+        radio.run(for: .milliseconds(time))
         if state < .poweredOff { devices[device].forgetPeer() }
         radio.setController(device, lost: nil)
-        radio.run(for: .milliseconds(200), work)
+        radio.run(for: .milliseconds(200))
       }
     }
     for device in devices { device.forgetInCalls() }
-    radio.run(for: .seconds(60), work)
+    radio.run(for: .seconds(60))
     if let fault = disagreement() { return fault }
     for device in devices { device.perform(.cancel) }
-    radio.run(for: .seconds(60), work)
+    radio.run(for: .seconds(60))
     for device in devices { calls.merge(device.calls) { $0 + $1 } }
     return fault()
   }
@@ -184,29 +187,48 @@ extension ManagerModel {
   }
 
   /// Removes moves without which the run still fails.
-  static func reduced(_ moves: [ModelMove], seed: UInt64, planted: ModelRadio.Fault? = nil) -> [ModelMove] {
-    var moves = moves
-    var index = moves.count - 1
-    while index >= 0 {
-      var fewer = moves
-      fewer.remove(at: index)
+  static func reduced(_ moves: [ModelMove], seed: UInt64, planted: Fault? = nil) -> [ModelMove] {
+    ModelRuns.reduced(moves) { fewer in
       var model = ManagerModel(fewer, seed: seed, planted: planted)
-      if model.run() != nil { moves = fewer }
-      index -= 1
+      return model.run() != nil
     }
-    return moves
   }
-}
 
-/// A generator of which a seed gives the same numbers.
-struct SplitMix {
-  var state: UInt64
+  /// Faults that the stack has had, planted between the managers and their hosts.
+  enum Fault: CaseIterable, Sendable {
+    /// The answer to a start of advertising that is withdrawn is lost.
+    case losesWithdrawnStarts
+    /// Writes without response overtake the other commands of a turn.
+    case commandsOvertake
+    /// A link that the device makes does not fulfil a request to connect to it.
+    case losesLinksOfTheDevice
 
-  mutating func next(_ count: Int) -> Int {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return Int((z ^ (z >> 31)) % UInt64(count))
+    var seam: ModelRadio.Seam {
+      var seam = ModelRadio.Seam()
+      switch self {
+      case .losesWithdrawnStarts:
+        seam.report = { events in
+          events.filter { if case .advertisingStarted(_, .failure(.cancelled)) = $0 { false } else { true } }
+        }
+      case .commandsOvertake:
+        func isWrite(_ command: HostCommand) -> Bool {
+          if case .client(_, let operation) = command, case .writeWithoutResponse = operation.kind {
+            true
+          } else {
+            false
+          }
+        }
+        seam.order = { commands in commands.filter(isWrite) + commands.filter { !isWrite($0) } }
+      case .losesLinksOfTheDevice:
+        seam.report = { events in
+          events.map { event in
+            guard case .connected(var link) = event, link.role == .peripheral else { return event }
+            link.request = nil
+            return .connected(link)
+          }
+        }
+      }
+      return seam
+    }
   }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import ModelFixtures
 import Testing
 
 /// The managers of both roles as a whole, against what programs rely on: an answer for each call, effects in the order
@@ -7,13 +7,9 @@ import Testing
 /// `MANAGER_RUNS` sets the number of runs, and `MANAGER_SEED` the first one. A run that fails is printed without the
 /// moves that it does not need.
 @Suite struct ManagerModelTests {
-  private static func number(_ name: String, _ standard: UInt64) -> UInt64 {
-    ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? standard
-  }
-
   @Test func randomProgramsHaveTheirAnswersAndTheirOrder() {
-    let first = Self.number("MANAGER_SEED", 1)
-    for seed in first..<first + Self.number("MANAGER_RUNS", 100) {
+    let first = ModelRuns.number("MANAGER_SEED", 1)
+    for seed in first..<first + ModelRuns.number("MANAGER_RUNS", 100) {
       let moves = ManagerModel.moves(seed: seed)
       var model = ManagerModel(moves, seed: seed)
       guard model.run() != nil else { continue }
@@ -34,7 +30,7 @@ import Testing
   }
 
   /// Faults that the stack has had.
-  @Test(arguments: ModelRadio.Fault.allCases) func aPlantedFaultIsFound(_ fault: ModelRadio.Fault) {
+  @Test(arguments: ManagerModel.Fault.allCases) func aPlantedFaultIsFound(_ fault: ManagerModel.Fault) {
     let found = (1...400 as ClosedRange<UInt64>).first { seed in
       var model = ManagerModel(ManagerModel.moves(seed: seed), seed: seed, planted: fault)
       return model.run() != nil

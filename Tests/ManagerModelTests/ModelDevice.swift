@@ -4,6 +4,7 @@ import BLEHost
 import BLEWire
 import Dispatch
 import Foundation
+import ModelFixtures
 
 @testable import CoreBluetoothTypes
 
@@ -35,9 +36,9 @@ final class ModelDevice: NSObject, @unchecked Sendable {
   private var inCalls: [ModelMove.Action] = []
   private var number = 0
   private let queues = [DispatchQueue(label: "central"), DispatchQueue(label: "peripheral")]
-  private let clients: [ModelRadio.Client]
+  private let clients: [ModelClient]
 
-  init(_ clients: [ModelRadio.Client]) {
+  init(_ clients: [ModelClient]) {
     self.clients = clients
     super.init()
     central = CBCentralManager(delegate: self, queue: queues[0], link: clients[0].link, log: { _, _ in })
