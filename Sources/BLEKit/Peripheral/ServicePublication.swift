@@ -187,12 +187,13 @@ final class PublishedCharacteristic: Sendable {
   }
 }
 
-/// A service that is published.
+/// A service that is published, or whose withdrawal the host has not confirmed.
 struct PublishedService: Sendable {
   var attributes: [AttributeID]
-  var requests: AttributeRequests
+  /// Nil after the withdrawal.
+  var requests: AttributeRequests?
 
-  func end(into actions: inout Actions) { actions.later { [requests] in requests.finish() } }
+  func end(into actions: inout Actions) { actions.later { [requests] in requests?.finish() } }
 }
 
 // MARK: - Publishing
@@ -273,16 +274,16 @@ extension AdapterSession.State {
   mutating func withdraw(_ ids: [ServiceID], into actions: inout Actions) {
     // In reverse order, because a service may include an earlier one.
     for id in ids.reversed() {
-      guard let service = services[id] else { continue }
+      guard let service = services[id], let requests = service.requests else { continue }
       actions.commands.append(.removeService(id))
       for attribute in service.attributes {
         attributes[attribute] = nil
         synchronousHandlers[attribute] = nil
         for peer in links.keys { links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions) }
       }
-      let isLast = !services.contains { $0.key != id && $0.value.requests === service.requests }
+      services[id] = PublishedService(attributes: [], requests: nil)
+      let isLast = !services.values.contains { $0.requests === requests }
       if isLast { service.end(into: &actions) }
-      services[id] = PublishedService(attributes: [], requests: service.requests)
     }
   }
 
