@@ -73,9 +73,11 @@ extension AdapterSession.State {
     }
     guard let request = connection.request else { return }
     waits.answer(.connection(request), .success(device), into: &actions)
-    // The link came up while its task gave up: the host had no request to cancel any more. The request may also be that
-    // of another owner, which is reported to everyone.
-    if abandonedConnects.remove(request) != nil { actions.commands.append(.release(connection.peer)) }
+    // The link came up while its task gave up: the host had no request to cancel any more. A link that the device has
+    // made stays, because the device uses it. The request may also be that of another owner, which is reported to
+    // everyone.
+    let isAbandoned = abandonedConnects.remove(request) != nil
+    if isAbandoned, connection.role == .central { actions.commands.append(.release(connection.peer)) }
   }
 
   /// The device has sent something on the link.

@@ -142,11 +142,13 @@ struct LinkTable: Sendable, RandomAccessCollection {
 /// Links and their owners.
 extension LinkTable {
   /// Lets an owner use a link that is up instead of a new one: a link that our central made for other owners, or
-  /// that the device made to us.
+  /// that the device made to us, also if the owner has asked for it before.
   ///
   /// - Returns: the link; nil where there is none.
   mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> ConnectedLink? {
-    let index = links.firstIndex { $0.isShared(as: identity.identity) && !$0.client.users.contains(owner) }
+    let index = links.firstIndex {
+      $0.isShared(as: identity.identity) && ($0.role == .peripheral || !$0.client.users.contains(owner))
+    }
     guard let index else { return nil }
     self[index].client.addUser(owner)
     return links[index].connection(request: request)
