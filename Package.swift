@@ -321,6 +321,12 @@ let package = Package(
     tests(
       "ManagerModelTests",
       on: ["CoreBluetoothTypes", "ModelFixtures", "BLEAdapter", "AdapterFixtures", "BLEGATT", "BLEHost", "BLEWire"]),
+    tests(
+      "KitModelTests",
+      on: [
+        "BLEKit", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEHost", "BLEOptions",
+        "BLEWire",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,87 @@
+import ModelFixtures
+import Testing
+
+/// The adapters of BLEKit as a whole, against what programs rely on: an end of each call, effects in the order of the
+/// calls, and one view of links at both ends (``KitModel``).
+///
+/// `KIT_RUNS` sets the number of runs, and `KIT_SEED` the first one. A run that fails is printed without the moves that
+/// it does not need. A seed repeats a run, because all tasks run on one executor, on the turn of the test and in virtual
+/// time. It does not repeat the order in which several readers of one stream go on: they are in a dictionary, whose
+/// order is another one in each process.
+///
+/// Calls that it never makes: `Adapter.open` and `init`, which open a transport; `runProgram` and `shutDownAll`, which
+/// end the process; `findDevice` by a name, an address or a condition, which is the search by a service with another
+/// condition. Properties are read where the model needs them.
+@Suite struct KitModelTests {
+  @Test func randomProgramsEndTheirCallsInOrder() {
+    let first = ModelRuns.number("KIT_SEED", 1)
+    var (runs, calls, slowest) = (0, [String: Int](), (name: "", time: Duration.zero))
+    for seed in first..<first + ModelRuns.number("KIT_RUNS", 100) {
+      let moves = KitMove.program(seed: seed)
+      var model = KitModel(moves, seed: seed)
+      let fault = model.run()
+      runs += 1
+      calls.merge(model.calls) { $0 + $1 }
+      if model.slowest.time > slowest.time { slowest = model.slowest }
+      guard fault != nil else { continue }
+      let needed = KitModel.reduced(moves, seed: seed)
+      var again = KitModel(needed, seed: seed)
+      Issue.record("KIT_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
+    }
+    print("\(runs) runs, \(calls.values.reduce(0, +)) calls; the slowest: \(slowest.name), \(slowest.time)")
+    for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+  }
+
+  /// A seed gives the same run again.
+  @Test func aRunRepeats() {
+    func outcome(_ seed: UInt64) -> [String] {
+      var model = KitModel(KitMove.program(seed: seed), seed: seed)
+      _ = model.run()
+      return [
+        "\(model.calls.sorted { $0.key < $1.key })", "\(model.outcomes.sorted { $0.key < $1.key })", "\(model.effects)",
+      ]
+    }
+    for seed in 1...5 as ClosedRange<UInt64> { #expect(outcome(seed) == outcome(seed)) }
+  }
+
+  /// Faults that the model has found, in the runs that are left of those that found them.
+  @Test(arguments: Found.allCases) func aFaultThatWasFoundIsGone(_ found: Found) {
+    var model = KitModel(found.moves, seed: 1)
+    #expect(model.run() == nil)
+    #expect(model.outcomes["connect: invalidArgument"] == nil)
+  }
+
+  enum Found: CaseIterable, Sendable {
+    /// The requests and subscriptions of a publication of two services did not end with it.
+    case withdrawnServices
+    /// A link of the other device was lost to the adapter when its own request for a link was cancelled.
+    case cancelledRequest
+    /// The request that follows such a one was rejected: the device is connected already.
+    case repeatedRequest
+
+    var moves: [KitMove] {
+      switch self {
+      case .withdrawnServices:
+        [
+          .call(1, task: 0, .publish, 2), .pass(milliseconds: 1000), .call(1, task: 2, .releasePublication, 0),
+          .pass(milliseconds: 10), .close(1),
+        ]
+      case .cancelledRequest:
+        [
+          .begin(1, .advertise, 0), .call(0, task: 0, .connect, 1), .pass(milliseconds: 1000),
+          .call(1, task: 0, .connect, 0), .cancel(1, task: 0),
+        ]
+      case .repeatedRequest:
+        Self.cancelledRequest.moves + [.pass(milliseconds: 10), .call(1, task: 1, .connect, 0)]
+      }
+    }
+  }
+
+  @Test(arguments: KitModel.Fault.allCases) func aPlantedFaultIsFound(_ fault: KitModel.Fault) {
+    let found = (1...400 as ClosedRange<UInt64>).first { seed in
+      var model = KitModel(KitMove.program(seed: seed), seed: seed, planted: fault)
+      return model.run() != nil
+    }
+    #expect(found != nil)
+  }
+}
