@@ -324,7 +324,7 @@ let package = Package(
     tests(
       "KitModelTests",
       on: [
-        "BLEKit", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEHost", "BLEOptions",
+        "BLEKit", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEHost",
         "BLEWire",
       ]),
   ],

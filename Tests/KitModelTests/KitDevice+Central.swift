@@ -1,6 +1,5 @@
 import BLEAdapter
 import BLEHost
-import BLEOptions
 import BLEWire
 
 @testable import BLEKit

@@ -3,7 +3,6 @@ import BLEATT
 import BLEAdapter
 import BLEGAP
 import BLEHost
-import BLEOptions
 import BLEWire
 import ModelFixtures
 

@@ -1,7 +1,6 @@
 import AdapterFixtures
 import BLEAdapter
 import BLEHost
-import BLEOptions
 import BLEWire
 import ModelFixtures
 import Synchronization

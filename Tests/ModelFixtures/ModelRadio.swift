@@ -3,7 +3,6 @@ package import BLEAdapter
 import BLECrypto
 import BLEGATT
 package import BLEHost
-package import BLEOptions
 import BLEVirtual
 package import BLEWire
 import Synchronization
