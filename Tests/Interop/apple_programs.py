@@ -21,7 +21,8 @@ class AppleProgram(Program):
         environment = [f"BLE_TRANSPORT={transport}", f"BLE_BONDS={home / 'bonds.json'}", f"HOME={home}"]
         # Standard output is a file here, which `print` writes in blocks.
         command = ["env", *environment, "stdbuf", "-oL", *product(name), *arguments]
-        super().__init__(command, (logs or folder) / f"{'-'.join([name, *arguments])}.txt")
+        words = "-".join([name, *(argument.rpartition("/")[2] for argument in arguments)])
+        super().__init__(command, (logs or folder) / f"{words}.txt")
 
     def transcript(self):
         """The lines of the program itself, without repetitions of the line before."""
