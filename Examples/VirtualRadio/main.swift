@@ -38,6 +38,10 @@ do {
 
   var configuration = arguments.configuration
   configuration.log = { log($0) }
+  configuration.failed = { reason in
+    log("virtual-radio: the radio has ended: \(reason). Start it again")
+    exit(71)
+  }
   configuration.traceKeepsKeys = ProcessInfo.processInfo.environment["BLE_SNOOP_KEYS"] == "1"
   if let folder = configuration.traceFolder {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

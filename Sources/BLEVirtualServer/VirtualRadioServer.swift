@@ -38,6 +38,10 @@ public final class VirtualRadioServer: Sendable {
     public var traceKeepsKeys = false
     /// Receives a line when a host connects, disconnects or is rejected, on the thread of the radio.
     public var log: @Sendable (String) -> Void = { _ in }
+    /// Receives the reason, once, if a system call has failed and the radio has ended: its hosts are disconnected, and
+    /// nothing listens any more. A program whose purpose is the radio should end then. It is called on the thread of
+    /// the radio.
+    public var failed: @Sendable (_ reason: String) -> Void = { _ in }
 
     /// Creates a configuration with the defaults.
     public init() {}
@@ -56,12 +60,7 @@ public final class VirtualRadioServer: Sendable {
   private let radio: RadioService
 
   /// Creates a radio; its thread starts with the first endpoint.
-  public convenience init(_ configuration: Configuration = Configuration()) {
-    self.init(configuration, failed: { _ in })
-  }
-
-  /// - Parameter failed: is called once if the radio ends because a system call has failed, with the reason.
-  package init(_ configuration: Configuration, failed: @escaping @Sendable (String) -> Void) {
+  public init(_ configuration: Configuration = Configuration()) {
     var settings = RadioService.Settings()
     settings.controller = configuration.controller
     settings.pacing = configuration.pacing
@@ -70,7 +69,7 @@ public final class VirtualRadioServer: Sendable {
     settings.traceFolder = configuration.traceFolder
     settings.traceKeepsKeys = configuration.traceKeepsKeys
     settings.log = configuration.log
-    settings.failed = { failed("\($0)") }
+    settings.failed = { [failed = configuration.failed] in failed("\($0)") }
     radio = RadioService(settings)
   }
 

@@ -111,7 +111,7 @@ FAILURES = [("accept", "EMFILE"), ("watch", "ENOSPC"), ("wait", "ENOMEM"), ("rec
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["proxy", "answers", "radio"])
+@pytest.mark.parametrize("server", ["proxy", "answers", "radio", "virtual-radio"])
 @pytest.mark.parametrize(("call", "error"), FAILURES)
 def test_a_server_with_one_failed_call_serves_or_ends(library, tmp_path, server, call, error):
     """Each of its first calls fails once: the next client is served, or the program ends with a status and a line."""
@@ -122,6 +122,8 @@ def test_a_server_with_one_failed_call_serves_or_ends(library, tmp_path, server,
             command = with_faults(library, f"{call}:{error}:100", log, first=number, limit=1)
             if server == "radio":
                 command += [*product("ble"), "radio", "--tcp", "0"]
+            elif server == "virtual-radio":
+                command += [*product(server), "--tcp", "0"]
             else:
                 command += [*product("ble"), "proxy", "--plain-text", "--listen", "127.0.0.1:0", "--answers", path]
                 command += ["--transport", radio.transport]
@@ -141,7 +143,8 @@ def test_a_server_with_one_failed_call_serves_or_ends(library, tmp_path, server,
                     program.process.terminate()
                 status = program.wait_for_end()
                 if not served:
-                    assert 0 < status < 128 and "ble: " in program.output, (number, status, program.output)
+                    name = "virtual-radio: " if server == "virtual-radio" else "ble: "
+                    assert 0 < status < 128 and name in program.output, (number, status, program.output)
             if log.exists() and number_of_faults(log)[call]:
                 reached += 1
     assert reached > 0

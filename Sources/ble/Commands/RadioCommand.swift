@@ -59,9 +59,10 @@ enum RadioCommand {
     if endpoints.isEmpty { endpoints = [.tcp(host: "127.0.0.1", port: 6402)] }
 
     let (failures, failure) = AsyncStream.makeStream(of: ToolError.self)
-    let server = VirtualRadioServer(configuration) { reason in
+    configuration.failed = { reason in
       failure.yield(ToolError(description: "the radio has ended: \(reason). Start it again", status: 71))
     }
+    let server = VirtualRadioServer(configuration)
     defer { server.end() }
     do {
       for endpoint in endpoints { Output.event("READY \(try server.listen(on: endpoint))") }
