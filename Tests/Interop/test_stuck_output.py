@@ -30,7 +30,7 @@ class Pipe:
         if isfull:
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    os.write(self.writing, b" " * 4096)
+                    os.write(self.writing, bytes(4096))
         os.set_blocking(self.writing, blocks)
 
     def __enter__(self):
@@ -156,3 +156,52 @@ def test_a_scan_waits_for_its_reader(blocks, tmp_path):
             assert lines and all(json.loads(line)["address"] for line in lines)
             wait_until(is_full, "the scan does not fill the pipe again")
             check_end(process)
+
+
+def rest_of(process, pipe):
+    """What a process that ends by itself writes to a pipe, all of it."""
+    text = b""
+    os.set_blocking(pipe.reading, False)
+
+    def has_ended():
+        nonlocal text
+        is_over = process.poll() is not None
+        with contextlib.suppress(BlockingIOError):
+            while part := os.read(pipe.reading, 1_000):
+                text += part
+        return is_over
+
+    wait_until(has_ended, lambda: f"it does not end: {text[-200:]}")
+    return text.decode().lstrip("\0")
+
+
+@writers
+def test_a_demonstration_and_a_log_wait_for_their_reader(blocks, tmp_path):
+    with Pipe(blocks) as pipe, running(["demo"], stdout=pipe.writing, stderr=pipe.writing, cwd=tmp_path) as process:
+        text = rest_of(process, pipe)
+        assert process.returncode == 0 and text.count(" bpm") == 5, text
+    for form in ([], ["--json"]):
+        words = ["log", tmp_path / "demo.btsnoop", *form]
+        whole = run(*words)
+        assert len(whole) > 4_096
+        with Pipe(blocks) as pipe, running(words, stdout=pipe.writing, stderr=pipe.writing) as process:
+            assert rest_of(process, pipe) == whole
+            assert process.returncode == 0
+
+
+@writers
+def test_a_subscription_waits_for_its_reader(blocks, tmp_path):
+    """Each value is there when the reader goes on, in order."""
+    description = tmp_path / "thermometer.json"
+    description.write_text(run("serve", "--example"))
+    with radio(tmp_path) as transport, served(description, transport, tmp_path) as device, Pipe(blocks) as pipe:
+        words = ["subscribe", device.address, "2A6E", "--hex", "--count", "5", *transport]
+        with running(words, stdout=pipe.writing, stderr=pipe.writing) as process:
+            device.wait_for("subscribed to 2A6E")
+            for value in range(1, 6):
+                changed = json.loads(description.read_text())
+                changed["services"][0]["characteristics"][0]["value"] = f"0{value}00"
+                description.write_text(json.dumps(changed))
+                wait_until(lambda: device.output.count("2A6E is now") == value, lambda: device.output)
+            assert rest_of(process, pipe).split() == ["0100", "0200", "0300", "0400", "0500"]
+            assert process.returncode == 0
