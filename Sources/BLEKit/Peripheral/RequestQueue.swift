@@ -19,8 +19,8 @@ final class RequestQueue: Sendable {
   private enum Phase {
     /// There is no task.
     case none
-    /// The task handles a request; the token is nil for a command.
-    case busy(RequestToken?)
+    /// The task handles a request for this attribute; the token is nil for a command.
+    case busy(RequestToken?, AttributeID?)
     /// The handler was cancelled, and has not returned.
     case cancelled
     /// The task waits for a request, in ``suspension``.
@@ -43,7 +43,7 @@ final class RequestQueue: Sendable {
     /// Begins a task.
     mutating func start() -> Int {
       run += 1
-      (phase, task) = (.busy(nil), nil)
+      (phase, task) = (.busy(nil, nil), nil)
       return run
     }
 
@@ -85,7 +85,7 @@ final class RequestQueue: Sendable {
     mutating func advance() -> Step {
       if isCancelled { return .end }
       guard let request = take() else { return .wait }
-      phase = .busy(request.token)
+      phase = .busy(request.token, request.attribute)
       return .handle(request)
     }
   }
@@ -119,7 +119,7 @@ final class RequestQueue: Sendable {
       switch contents.phase {
       case .finished: return .waits
       case .idle:
-        contents.phase = .busy(request.token)
+        contents.phase = .busy(request.token, request.attribute)
         return .resume
       case .none:
         contents.waiting.append(request)
@@ -189,9 +189,18 @@ final class RequestQueue: Sendable {
   /// Cancels the handler of a request.
   ///
   /// - Returns: false if it does not run.
-  func cancel(_ token: RequestToken) -> Bool {
+  func cancel(_ token: RequestToken) -> Bool { cancel { busy, _ in busy == token } }
+
+  /// Cancels the handler of a request for an attribute that is withdrawn.
+  func cancel(for attributes: [AttributeID]) {
+    _ = cancel { _, attribute in attribute.map { attributes.contains($0) } ?? false }
+  }
+
+  private func cancel(where isMeant: (RequestToken?, AttributeID?) -> Bool) -> Bool {
     let (isCancelled, task) = contents.withLock { contents -> (Bool, Task<Void, Never>?) in
-      guard case .busy(token) = contents.phase else { return (false, nil) }
+      guard case .busy(let token, let attribute) = contents.phase, isMeant(token, attribute) else {
+        return (false, nil)
+      }
       contents.phase = .cancelled
       return (true, contents.task)
     }
@@ -222,6 +231,14 @@ enum IncomingRequest: Sendable {
     switch self {
     case .read(let token, _, _): token
     case .write(let token, _): token
+    }
+  }
+
+  /// The attribute, or the first of several.
+  var attribute: AttributeID? {
+    switch self {
+    case .read(_, let attribute, _): attribute
+    case .write(_, let parts): parts.first?.attribute
     }
   }
 }

@@ -274,12 +274,17 @@ extension AdapterSession.State {
   mutating func withdraw(_ ids: [ServiceID], into actions: inout Actions) {
     // In reverse order, because a service may include an earlier one.
     for id in ids.reversed() {
-      guard let service = services[id], let requests = service.requests else { continue }
+      guard let service = services[id] else { continue }
       actions.commands.append(.removeService(id))
+      guard let requests = service.requests else { continue }
       for attribute in service.attributes {
         attributes[attribute] = nil
         synchronousHandlers[attribute] = nil
         for peer in links.keys { links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions) }
+      }
+      for peer in requestQueues.keys {
+        guard let queue = requestQueues[peer] else { continue }
+        actions.later { queue.cancel(for: service.attributes) }
       }
       services[id] = PublishedService(attributes: [], requests: nil)
       let isLast = !services.values.contains { $0.requests === requests }
