@@ -1,5 +1,7 @@
 import AdapterFixtures
+import BLEHost
 import BLEKit
+import BLEL2CAP
 import Testing
 
 /// The end of a task or a scope takes back what it declared.
@@ -26,6 +28,23 @@ import Testing
     try await air.meet { device in
       await expectThrows(.notFound) { _ = try await device.service("180F") }
     }
+  }
+
+  @Test func aCancelledTaskWithdrawsItsPublications() async throws {
+    let host = ScriptedHost()
+    let adapter = try await host.open()
+    let (services, _) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
+    async let published = adapter.publishChannel()
+    guard case .listen(let id, _) = try await host.next() else { throw CancellationError() }
+    host.say(.listening(id, .success(SPSM(rawValue: 0x80))))
+    let channels = try await published
+    await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      await services.remove()
+      await channels.remove()
+    }.value
+    guard case .removeService = try await host.next() else { throw CancellationError() }
+    guard case .stopListening(SPSM(rawValue: 0x80)) = try await host.next() else { throw CancellationError() }
   }
 
   @Test func theEndOfAConnectionScopeDisconnects() async throws {

@@ -36,6 +36,8 @@ public final class ChannelPublication: Sendable {
       state.stopListening(psm, into: &actions)
       return nil
     }
+    // A task that was cancelled does not wait, and has withdrawn nothing.
+    withdraw()
   }
 
   private func withdraw() {

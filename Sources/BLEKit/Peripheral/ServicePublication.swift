@@ -32,6 +32,8 @@ public final class ServicePublication: Sendable {
         return nil
       }
     }
+    // A task that was cancelled does not wait, and has withdrawn nothing.
+    session.withdraw(ids)
   }
 
   /// The reads and writes of characteristics that are ``LocalCharacteristic/readable(security:)`` or
