@@ -325,7 +325,10 @@ let package = Package(
       ]),
     tests(
       "ManagerModelTests",
-      on: ["CoreBluetoothTypes", "ModelFixtures", "BLEAdapter", "AdapterFixtures", "BLEGATT", "BLEHost", "BLEWire"]),
+      on: [
+        "CoreBluetoothTypes", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEGATT", "BLEHost", "BLEStorage",
+        "BLEWire",
+      ]),
     tests(
       "KitModelTests",
       on: [

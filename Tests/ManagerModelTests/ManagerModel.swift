@@ -11,11 +11,27 @@ enum ModelMove: Sendable, CustomStringConvertible {
     case connect, cancel, scan, stopScan, discoverServices, discoverCharacteristics, read, write(Int), command
     case notify(Bool)
     case readRSSI, readPHY
-    case add(Int), remove, removeAll, start, stop, update, publish, unpublish
+    case discoverDescriptors, readDescriptor, writeDescriptor, discoverIncluded, readEncrypted, burst(Int)
+    case retrieve, retrieveConnected, registerForConnectionEvents, pair, openChannel
+    case add(Int), remove, removeAll, start, stop, update, publish(encrypted: Bool), unpublish
+    case setLatency(Int), readRSSIOfCentral, readPHYOfCentral, cancelCentral, requestSecurity, setDeviceName, removeBond
+    case send(Int), closeChannel
+
+    /// The call without its arguments.
+    var name: String { String("\(self)".prefix { $0 != "(" }) }
 
     var isOfPeripheral: Bool {
       switch self {
-      case .add, .remove, .removeAll, .start, .stop, .update, .publish, .unpublish: true
+      case .add, .remove, .removeAll, .start, .stop, .update, .publish, .unpublish, .setLatency, .readRSSIOfCentral,
+        .readPHYOfCentral, .cancelCentral, .requestSecurity, .setDeviceName, .removeBond:
+        true
+      default: false
+      }
+    }
+
+    var isOfChannel: Bool {
+      switch self {
+      case .send, .closeChannel: true
       default: false
       }
     }
@@ -29,6 +45,8 @@ enum ModelMove: Sendable, CustomStringConvertible {
   case cutLinks(Int)
   /// The device loses its controller and gets it back after this time.
   case powerCycle(Int, AdapterState, milliseconds: Int)
+  /// The managers of a device are released with everything that they have given, and the next ones restore their state.
+  case restart(Int)
 
   var description: String {
     switch self {
@@ -37,6 +55,7 @@ enum ModelMove: Sendable, CustomStringConvertible {
     case .pass(let time): "\(time) ms"
     case .cutLinks(let device): "\(device): links are cut"
     case .powerCycle(let device, let state, let time): "\(device): \(state) for \(time) ms"
+    case .restart(let device): "\(device): restarted"
     }
   }
 }
@@ -44,7 +63,8 @@ enum ModelMove: Sendable, CustomStringConvertible {
 /// The managers as a whole: random programs of calls on two devices, and what always holds.
 ///
 /// Each call that promises an answer has one. What was asked of a peer takes effect there in the order of the calls.
-/// Once the radio is quiet nothing is disconnecting, and both ends agree about subscriptions.
+/// Octets on a channel arrive in order, and all of them while it is open. Once the radio is quiet nothing is
+/// disconnecting, and both ends agree about subscriptions and open channels.
 struct ManagerModel {
   private let moves: [ModelMove]
   private let devices: [ModelDevice]
@@ -55,14 +75,24 @@ struct ManagerModel {
     self.moves = moves
     let radio = ModelRadio(seed: seed, seam: planted?.seam ?? ModelRadio.Seam())
     self.radio = radio
-    let devices = (0...1).map { index in ModelDevice([radio.addClient(to: index), radio.addClient(to: index)]) }
+    // Managers have an identifier, under which their state is restored, only where they restart.
+    let devices = (0...1).map { index in
+      ModelDevice(
+        index, radio, restores: moves.contains { if case .restart(index) = $0 { true } else { false } })
+    }
     self.devices = devices
     radio.programs.taken = { devices[$0].finish($1) }
   }
 
   /// - Returns: what did not hold; nil if everything has.
   mutating func run() -> String? {
-    defer { for device in devices { device.release() } }
+    defer {
+      for device in devices {
+        device.release()
+        device.other = nil
+      }
+    }
+    for index in 0...1 { devices[index].other = devices[1 - index] }
     radio.start()
     radio.run(for: .seconds(1))
     for move in moves {
@@ -80,11 +110,19 @@ struct ManagerModel {
         if state < .poweredOff { devices[device].forgetPeer() }
         radio.setController(device, lost: nil)
         radio.run(for: .milliseconds(200))
+      case .restart(let device):
+        devices[device].restart()
+        radio.settle()
       }
+      for device in devices { device.readChannels() }
     }
     for device in devices { device.forgetInCalls() }
-    radio.run(for: .seconds(60))
-    if let fault = disagreement() { return fault }
+    // What is read gives credits for more.
+    for _ in 0..<60 {
+      radio.run(for: .seconds(1))
+      for device in devices { device.readChannels() }
+    }
+    if let fault = disagreement() ?? channelFault() { return fault }
     for device in devices { device.perform(.cancel) }
     radio.run(for: .seconds(60))
     for device in devices { calls.merge(device.calls) { $0 + $1 } }
@@ -111,6 +149,20 @@ struct ManagerModel {
     return nil
   }
 
+  private func channelFault() -> String? {
+    let open = devices.map { $0.channels.count { !$0.hasEnded } }
+    if open[0] != open[1] { return "open channels: \(open[0]) and \(open[1])" }
+    for (index, device) in devices.enumerated() {
+      let received = Set(devices[1 - index].channels.flatMap(\.received))
+      for channel in device.channels where !channel.hasEnded {
+        if let lost = channel.sent.first(where: { !received.contains($0) }) {
+          return "\(index): \(lost) was written to a channel that is open, and is lost"
+        }
+      }
+    }
+    return nil
+  }
+
   private func fault() -> String? {
     for (index, device) in devices.enumerated() {
       if let fault = device.faults.first { return "\(index): \(fault)" }
@@ -124,7 +176,8 @@ struct ManagerModel {
       for effect in devices[1 - index].effects {
         guard let place = asked.firstIndex(of: effect) else {
           return
-            "\(index): out of order: \(effect), of \(device.asked.suffix(12)) as \(devices[1 - index].effects.suffix(12))"
+            "\(index): out of order: \(effect), of \(device.asked.suffix(12)) "
+            + "as \(devices[1 - index].effects.suffix(12))"
         }
         asked = asked[(place + 1)...]
       }
@@ -155,6 +208,10 @@ extension ManagerModel {
       case 16, 17: moves.append(.pass(milliseconds: [1, 10, 50, 300, 2000][random.next(5)]))
       case 18: moves.append(.cutLinks(device))
       default:
+        if random.next(3) == 0 {
+          moves.append(.restart(device))
+          continue
+        }
         let state: AdapterState = [.poweredOff, .resetting, .unsupported][random.next(3)]
         moves.append(.powerCycle(device, state, milliseconds: [0, 20, 500][random.next(3)]))
       }
@@ -163,7 +220,7 @@ extension ManagerModel {
   }
 
   private static func action(_ random: inout SplitMix) -> ModelMove.Action {
-    switch random.next(24) {
+    switch random.next(46) {
     case 0, 1: .connect
     case 2: .cancel
     case 3: .scan
@@ -181,8 +238,27 @@ extension ManagerModel {
     case 19: random.next(3) == 0 ? .removeAll : .update
     case 20: .start
     case 21: .stop
-    case 22: .publish
-    default: .unpublish
+    case 22: .publish(encrypted: random.next(4) == 0)
+    case 23: .unpublish
+    case 24: .discoverDescriptors
+    case 25: .readDescriptor
+    case 26: .writeDescriptor
+    case 27: .discoverIncluded
+    case 28: .readEncrypted
+    case 29: .burst([5, 40, 300][random.next(3)])
+    case 30: .retrieve
+    case 31: .retrieveConnected
+    case 32: .registerForConnectionEvents
+    case 33: .pair
+    case 34, 35: .openChannel
+    case 36: .setLatency(random.next(3))
+    case 37: .readRSSIOfCentral
+    case 38: .readPHYOfCentral
+    case 39: random.next(3) == 0 ? .cancelCentral : .setDeviceName
+    case 40: random.next(2) == 0 ? .requestSecurity : .removeBond
+    case 41, 42, 43: .send([1, 20, 400][random.next(3)])
+    case 44: .closeChannel
+    default: .publish(encrypted: false)
     }
   }
 

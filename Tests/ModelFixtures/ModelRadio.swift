@@ -55,7 +55,7 @@ package final class ModelRadio {
   /// The programs of the clients.
   package struct Programs {
     /// Waits until a client has taken every event that it was given.
-    package var taken: (_ device: Int, _ client: Int) -> Void = { _, _ in }
+    package var taken: (_ device: Int, _ client: ModelClient) -> Void = { _, _ in }
     /// Lets programs go on that can; returns whether any could.
     package var goOn: () -> Bool = { false }
 
@@ -206,10 +206,10 @@ package final class ModelRadio {
     guard !all.isEmpty || !common[device].isEmpty else { return false }
     hubs[device].receive(common[device])
     common[device] = []
-    for (index, client) in clients[device].enumerated() {
+    for client in clients[device] {
       guard let events = all[client.owner] else { continue }
       client.link.say(seam.report(events))
-      programs.taken(device, index)
+      programs.taken(device, client)
     }
     return true
   }
