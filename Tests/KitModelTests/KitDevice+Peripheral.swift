@@ -35,7 +35,8 @@ extension KitDevice {
       },
       LocalCharacteristic(Self.command).write(kinds: .withoutResponse) { [self] octets, _ in
         written(octets)
-        try await handle()
+        // Nothing limits the time of a handler that no client waits for.
+        if handling != .hangs { try await handle() }
       },
       LocalCharacteristic(Self.synchronous)
         .readSynchronously { _ in [7] as [UInt8] }

@@ -4,6 +4,7 @@ import BLEAdapter
 import BLEHost
 import BLEWire
 import ModelFixtures
+import Synchronization
 
 @testable import BLEKit
 
@@ -108,6 +109,13 @@ final class KitDevice: @unchecked Sendable {
   /// A characteristic of the link that is used now.
   func found(_ uuid: BluetoothUUID) -> RemoteCharacteristic? {
     foundOn == current ? found.lazy.compactMap { $0[uuid] }.first : nil
+  }
+
+  /// The subscriptions of all links, at one end.
+  func subscriptionCount(_ count: (LinkState) -> Int) -> Int {
+    adapter?.session.state.withLock { state in
+      state.links.keys.reduce(0) { $0 + (state.links[$1].map(count) ?? 0) }
+    } ?? 0
   }
 
   /// The mark of the next call.

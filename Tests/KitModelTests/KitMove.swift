@@ -82,17 +82,17 @@ enum KitMove: Sendable, CustomStringConvertible {
       moves += [.call(device, task: 0, .connect, 1), .pass(milliseconds: 1000), .call(device, task: 0, .services, 0)]
       moves += [.pass(milliseconds: 2000), .begin(device, .values, 0), .pass(milliseconds: 300)]
       if random.next(2) == 0 { moves += [.call(device, task: 1, .openChannel, 0), .pass(milliseconds: 300)] }
-      if random.next(3) == 0 { moves += [.call(device, task: 2, .pair, 0), .pass(milliseconds: 1000)] }
+      if random.next(6) == 0 { moves += [.call(device, task: 2, .pair, 0), .pass(milliseconds: 1000)] }
     }
     for _ in 0..<(15 + random.next(45)) {
       let device = random.next(2)
-      switch random.next(40) {
+      switch random.next(42) {
       case 0...22:
         let task = random.next(tasks)
         moves.append(.call(device, task: task, random.any(of: KitAction.weighted), random.next(1000)))
       case 23...25: moves.append(.cancel(device, task: random.next(tasks)))
       case 26...28: moves.append(.begin(device, random.any(of: KitLasting.weighted), random.next(1000)))
-      case 29, 30: moves.append(.end(device, random.next(8)))
+      case 29, 30, 40, 41: moves.append(.end(device, random.next(8)))
       case 31: moves.append(.handle(device, random.any(of: KitHandling.allCases)))
       case 32...36: moves.append(.pass(milliseconds: random.any(of: [1, 10, 30, 100, 500, 3000])))
       case 37: moves.append(.cutLinks(device))
