@@ -14,11 +14,14 @@ import Testing
 /// condition. Properties are read where the model needs them.
 @Suite struct KitModelTests {
   @Test func randomProgramsEndTheirCallsInOrder() async {
+    for failure in await ModelRuns.onThread(Self.failures) { Issue.record(Comment(rawValue: failure)) }
+  }
+
+  private static func failures() -> [String] {
+    var failures: [String] = []
     let first = ModelRuns.number("KIT_SEED", 1)
     var (runs, calls, slowest) = (0, [String: Int](), (name: "", time: Duration.zero))
     for seed in first..<first + ModelRuns.number("KIT_RUNS", 100) {
-      // A run does not suspend: other tests of the process have the thread between two.
-      await Task.yield()
       let moves = KitMove.program(seed: seed)
       var model = KitModel(moves, seed: seed)
       let fault = model.run()
@@ -28,30 +31,39 @@ import Testing
       guard fault != nil else { continue }
       let needed = KitModel.reduced(moves, seed: seed)
       var again = KitModel(needed, seed: seed)
-      Issue.record("KIT_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
+      failures.append("KIT_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
     }
-    guard ModelRuns.number("KIT_RUNS", 0) > 0 else { return }
-    print("\(runs) runs, \(calls.values.reduce(0, +)) calls; the slowest: \(slowest.name), \(slowest.time)")
-    for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    if ModelRuns.number("KIT_RUNS", 0) > 0 {
+      print("\(runs) runs, \(calls.values.reduce(0, +)) calls; the slowest: \(slowest.name), \(slowest.time)")
+      for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    }
+    return failures
   }
 
   /// A seed gives the same run again.
-  @Test func aRunRepeats() {
-    func outcome(_ seed: UInt64) -> [String] {
-      var model = KitModel(KitMove.program(seed: seed), seed: seed)
-      _ = model.run()
-      return [
-        "\(model.calls.sorted { $0.key < $1.key })", "\(model.outcomes.sorted { $0.key < $1.key })", "\(model.effects)",
-      ]
+  @Test func aRunRepeats() async {
+    for seed in 1...5 as ClosedRange<UInt64> {
+      let (first, second) = await ModelRuns.onThread { (Self.outcome(seed), Self.outcome(seed)) }
+      #expect(first == second)
     }
-    for seed in 1...5 as ClosedRange<UInt64> { #expect(outcome(seed) == outcome(seed)) }
+  }
+
+  private static func outcome(_ seed: UInt64) -> [String] {
+    var model = KitModel(KitMove.program(seed: seed), seed: seed)
+    _ = model.run()
+    return [
+      "\(model.calls.sorted { $0.key < $1.key })", "\(model.outcomes.sorted { $0.key < $1.key })", "\(model.effects)",
+    ]
   }
 
   /// Faults that the model has found, in the runs that are left of those that found them.
-  @Test(arguments: Found.allCases) func aFaultThatWasFoundIsGone(_ found: Found) {
-    var model = KitModel(found.moves, seed: 1)
-    #expect(model.run() == nil)
-    #expect(model.outcomes["connect: invalidArgument"] == nil)
+  @Test(arguments: Found.allCases) func aFaultThatWasFoundIsGone(_ found: Found) async {
+    let (fault, rejections) = await ModelRuns.onThread {
+      var model = KitModel(found.moves, seed: 1)
+      return (model.run(), model.outcomes["connect: invalidArgument"])
+    }
+    #expect(fault == nil)
+    #expect(rejections == nil)
   }
 
   enum Found: CaseIterable, Sendable {
@@ -94,11 +106,12 @@ import Testing
   }
 
   @Test(arguments: KitModel.Fault.allCases) func aPlantedFaultIsFound(_ fault: KitModel.Fault) async {
-    for seed in 1...400 as ClosedRange<UInt64> {
-      await Task.yield()
-      var model = KitModel(KitMove.program(seed: seed), seed: seed, planted: fault)
-      if model.run() != nil { return }
+    let isFound = await ModelRuns.onThread {
+      (1...400 as ClosedRange<UInt64>).contains { seed in
+        var model = KitModel(KitMove.program(seed: seed), seed: seed, planted: fault)
+        return model.run() != nil
+      }
     }
-    Issue.record("\(fault) is not found in 400 runs")
+    #expect(isFound)
   }
 }

@@ -15,11 +15,13 @@ import Testing
 /// process. Time that is not virtual: a channel that is closed has ten real seconds for what it has not sent.
 @Suite struct ManagerModelTests {
   @Test func randomProgramsHaveTheirAnswersAndTheirOrder() async {
-    var calls: [String: Int] = [:]
+    for failure in await ModelRuns.onThread(Self.failures) { Issue.record(Comment(rawValue: failure)) }
+  }
+
+  private static func failures() -> [String] {
+    var (failures, calls): ([String], [String: Int]) = ([], [:])
     let first = ModelRuns.number("MANAGER_SEED", 1)
     for seed in first..<first + ModelRuns.number("MANAGER_RUNS", 100) {
-      // A run does not suspend: other tests of the process have the thread between two.
-      await Task.yield()
       let moves = ManagerModel.moves(seed: seed)
       var model = ManagerModel(moves, seed: seed)
       let fault = model.run()
@@ -27,30 +29,37 @@ import Testing
       guard fault != nil else { continue }
       let needed = ManagerModel.reduced(moves, seed: seed)
       var again = ManagerModel(needed, seed: seed)
-      Issue.record("MANAGER_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
+      failures.append("MANAGER_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
     }
-    guard ModelRuns.number("MANAGER_RUNS", 0) > 0 else { return }
-    print("\(calls.values.reduce(0, +)) calls")
-    for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    if ModelRuns.number("MANAGER_RUNS", 0) > 0 {
+      print("\(calls.values.reduce(0, +)) calls")
+      for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    }
+    return failures
   }
 
   /// A seed gives the same run again.
-  @Test func aRunRepeats() {
-    func effects(_ seed: UInt64) -> [String: Int] {
-      var model = ManagerModel(ManagerModel.moves(seed: seed), seed: seed)
-      _ = model.run()
-      return model.calls
+  @Test func aRunRepeats() async {
+    for seed in 1...5 as ClosedRange<UInt64> {
+      let (first, second) = await ModelRuns.onThread { (Self.outcome(seed), Self.outcome(seed)) }
+      #expect(first == second)
     }
-    for seed in 1...5 as ClosedRange<UInt64> { #expect(effects(seed) == effects(seed)) }
+  }
+
+  private static func outcome(_ seed: UInt64) -> [String: Int] {
+    var model = ManagerModel(ManagerModel.moves(seed: seed), seed: seed)
+    _ = model.run()
+    return model.calls
   }
 
   /// Faults that the stack has had.
   @Test(arguments: ManagerModel.Fault.allCases) func aPlantedFaultIsFound(_ fault: ManagerModel.Fault) async {
-    for seed in 1...400 as ClosedRange<UInt64> {
-      await Task.yield()
-      var model = ManagerModel(ManagerModel.moves(seed: seed), seed: seed, planted: fault)
-      if model.run() != nil { return }
+    let isFound = await ModelRuns.onThread {
+      (1...400 as ClosedRange<UInt64>).contains { seed in
+        var model = ManagerModel(ManagerModel.moves(seed: seed), seed: seed, planted: fault)
+        return model.run() != nil
+      }
     }
-    Issue.record("\(fault) is not found in 400 runs")
+    #expect(isFound)
   }
 }

@@ -7,6 +7,17 @@ package enum ModelRuns {
     ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? standard
   }
 
+  /// Runs models on a thread of their own: they do not suspend, and other tests of the process need the threads of tasks
+  /// in real time.
+  package static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+      let thread = Thread { continuation.resume(returning: body()) }
+      // As the main thread has.
+      thread.stackSize = 8 << 20
+      thread.start()
+    }
+  }
+
   /// Removes moves without which a run still fails, from the last one on, until none can be removed.
   package static func reduced<Move>(_ moves: [Move], fails: ([Move]) -> Bool) -> [Move] {
     var moves = moves
