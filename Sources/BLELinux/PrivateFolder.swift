@@ -248,7 +248,7 @@ package struct FileLock: ~Copyable {
     /// The monotonic clock, with a wait that sleeps.
     package static let system = {
       let clock = MonotonicClock()
-      return Clock(now: { clock.now() }, wait: { usleep(UInt32(clamping: Int64($0 / .microseconds(1)))) })
+      return Clock(now: { clock.now() }, wait: MonotonicClock.pause)
     }()
   }
 

@@ -43,6 +43,8 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   /// The events of the open transport that the poller watches for.
   private var interest: Poller.Interest = []
   private var lastFailure: TransportError?
+  /// Whether the last wait has failed.
+  private var hasFailedToWait = false
   private var reopenTime: Instant?
   private var acceptTime: Instant?
   private var shutdownDeadline: Instant?
@@ -71,10 +73,11 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
     let name = transport.name
     do throws(SystemError) {
       let mailbox = try Mailbox(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
+      let timer = try DeadlineTimer()
+      let poller = try makePoller(for: mailbox, timer)
       let loop = OneShot(
         HostLoop(
-          machine, on: transport, tracedBy: trace, mailbox: mailbox, poller: try Poller(), timer: try DeadlineTimer(),
-          options: options))
+          machine, on: transport, tracedBy: trace, mailbox: mailbox, poller: poller, timer: timer, options: options))
       try LoopThread.start {
         loop.take()?.run()
         // The transport is already closed.
@@ -86,38 +89,21 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
     }
   }
 
+  /// A poller for a loop with this mailbox and this timer.
+  static func makePoller(for mailbox: Mailbox, _ timer: borrowing DeadlineTimer) throws(SystemError) -> Poller {
+    let poller = try Poller()
+    try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: .reading)
+    try poller.watch(timer.descriptor, token: Token.timer, for: .reading)
+    return poller
+  }
+
   /// Runs until the machine is shut down.
   consuming func run() {
-    do throws(SystemError) {
-      try poller.watch(mailbox.waker.descriptor, token: Token.mailbox, for: .reading)
-      try poller.watch(timer.descriptor, token: Token.timer, for: .reading)
-      if transport.isOpen { start() }
-      reportUnavailability()
-      finishRound()
-      while !isOver {
-        let hasItems = try prepareToWait()
-        let deadline = stack.machine.deadline
-        if !hasItems { timer.set(by: .nearer(deadline, ownDeadline), on: clock) }
-        let count = try poller.wait(until: hasItems ? stack.now : nil, on: clock)
-        stack.now = clock.now()
-        var isWoken = hasItems
-        if poller.reports(Token.mailbox) {
-          mailbox.waker.drain()
-          isWoken = true
-        }
-        // The mailbox is first, so that a sink that was attached before a packet arrived receives the events of the
-        // packet.
-        if isWoken { takeItems() }
-        for index in 0..<count { handle(poller[index]) }
-        if let reopenTime, reopenTime <= stack.now { reopen() }
-        if let acceptTime, acceptTime <= stack.now { accept() }
-        if let deadline, deadline <= stack.now { tickIfDue() }
-        // Take the items that a sink has posted.
-        if finishRound(), takeItems() { finishRound() }
-      }
-    } catch {
-      stack.transportFailed(
-        TransportError(.inputOutput, at: transport.name, "the event loop failed", cause: error))
+    if transport.isOpen { start() }
+    reportUnavailability()
+    finishRound()
+    while !isOver {
+      do throws(SystemError) { try round() } catch { waitFailed(error) }
     }
     finishRound()
     // This precedes the report of the end, so that a program that waits for the report finds the adapter's settings
@@ -136,6 +122,41 @@ private enum Token {
 
 /// Waiting.
 extension HostLoop where Transport: ~Copyable {
+  private mutating func round() throws(SystemError) {
+    let hasItems = try prepareToWait()
+    let deadline = stack.machine.deadline
+    if !hasItems { timer.set(by: .nearer(deadline, ownDeadline), on: clock) }
+    let count = try poller.wait(until: hasItems ? stack.now : nil, on: clock)
+    hasFailedToWait = false
+    stack.now = clock.now()
+    var isWoken = hasItems
+    if poller.reports(Token.mailbox) {
+      mailbox.waker.drain()
+      isWoken = true
+    }
+    // The mailbox is first, so that a sink that was attached before a packet arrived receives the events of the packet.
+    if isWoken { takeItems() }
+    for index in 0..<count { handle(poller[index]) }
+    if let reopenTime, reopenTime <= stack.now { reopen() }
+    if let acceptTime, acceptTime <= stack.now { accept() }
+    if let deadline, deadline <= stack.now { tickIfDue() }
+    // Take the items that a sink has posted.
+    if finishRound(), takeItems() { finishRound() }
+  }
+
+  /// The system does not report input, for example because it lacks memory. The transport counts as lost, and is opened
+  /// again when the system recovers: a loop that ended would leave a program that runs without its adapter.
+  private mutating func waitFailed(_ error: SystemError) {
+    if hasFailedToWait { MonotonicClock.pause(for: .seconds(1)) }
+    hasFailedToWait = true
+    stack.now = clock.now()
+    let failure = TransportError(.inputOutput, at: transport.name, "the event loop failed", cause: error)
+    if transport.isOpen { transportFailed(failure) } else { openingFailed(failure) }
+    takeItems()
+    tickIfDue()
+    finishRound()
+  }
+
   private var isOver: Bool {
     guard let shutdownDeadline else { return false }
     if shutdownDeadline <= stack.now { return true }

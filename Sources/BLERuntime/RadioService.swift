@@ -96,7 +96,8 @@ package final class RadioService: Sendable {
   /// The mailbox of the radio's thread, which the first call starts.
   private func runningMailbox(for place: String) throws(TransportError) -> RadioLoop.Mailbox {
     let running: Result<RadioLoop.Mailbox, SystemError> = mailbox.withLock { mailbox in
-      if let mailbox { return .success(mailbox) }
+      // One that ends while it is still here has failed: hosts of this process get another one.
+      if let mailbox, !mailbox.isEnding { return .success(mailbox) }
       do throws(SystemError) {
         let new = try RadioLoop.Mailbox(commandLimit: RadioLoop.requestLimit, eventBacklogLimit: 1)
         let settings = settings

@@ -224,10 +224,12 @@ extension HostLoopTests {
     let near = try ByteStream.joined { (far) in _ = consume far }
     var options = LoopOptions()
     options.reconnectionInterval = nil
+    let timer = try DeadlineTimer()
+    let poller = try Loop.makePoller(for: mailbox, timer)
     let loop = OneShot(
       Loop(
-        ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, poller: try Poller(),
-        timer: try DeadlineTimer(), options: options
+        ToyMachine(), on: StreamTransport(near), tracedBy: nil, mailbox: mailbox, poller: poller, timer: timer,
+        options: options
       ))
     try LoopThread.start {
       loop.take()?.run()

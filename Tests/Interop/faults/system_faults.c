@@ -1,16 +1,21 @@
 /* System calls that fail, for programs started with LD_PRELOAD (test_system_faults.py).
  *
- * FAULTS is a list `CALL:FAULT:PERCENT`, separated by commas. A call is read, write, recv, send, accept, socket, wait (epoll_wait) or
- * watch (epoll_ctl for a descriptor that is not watched yet); a fault is
- * `short` for a transfer of one octet at least and half of the octets at most, or the name of an error number. FAULT_SEED is the seed
- * of the decisions; FAULT_FIRST is the number of calls of each kind that succeed before the first fault, FAULT_LIMIT the number of
- * faults of each kind. At the end of the process the number of faults goes to the file FAULT_LOG.
+ * FAULTS is a list `CALL:FAULT:PERCENT`, separated by commas. A call is read, write, recv, send, accept, socket, wait
+ * (epoll_wait), watch (epoll_ctl for a descriptor that is not watched yet), or a group of calls of the program itself,
+ * without its libraries: make (calls that make an eventfd, a timerfd or an epoll), thread, connect, option (of a
+ * socket), name (getaddrinfo), listen (bind, listen), open, or file (calls for files and folders, without those that
+ * open and transfer). A fault is `short` for a transfer of one octet at least and half of the octets at most, or the
+ * name of an error number. FAULT_SEED is the seed of the decisions; FAULT_FIRST is the number of calls of each kind
+ * that succeed before the first fault, FAULT_LIMIT the number of faults of each kind. The numbers of calls and faults
+ * go to the file FAULT_LOG, at the end of the process and, if there is a limit, with each fault.
  *
- * Faults concern sockets, terminals and regular files. Pipes and standard output stay as they are, and so do eventfd, timerfd and
- * signalfd, whose calls the kernel neither interrupts nor cuts. */
+ * Faults of transfers concern sockets, terminals and regular files. Pipes and standard output stay as they are, and so
+ * do eventfd, timerfd and signalfd, whose calls the kernel neither interrupts nor cuts. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,14 +23,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum call { CALL_READ, CALL_WRITE, CALL_RECV, CALL_SEND, CALL_ACCEPT, CALL_SOCKET, CALL_WAIT, CALL_WATCH, CALLS };
-static const char *const call_names[CALLS] = {"read", "write", "recv", "send", "accept", "socket", "wait", "watch"};
+enum call {
+  CALL_READ, CALL_WRITE, CALL_RECV, CALL_SEND, CALL_ACCEPT, CALL_SOCKET, CALL_WAIT, CALL_WATCH,
+  CALL_MAKE, CALL_THREAD, CALL_CONNECT, CALL_OPTION, CALL_NAME, CALL_LISTEN, CALL_OPEN, CALL_FILE, CALLS
+};
+static const char *const call_names[CALLS] = {"read", "write", "recv", "send", "accept", "socket", "wait", "watch",
+                                              "make", "thread", "connect", "option", "name", "listen", "open", "file"};
 
 static const struct {
   const char *name;
@@ -79,10 +92,19 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 __attribute__((destructor)) static void end(void) {
-  FILE *log = log_path ? fopen(log_path, "w") : NULL;
-  if (!log) return;
-  for (int index = 0; index < CALLS; index++) fprintf(log, "%s %lu %lu\n", call_names[index], calls[index], faults[index]);
-  fclose(log);
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  int saved = errno;
+  char path[4096];
+  if (!log_path || snprintf(path, sizeof path, "%s.new", log_path) >= (int)sizeof path) return;
+  pthread_mutex_lock(&lock);
+  FILE *log = fopen(path, "w");
+  if (log) {
+    for (int index = 0; index < CALLS; index++) fprintf(log, "%s %lu %lu\n", call_names[index], calls[index], faults[index]);
+    fclose(log);
+    rename(path, log_path);
+  }
+  pthread_mutex_unlock(&lock);
+  errno = saved;
 }
 
 /* The fault of this call: 0 for none, SHORT_TRANSFER, or an error number. */
@@ -92,6 +114,7 @@ static int fault_of(enum call call) {
   for (int index = 0; index < rule_count; index++) {
     if (rules[index].call != call || draw() % 100 >= rules[index].percent) continue;
     atomic_fetch_add(&faults[call], 1);
+    if (fault_limit < 1000) end();
     return rules[index].fault;
   }
   return 0;
@@ -179,4 +202,58 @@ int epoll_wait(int poll, struct epoll_event *events, int count, int milliseconds
 
 int epoll_pwait2(int poll, struct epoll_event *events, int count, const struct timespec *time, const sigset_t *mask) {
   return is_ours(__builtin_return_address(0)) && failing(CALL_WAIT) ? -1 : REAL(epoll_pwait2)(poll, events, count, time, mask);
+}
+
+/* Whether the program itself has made the call: its libraries may not survive a fault of theirs. */
+static int is_of_program(void *caller) {
+  Dl_info program, info;
+  return dladdr((void *)getauxval(AT_ENTRY), &program) && dladdr(caller, &info) && info.dli_fbase == program.dli_fbase;
+}
+
+#define FAILS(call) (is_of_program(__builtin_return_address(0)) && failing(call))
+#define FAILING(call, result, name, parameters, arguments) \
+  result name parameters { return FAILS(call) ? (result)-1 : REAL(name) arguments; }
+
+FAILING(CALL_MAKE, int, epoll_create1, (int flags), (flags))
+FAILING(CALL_MAKE, int, eventfd, (unsigned first, int flags), (first, flags))
+FAILING(CALL_MAKE, int, timerfd_create, (clockid_t clock, int flags), (clock, flags))
+FAILING(CALL_CONNECT, int, connect, (int descriptor, const struct sockaddr *address, socklen_t length), (descriptor, address, length))
+FAILING(CALL_LISTEN, int, bind, (int descriptor, const struct sockaddr *address, socklen_t length), (descriptor, address, length))
+FAILING(CALL_LISTEN, int, listen, (int descriptor, int backlog), (descriptor, backlog))
+FAILING(CALL_OPTION, int, getsockopt, (int descriptor, int level, int name, void *value, socklen_t *length), (descriptor, level, name, value, length))
+FAILING(CALL_OPTION, int, setsockopt, (int descriptor, int level, int name, const void *value, socklen_t length), (descriptor, level, name, value, length))
+FAILING(CALL_FILE, int, fstat, (int descriptor, struct stat *status), (descriptor, status))
+FAILING(CALL_FILE, int, lstat, (const char *path, struct stat *status), (path, status))
+FAILING(CALL_FILE, int, fsync, (int descriptor), (descriptor))
+FAILING(CALL_FILE, int, ftruncate, (int descriptor, off_t length), (descriptor, length))
+FAILING(CALL_FILE, int, fchmod, (int descriptor, mode_t mode), (descriptor, mode))
+FAILING(CALL_FILE, int, flock, (int descriptor, int operation), (descriptor, operation))
+FAILING(CALL_FILE, int, mkdir, (const char *path, mode_t mode), (path, mode))
+FAILING(CALL_FILE, int, renameat, (int from, const char *old, int to, const char *new), (from, old, to, new))
+FAILING(CALL_FILE, int, unlinkat, (int folder, const char *path, int flags), (folder, path, flags))
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+  return FAILS(CALL_THREAD) ? errno : REAL(pthread_create)(thread, attributes, body, argument);
+}
+
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+  return FAILS(CALL_NAME) ? EAI_SYSTEM : REAL(getaddrinfo)(host, service, hints, found);
+}
+
+static mode_t mode_of(int flags, va_list arguments) { return flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0; }
+
+int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return FAILS(CALL_OPEN) ? -1 : REAL(open)(path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return FAILS(CALL_OPEN) ? -1 : REAL(openat)(folder, path, flags, mode);
 }
