@@ -28,6 +28,9 @@ package struct HostCore: Sendable {
   package var controller: ControllerCapabilities { context.session.capabilities }
   /// Whether ``shutdown(now:into:)`` is complete.
   package var isShutDown: Bool { context.session.isShutDown }
+  /// Whether the host has stopped trying to bring the controller up: it does not answer, or lacks something that the
+  /// host needs.
+  package var hasFailed: Bool { context.session.hasFailed }
   /// Our identity: the public address, or a static random one. Peers receive ``addressOnAir``.
   package var ownAddress: DeviceAddress { radio.identity }
   /// The address that advertising, scanning and connecting use: a private one if wanted, otherwise our identity.

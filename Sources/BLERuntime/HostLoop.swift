@@ -140,6 +140,7 @@ extension HostLoop where Transport: ~Copyable {
     if let reopenTime, reopenTime <= stack.now { reopen() }
     if let acceptTime, acceptTime <= stack.now { accept() }
     if let deadline, deadline <= stack.now { tickIfDue() }
+    if transport.isServer { makeRoomIfFailed() }
     // Take the items that a sink has posted.
     if finishRound(), takeItems() { finishRound() }
   }
@@ -261,6 +262,18 @@ extension HostLoop where Transport: ~Copyable {
     interest = []
     stack.transportFailed(error)
     planReopening(transport.reopensAtOnce ? stack.now : stack.now + (options.reconnectionInterval ?? .zero))
+  }
+
+  /// Closes the connection of a program that cannot be used as a controller, such as one that connects and sends
+  /// nothing, so that it does not keep others out. The state of the machine stays until the next one has connected.
+  private mutating func makeRoomIfFailed() {
+    guard transport.isOpen, stack.machine.hasFailed else { return }
+    let text =
+      "the program that has connected cannot be used as a controller, and is disconnected: another one can connect"
+    stack.report(.notice("\(transport.name): \(text)"))
+    transport.close(after: TransportError(.closed, at: transport.name, text))
+    interest = []
+    planReopening(stack.now)
   }
 
   private mutating func accept() {

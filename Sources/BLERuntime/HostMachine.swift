@@ -14,6 +14,9 @@ package protocol HostMachine: Sendable {
   var deadline: Instant? { get }
   /// Whether ``shutdown(now:into:)`` is complete.
   var isShutDown: Bool { get }
+  /// Whether the controller cannot be used, because it does not answer or lacks something that the host needs. The
+  /// machine does no more until it is started again.
+  var hasFailed: Bool { get }
 
   /// Starts after the transport has been opened, for the first time or again.
   mutating func start(now: Instant, into output: inout Output)

@@ -112,6 +112,24 @@ typealias Host = BLERuntime.Host
     #expect(try far.readAll(4) == Self.reset)
   }
 
+  @Test func aSilentProgramDoesNotKeepTheNextOneFromAServer() throws {
+    var options = HostOptions()
+    options.configuration.commandTimeout = .milliseconds(20)
+    // Another address than that of other tests, which would share the host.
+    let host = try Host.shared(TransportSpec(parsing: "tcp-server:127.0.0.2:0"), options)
+    let endpoint = StreamEndpoint.tcpClient(host: "127.0.0.2", port: try #require(host.listeningPort))
+    var stranger = StreamPort(endpoint)
+    var controller = StreamPort(endpoint)
+    try stranger.open()
+    let silent = try stranger.waitForStream()
+    try controller.open()
+    let resets = try silent.readAll(4 * options.configuration.maximumBringUps)
+    #expect(resets == Array(repeating: Self.reset, count: options.configuration.maximumBringUps).flatMap { $0 })
+    #expect(try silent.isEnded())
+    let far = try controller.waitForStream()
+    #expect(try far.readAll(4) == Self.reset)
+  }
+
   @Test func bringsUpAndTracesAVirtualController() throws {
     let folder = try TemporaryFolder()
     var options = HostOptions()

@@ -41,6 +41,7 @@ struct ToyMachine: HostMachine {
 
   var deadline: Instant?
   var isShutDown = false
+  let hasFailed = false
   /// Whether a packet that comes is sent back as a command.
   var answers = false
   /// Whether the shutdown waits for one more packet.

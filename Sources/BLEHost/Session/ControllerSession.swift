@@ -66,6 +66,8 @@ struct ControllerSession: Sendable {
   var needsReset = false
   /// Whether the shutdown is complete.
   private(set) var isShutDown = false
+  /// Whether the host has stopped trying to bring the controller up.
+  private(set) var hasFailed = false
 
   init(_ configuration: HostConfiguration) {
     isExclusive = configuration.ownership == .exclusive
@@ -94,7 +96,7 @@ struct ControllerSession: Sendable {
 
   private mutating func bringUp(into effects: inout [Effect<SessionEffect>]) {
     bringUps += 1
-    (needsReset, isReady) = (false, false)
+    (needsReset, isReady, hasFailed) = (false, false, false)
     learned = ControllerCapabilities()
     if state != .poweredOn { capabilities = learned }
     send(.first(isExclusive: isExclusive), into: &effects)
@@ -302,6 +304,7 @@ extension ControllerSession {
 
   private mutating func fail(_ error: HostError, into effects: inout [Effect<SessionEffect>]) {
     lose(.unsupported, error, into: &effects)
+    hasFailed = true
   }
 
   /// The controller has lost its state: links and activities end, what is declared stays. Owners receive the state

@@ -5,7 +5,7 @@ internal import BLEWire
 struct H4Transport: ~Copyable, H4StreamTransport {
   let name: String
   private let label: TransportLabel
-  private let isServer: Bool
+  let isServer: Bool
   private var port: StreamPort
   var stream: H4Stream?
 

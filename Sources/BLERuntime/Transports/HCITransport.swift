@@ -43,6 +43,9 @@ protocol HCITransport: ~Copyable, Sendable {
   /// not retry.
   var reopensAtOnce: Bool { get }
 
+  /// Whether another program can connect as soon as the connection is closed.
+  var isServer: Bool { get }
+
   /// Registers the descriptors that become ready when ``accept()`` can make progress.
   ///
   /// - Returns: the time until ``accept()`` must be called again, if no descriptor reports that moment.
@@ -100,6 +103,7 @@ protocol HCITransport: ~Copyable, Sendable {
 extension HCITransport where Self: ~Copyable {
   var hasPendingInput: Bool { false }
   var listeningPort: UInt16? { nil }
+  var isServer: Bool { false }
   mutating func takeUnavailability() -> TransportError? { nil }
   mutating func takeNotices() -> [String] { [] }
   mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {}
