@@ -159,6 +159,37 @@ package enum RequestAnswer: Equatable, Sendable {
 }
 
 extension HostCommand {
+  /// How many commands can wait for the host.
+  package static let waitingLimit = 4_096
+
+  /// The event that answers the command if the host has not taken it, because ``waitingLimit`` commands wait; nil where
+  /// no event does.
+  ///
+  /// A program can post any number of the commands with such an answer, so they are refused at the limit. The others
+  /// end something, answer an event, or carry values of a window, so that their number is limited, or they change a
+  /// setting. They have the same room again.
+  package var refusal: HostEvent? {
+    let error = HostError.tooMany("commands waiting for the host", limit: Self.waitingLimit)
+    switch self {
+    case .startAdvertising(let id, _): return .advertisingStarted(id, .failure(error))
+    case .updateConnection(let peer, _): return .connectionUpdateRefused(peer, error)
+    case .readRSSI(let peer): return .rssi(peer, .failure(error))
+    case .setPHY(let peer, _), .readPHY(let peer): return .phy(peer, .failure(error))
+    case .startScanning: return .scanStopped(error)
+    case .connect(let id, _, _, _): return .connectionFailed(id, error)
+    case .client(let peer, let operation), .inspect(let peer, let operation):
+      let limit = GATTClient.Limits().waitingOctets
+      return .client(peer, .finished(operation.id, .failure(.tooManyOperations(limit: limit))))
+    case .listen(let id, _): return .listening(id, .failure(error))
+    case .openChannel(let id, _, _): return .channelOpenFailed(id, error)
+    case .addService, .removeService, .setValue, .setIdentity, .reportStoredWrites, .stopAdvertising, .respond, .update,
+      .disconnect, .release, .prioritize, .requestSecurity, .secure, .setPairing, .setPrivacy, .authorize,
+      .answerPairing, .setBonds, .bondsStored, .removeBond, .discardAttributeCacheOfBond, .reportCapabilities,
+      .stopScanning, .cancelConnect, .discardAttributeCache, .stopListening, .sendSDU, .didReadSDU, .closeChannel:
+      return nil
+    }
+  }
+
   /// The command with its value. An answer to a read and an update may have an empty one, because their values can be
   /// handed over beside the command, in memory that is reused.
   package func value(_ octets: Span<UInt8>) -> Self {

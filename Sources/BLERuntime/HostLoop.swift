@@ -72,7 +72,9 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
   ) throws(TransportError) -> Mailbox {
     let name = transport.name
     do throws(SystemError) {
-      let mailbox = try Mailbox(commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit)
+      let mailbox = try Mailbox(
+        commandLimit: options.commandLimit, eventBacklogLimit: options.eventBacklogLimit,
+        isRefusable: Machine.isRefusable)
       let timer = try DeadlineTimer()
       let poller = try makePoller(for: mailbox, timer)
       let loop = OneShot(

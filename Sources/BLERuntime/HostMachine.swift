@@ -42,6 +42,8 @@ package protocol HostMachine: Sendable {
   mutating func transportFailed(_ error: TransportError, now: Instant, into output: inout Output)
   mutating func shutdown(now: Instant, into output: inout Output)
 
+  /// Whether the command is rejected as soon as ``LoopOptions/commandLimit`` commands wait.
+  static func isRefusable(_ command: Command) -> Bool
   /// The event for a report of the loop itself.
   static func event(_ report: LoopReport) -> Event
 }
@@ -64,6 +66,8 @@ extension HostCore: HostMachine {
       }
     transportFailed(.transport("\(error)"), state: state, now: now, into: &output)
   }
+
+  package static func isRefusable(_ command: HostCommand) -> Bool { command.refusal != nil }
 
   package static func event(_ report: LoopReport) -> HostEvent {
     switch report {

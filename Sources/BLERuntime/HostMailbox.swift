@@ -103,16 +103,22 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     }
   }
 
-  /// The number of commands that can wait for the loop.
+  /// The number of commands that can wait for the loop, and half of those that can wait with the commands that are not
+  /// refusable.
   package let commandLimit: Int
+  private let isRefusable: @Sendable (Command) -> Bool
   /// The number of events that a sink can have without consuming them. With more, the transport is not read.
   package let eventBacklogLimit: Int
   let waker: Waker
   private let ended: Latch
   private let state = Mutex(State())
 
-  package init(commandLimit: Int, eventBacklogLimit: Int) throws(SystemError) {
+  /// - Parameter isRefusable: whether a command is rejected at ``commandLimit`` already.
+  package init(
+    commandLimit: Int, eventBacklogLimit: Int, isRefusable: @escaping @Sendable (Command) -> Bool = { _ in true }
+  ) throws(SystemError) {
     self.commandLimit = max(1, commandLimit)
+    self.isRefusable = isRefusable
     self.eventBacklogLimit = max(1, eventBacklogLimit)
     waker = try Waker()
     ended = try Latch()
@@ -146,7 +152,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
       // The owner of an open run has not detached since the run was opened.
       let extendsRun = state.waiting.extendsRun(of: attribute, to: peers, from: owner)
       guard extendsRun || accepts(owner, state) else { return CommandAdmission(isTaken: false, wakesHost: false) }
-      guard state.commandCount < commandLimit else {
+      // The windows of the links limit the number of values.
+      guard state.commandCount < 2 * commandLimit else {
         let isFirst = state.refused.insert(owner).inserted
         return CommandAdmission(isTaken: false, wakesHost: isFirst && !state.isLoopAwake)
       }
@@ -171,7 +178,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     _ command: Command, _ octets: Span<UInt8>, from owner: OwnerID, wakesLoop: Bool, _ state: inout State
   ) -> CommandAdmission {
     guard accepts(owner, state) else { return CommandAdmission(isTaken: false, wakesHost: false) }
-    let isTaken = state.commandCount < commandLimit
+    let isTaken =
+      state.commandCount < commandLimit || (state.commandCount < 2 * commandLimit && !isRefusable(command))
     if isTaken {
       state.commandCount += 1
       state.waiting.append(.command(command, owner, octets: octets.count), octets: octets)

@@ -21,8 +21,9 @@ package struct LoopOptions: Sendable {
   package var connectionPatience: Duration = .seconds(5)
   /// The longest wait for the machine to shut down.
   package var shutdownPatience: Duration = .seconds(3)
-  /// The number of commands that can wait for the loop. One more is rejected.
-  package var commandLimit = 4_096
+  /// The number of commands that can wait for the loop. One more is rejected; a command without an answer
+  /// (``HostCommand/refusal``) at twice the number.
+  package var commandLimit = HostCommand.waitingLimit
   /// The number of events that a sink can have without consuming them. With more, the transport is not read.
   package var eventBacklogLimit = 1_024
 

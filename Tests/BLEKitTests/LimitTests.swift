@@ -25,6 +25,26 @@ import Testing
     try await commands(count) { if case .respond(_, _, let answer) = $0 { answer } else { nil } }
   }
 
+  /// Otherwise the call would wait for an answer that nobody gives.
+  @Test func aCommandThatTheHostDoesNotTakeIsTheErrorOfItsCall() async throws {
+    let adapter = try await host.open()
+    var devices = adapter.connections.makeAsyncIterator()
+    host.connect()
+    let device = try #require(await devices.next())
+    let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0001), kind: .random)
+    host.connection.makeRoom(0)
+    await expectThrows(.limitExceeded) { try await adapter.advertise(Advertisement(localName: "a")) }
+    await expectThrows(.limitExceeded) { _ = try await adapter.connect(to: address, timeout: nil) }
+    await expectThrows(.limitExceeded) { for try await _ in adapter.scan() {} }
+    await expectThrows(.limitExceeded) { _ = try await device.readRSSI() }
+    await expectThrows(.limitExceeded) { _ = try await device.services() }
+    host.connection.makeRoom(nil)
+    let reading = Task { try await device.readRSSI() }
+    while true { if case .readRSSI = try await host.next() { break } }
+    host.say(.rssi(client, .success(-40)))
+    #expect(try await reading.value == -40)
+  }
+
   /// Of what a reader of connections, states or questions has not read, it has the newest.
   @Test func aReaderThatDoesNotReadLosesTheOldestBeyond256() async throws {
     let adapter = try await host.open()

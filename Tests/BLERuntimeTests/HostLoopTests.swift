@@ -71,21 +71,21 @@ import Testing
     }
   }
 
-  @Test func refusesValuesAboveTheLimitOfCommands() throws {
+  @Test func refusesValuesAboveTwiceTheLimitOfCommands() throws {
     let mailbox = try Mailbox(commandLimit: 3, eventBacklogLimit: 1)
     let owner = mailbox.attach { _ in }
     func enqueue(_ attribute: UInt32) {
       _ = mailbox.enqueueUpdate(
         of: AttributeID(rawValue: attribute), octets: ([1, 2] as [UInt8]).span, to: [LinkID(rawValue: 1)], from: owner)
     }
-    for attribute in [1, 1, 2, 2, 3] as [UInt32] { enqueue(attribute) }
+    for attribute in [1, 1, 2, 2, 2, 2, 2, 3] as [UInt32] { enqueue(attribute) }
     var items = Mailbox.Items()
     #expect(mailbox.take(into: &items) == [owner])
     let runs = items.items.compactMap { if case .updates(let run) = $0 { run } else { nil } }
     #expect(
       runs == [
         UpdateRun(of: AttributeID(rawValue: 1), from: owner, to: [LinkID(rawValue: 1)], count: 2, octets: 4),
-        UpdateRun(of: AttributeID(rawValue: 2), from: owner, to: [LinkID(rawValue: 1)], count: 1, octets: 2),
+        UpdateRun(of: AttributeID(rawValue: 2), from: owner, to: [LinkID(rawValue: 1)], count: 4, octets: 8),
       ])
     enqueue(1)
     #expect(mailbox.take(into: &items) == [] && items.lengths == [2] && items.items.count == 1)
@@ -215,6 +215,18 @@ import Testing
 
 /// What is bounded, at the limit and one past it.
 extension HostLoopTests {
+  /// Answers, ends and settings are not lost because a program posts too many other commands.
+  @Test func acceptsCommandsWithoutAnAnswerUpToTwiceTheLimit() throws {
+    let mailbox = try Mailbox(commandLimit: 3, eventBacklogLimit: 8, isRefusable: ToyMachine.isRefusable)
+    for number in 1...3 { #expect(mailbox.post(.mark(number))) }
+    #expect(!mailbox.post(.mark(4)))
+    for _ in 1...3 { #expect(mailbox.post(.setDeadline(.zero))) }
+    #expect(!mailbox.post(.setDeadline(.zero)) && !mailbox.post(.mark(5)))
+    var items = Mailbox.Items()
+    #expect(mailbox.take(into: &items) == [.process] && items.items.count == 6)
+    #expect(mailbox.post(.mark(6)))
+  }
+
   @Test func rejectsCommandsPastTheLimit() throws {
     let mailbox = try Mailbox(commandLimit: 3, eventBacklogLimit: 8)
     let log = EventLog<ToyMachine.Event>()

@@ -73,6 +73,9 @@ struct ToyMachine: HostMachine {
     if isEnding { isShutDown = true }
   }
 
+  /// A deadline is set without an answer.
+  static func isRefusable(_ command: Command) -> Bool { if case .setDeadline = command { false } else { true } }
+
   mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output) {
     if let state { output.append(.state(state), to: .owner(owner)) }
   }

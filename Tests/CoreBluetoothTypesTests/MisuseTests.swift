@@ -150,6 +150,19 @@ import Testing
     #expect(fixture.logged() == [])
   }
 
+  /// Otherwise its delegate would wait for an answer that nobody gives.
+  @Test func aCommandThatTheHostDoesNotTakeIsTheErrorOfItsCall() {
+    fixture.host.makeRoom(0)
+    fixture.manager.startAdvertising([AdvertisementDataLocalNameKey: "Hi"])
+    fixture.manager.publishL2CAPChannel(withEncryption: false)
+    let calls = fixture.takeCalls()
+    #expect(calls.count == 2 && calls[0].hasPrefix("didStart ") && calls[1].hasPrefix("didPublish "), "\(calls)")
+    #expect(fixture.recorder.lastText.contains("more than 4096 commands waiting for the host at once"))
+    fixture.host.makeRoom(nil)
+    fixture.manager.startAdvertising([AdvertisementDataLocalNameKey: "Hi"])
+    #expect(fixture.takeCalls() == ["didStart"])
+  }
+
   @Test func diagnosticsAndRefusalsGoToTheLog() {
     fixture.say(.diagnostic(Diagnostic(.controller, "sent garbage")))
     fixture.say(.refused(.tooMany("commands", limit: 3)))

@@ -52,6 +52,9 @@ final class ScriptedHost: Sendable {
     }
   }
 
+  /// From now on so many commands are taken, and further ones are not; nil takes all.
+  func makeRoom(_ room: Int?) { for connection in connections { connection.makeRoom(room) } }
+
   /// From now on services and advertisements wait for the test to answer.
   func answerNothing() { state.withLock { $0.answersByItself = false } }
 

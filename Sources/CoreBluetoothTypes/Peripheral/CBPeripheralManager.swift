@@ -264,7 +264,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         swap(&effects, &state.spareEffects)
         let result = try body(&state, &effects)
         // Under the lock, so that commands are sent in the order of the changes.
-        effects.appendCommands(to: &batch)
+        let refusals = effects.appendCommands(to: &batch)
+        for refusal in refusals { state.receive(refusal, into: &effects) }
         append(effects.calls) { .peripheral($0) }
         var outcome = StepOutcome(hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty)
         if effects.misuses.isEmpty, effects.warnings.isEmpty {

@@ -173,15 +173,21 @@ extension CBPeripheralManager {
 
 extension PeripheralEffects {
   /// Appends the commands, the last one with the value.
-  func appendCommands(to batch: inout CommandBatch) {
+  ///
+  /// - Returns: the answers to commands that the host has not taken.
+  func appendCommands(to batch: inout CommandBatch) -> [HostEvent] {
+    var refusals: [HostEvent] = []
     let last = commands.count - 1
     for index in commands.indices {
-      if index == last, let value {
-        batch.append(commands[index], octets: value.span)
-      } else {
-        batch.append(commands[index])
-      }
+      let isTaken =
+        if index == last, let value {
+          batch.append(commands[index], octets: value.span)
+        } else {
+          batch.append(commands[index])
+        }
+      if !isTaken, let refusal = commands[index].refusal { refusals.append(refusal) }
     }
+    return refusals
   }
 }
 
