@@ -417,6 +417,32 @@ import Testing
     #expect(error.kind == .limitExceeded)
   }
 
+  /// The values of one device fill the queue of its client, and no other.
+  @Test func aDeviceThatFloodsItsClientDisturbsNoOther() throws {
+    let world = ProxyWorld(devices: 2)
+    var configuration = ProxyConfiguration()
+    configuration.eventLimit = 16
+    let (proxy, client) = try connected(world, configuration)
+    let other = TestClient(proxy)
+    other.client.connect(to: world.address(1))
+    #expect(
+      world.run {
+        other.take(); return other.events.hasConnection(to: world.address(1))
+      })
+    let (_, notified, descriptor) = try handles(client, world)
+    _ = try result(of: .startNotifying(notified), client, world)
+    _ = try result(of: .write(descriptor, [1, 0], withResponse: true), client, world)
+    _ = (client.news(), other.news())
+    for number in 0..<17 { world.notify(0, [UInt8(number)]) }
+    world.run(for: .seconds(1))
+    guard case .closed? = client.news().last else { return _ = Issue.record("the client was not closed") }
+    #expect(proxy.slots.allocated == [world.address(1)] && world.links(device: 1) == 1)
+    other.client.perform(.discoverServices, on: world.address(1))
+    world.run(for: .seconds(1))
+    let answers = other.news().filter { if case .finished(_, _, .success(.services)) = $0 { true } else { false } }
+    #expect(answers.count == 1)
+  }
+
   @Test func aClientThatDoesNotTakeItsEventsIsClosedAndItsConnectionEnds() throws {
     let world = ProxyWorld()
     var configuration = ProxyConfiguration()

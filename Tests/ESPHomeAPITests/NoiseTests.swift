@@ -13,6 +13,20 @@ struct NoiseTests {
 
   private func octets(_ text: String) throws -> [UInt8] { try #require([UInt8](hexadecimal: text)) }
 
+  @Test func descriptionsOfKeysHaveNoDigits() {
+    let numbers = [Self.key.octets, Self.initiatorKey.octets]
+    var text =
+      "\(Self.key) \(Self.initiatorKey) \(String(reflecting: Self.key)) \(String(reflecting: Self.initiatorKey))"
+    dump([Self.key], to: &text)
+    dump([Self.initiatorKey], to: &text)
+    for number in numbers {
+      for half in [number.high, number.low] {
+        #expect(!text.contains("\(half)") && !text.lowercased().contains(String(half, radix: 16)))
+      }
+    }
+    #expect(text.contains("secret"))
+  }
+
   @Test func answersTheHandshakeOfTheVector() throws {
     let messages = try Goldens.noise.map(octets)
     let payloads = try Goldens.noisePayloads.map(octets)

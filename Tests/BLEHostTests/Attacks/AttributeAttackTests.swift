@@ -157,6 +157,17 @@ import Testing
     bench.receive(ScriptedController.disconnected(0x40))
     _ = bench.att(0x40, [0x0D, 1])
     #expect(Self.results(bench) == [.failure(.linkEnded)])
+    // The next link has the same handle; the late response is not for its operation.
+    bench.perform(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters()))
+    bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.address))
+    try #require(bench.att(0x40, [0x03, 23, 0]).isEmpty)
+    _ = bench.att(0x40, [0x0D, 1])
+    #expect(Self.results(bench) == [.failure(.linkEnded)])
+    let next = GATTClient.Operation(
+      id: GATTClient.OperationID(rawValue: 2), .read(AttributeHandle(rawValue: 3)))
+    bench.perform(.client(try #require(bench.peers.last), next))
+    _ = bench.att(0x40, [0x0B, 9])
+    #expect(Self.results(bench) == [.failure(.linkEnded), .success(.value([9]))])
   }
 
   private static let address = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
