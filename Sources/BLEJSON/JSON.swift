@@ -92,8 +92,8 @@ package enum JSON: Equatable, Sendable {
   ) {
     func beginLine(_ indentation: Int?) {
       guard let indentation else { return }
-      octets += "\n".utf8
-      octets += repeatElement(UInt8(ascii: " "), count: 2 * indentation)
+      octets.append(UInt8(ascii: "\n"))
+      for _ in 0..<2 * indentation { octets.append(UInt8(ascii: " ")) }
     }
     let inside = indentation.map { $0 + 1 }
     octets.append(UInt8(ascii: opening))
