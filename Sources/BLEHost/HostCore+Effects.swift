@@ -178,7 +178,7 @@ extension HostCore {
     if radio.isReviewDue(links.bonds.revision) { withRadio { $0.review(&$1) } }
   }
 
-  /// Links that have proven an identity fulfil the pending connections to it.
+  /// Links that have proven an identity, or have become the only ones of it, fulfil the pending connections to it.
   @inline(__always)
   mutating func fulfilRequests() {
     guard links.hasConfirmedIdentities else { return }

@@ -90,4 +90,33 @@ import Testing
     bench.receive([0x04, 0x08, 4, 0, 0x40, 0, 1])
     #expect(fulfilled() == [.peripheral])
   }
+
+  /// A device that was restarted connects again while its former link waits for the supervision timeout. The controller
+  /// would reject another connection to it: Connection Already Exists (0x0B).
+  @Test(arguments: [true, false]) func theSecondLinkOfADeviceFulfilsRequestsWhenTheFirstHasEnded(isPending: Bool) throws
+  {
+    let device = try #require(DeviceAddress("C0:11:22:33:44:55", kind: .random))
+    var bench = Bench()
+    for handle: UInt16 in [0x40, 0x41] { bench.receive(ScriptedController.connected(handle)) }
+    func fulfilled(_ id: ConnectID) -> [LinkID] {
+      bench.events.compactMap { event in
+        if case .connected(let link) = event, link.request == id { link.peer } else { nil }
+      }
+    }
+    bench.perform(.connect(Self.requests[0], device, ConnectionParameters()))
+    #expect(fulfilled(Self.requests[0]) == [LinkID(rawValue: 1)])
+    if isPending {
+      bench.perform(.disconnect(LinkID(rawValue: 1), .remoteUserTerminatedConnection))
+      bench.perform(.connect(Self.requests[1], device, ConnectionParameters()))
+      #expect(fulfilled(Self.requests[1]).isEmpty)
+    }
+    bench.receive(ScriptedController.disconnected(0x40, .connectionTimeout))
+    if !isPending { bench.perform(.connect(Self.requests[1], device, ConnectionParameters())) }
+    #expect(fulfilled(Self.requests[1]) == [LinkID(rawValue: 2)])
+    // While the first link ends the controller may be asked for another one; that attempt is cancelled.
+    let attempts = bench.controller.commands.map(\.opcode).filter {
+      $0 == .leCreateConnection || $0 == .leCreateConnectionCancel
+    }
+    #expect(attempts == (isPending ? [.leCreateConnection, .leCreateConnectionCancel] : []))
+  }
 }

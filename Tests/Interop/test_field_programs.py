@@ -226,18 +226,22 @@ def test_two_peers_that_connect_to_each_other_exchange_cards_at_each_start_on_on
 
 
 @pytest.mark.parametrize("killed", CARDS)
-def test_two_peers_exchange_cards_again_after_a_kill(radio, tmp_path, killed):
+@pytest.mark.parametrize("waits", [True, False], ids=["after-the-timeout", "at-once"])
+def test_two_peers_exchange_cards_again_after_a_kill(radio, tmp_path, killed, waits):
+    """Started at once, the killed peer makes a link while the other one still has the former link."""
     cards = Cards(radio.transport, tmp_path)
     survivor = {"a": "b", "b": "a"}[killed]
     with cards.run(survivor) as other:
         with cards.run(killed, "--killed-after", 1_500) as first:
             check_killed(first)
-        other.wait_for("didDisconnect")
+        if waits:
+            other.wait_for("didDisconnect")
         for path in tmp_path.glob("[ab]/[wn]o*ed"):
             path.unlink()
         with cards.run(killed) as again:
             cards.check()
             again.wait_for("card sent")
+            other.wait_for("didDisconnect")
         assert other.process.poll() is None
 
 

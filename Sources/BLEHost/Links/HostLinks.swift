@@ -30,7 +30,8 @@ struct HostLinks: Sendable {
   /// Takes the place of the turn in ``context`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
   private var held = HeldPackets()
-  /// The identities that links have proven in this input.
+  /// The identities that links have proven in this input, and those that have a link after another one of theirs has
+  /// ended.
   private var confirmed: [DeviceAddress] = []
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
@@ -416,6 +417,8 @@ extension HostLinks {
     context.turn.begin(policy, now: host.now)
     link.ended(reason, &context)
     apply(context.turn.takeEffects(), of: link.peer, &host)
+    // Another link of the device may fulfil its pending connections from now on.
+    if table.canShare(link.identity) { confirmed.append(link.identity) }
   }
 
   /// Asks the controller to end all links.

@@ -147,7 +147,7 @@ extension LinkTable {
   /// - Returns: the link; nil where there is none.
   mutating func share(_ identity: DeviceAddress, with owner: OwnerID, _ request: ConnectID) -> ConnectedLink? {
     let index = links.firstIndex {
-      $0.isShared(as: identity.identity) && ($0.role == .peripheral || !$0.client.users.contains(owner))
+      isShared($0, as: identity.identity) && ($0.role == .peripheral || !$0.client.users.contains(owner))
     }
     guard let index else { return nil }
     self[index].client.addUser(owner)
@@ -155,7 +155,18 @@ extension LinkTable {
   }
 
   /// Whether ``share(_:with:_:)`` has a link for an owner that uses none.
-  func canShare(_ identity: DeviceAddress) -> Bool { links.contains { $0.isShared(as: identity) } }
+  func canShare(_ identity: DeviceAddress) -> Bool { links.contains { isShared($0, as: identity) } }
+
+  /// Whether a link can be used as a link to this device.
+  private func isShared(_ link: Link, as identity: DeviceAddress) -> Bool {
+    guard link.identity == identity, !link.isClosing else { return false }
+    if link.role == .central { return true }
+    // A central that only claims the identity of a bonded device is not that device.
+    if link.security.isBonded, !link.security.isBondProven { return false }
+    // A link that came up beside the one that is reported by the identity is the device's when that one has ended: a
+    // device that was restarted connects again before the supervision timeout of its former link.
+    return link.device.reportedAddress == identity || !isReported(identity)
+  }
 
   /// The answer to a request to connect to a device that there is a link to; nil where a new link is needed, now or
   /// when the present one has ended.
@@ -173,16 +184,6 @@ extension LinkTable {
       if link.security != .none { events.append(.security(link.peer, link.security)) }
       return events.map { AddressedEvent($0, to: owner.recipient) }
     }
-  }
-}
-
-extension Link {
-  /// Whether it can be used as a link to this device.
-  fileprivate func isShared(as identity: DeviceAddress) -> Bool {
-    guard self.identity == identity, !isClosing else { return false }
-    // A central that only claims the identity of a bonded device is not that device.
-    let isClaim = security.isBonded && !security.isBondProven
-    return role == .central || device.reportedAddress == self.identity && !isClaim
   }
 }
 
