@@ -49,7 +49,7 @@ package struct HostConfiguration: Sendable {
   package var maximumBonds = 128
   /// The least time between two reports of one bond whose client only changed its subscriptions.
   package var bondReportInterval: Duration = .seconds(10)
-  /// Whether ``HostCommand/bondsStored(_:)`` reports which bonds are stored. A sign counter is then used or accepted
+  /// Whether ``HostCommand/bondsStored(_:)`` reports which bonds are stored. A sign counter is then accepted
   /// only after it was stored; otherwise a bond counts as stored when it is reported (Docs/Decisions/0055).
   package var awaitsBondStorage = false
   /// How long a signed write waits for its counter to be stored.

@@ -203,24 +203,6 @@ import Testing
     #expect(words(effects) == ["removed 1", "report removal 1"])
   }
 
-  @Test func givesSignCountersOnlyWhenTheStoreHasThem() throws {
-    var table = table(2) { $0.awaitsBondStorage = true }
-    var signing = bond(1)
-    (signing.ownCSRK, signing.ownSignCounter) = (SecretKey(1), SignCounters.block)
-    _ = admit(signing, to: &table)
-    var effects: [Effect<BondEffect>] = []
-    // The first block is stored with the key, or neither is.
-    #expect(table.takeCounters(of: device(1), into: &effects) == .counters(0..<SignCounters.share))
-    for _ in 1...3 { _ = table.takeCounters(of: device(1), into: &effects) }
-    #expect(table.takeCounters(of: device(1), into: &effects) == .awaited)
-    table.storeFailed()
-    #expect(table.takeCounters(of: device(1), into: &effects) == .refused)
-    table.stored([try #require(table[device(1)])])
-    let next = SignCounters.block..<SignCounters.block + SignCounters.share
-    #expect(table.takeCounters(of: device(1), into: &effects) == .counters(next))
-    #expect(table.takeCounters(of: device(2), into: &effects) == .usedUp)
-  }
-
   @Test func acceptsACounterOfAPeerOnce() {
     var table = table()
     var signing = bond(1)

@@ -1,4 +1,5 @@
 import BLEATT
+import BLECrypto
 import BLEGATT
 import BLEHCI
 import BLEHost
@@ -174,13 +175,33 @@ struct Couple {
 
   /// Puts a PDU of the Security Manager on the link behind the back of one of its hosts, which is the one that it seems
   /// to come from.
-  mutating func forge(_ pdu: [UInt8], onSecurityChannelFrom host: Int) {
+  mutating func forge(_ pdu: [UInt8], onSecurityChannelFrom host: Int) { forge(pdu, onChannel: 6, from: host) }
+
+  /// Sends a Signed Write Command of the central: our client sends none.
+  ///
+  /// - Returns: the PDU.
+  @discardableResult
+  mutating func forgeSignedWrite(
+    of value: [UInt8], to handle: AttributeHandle, key: SecretKey?, counter: UInt32
+  ) throws -> [UInt8] {
+    var message: [UInt8] = [0xD2]
+    message.append(littleEndian: handle.rawValue)
+    message += value
+    let key = try #require(key)
+    let toolbox = SecurityToolbox(LibCrypto())
+    let pdu = try message + toolbox.signature(of: message[...], csrk: key.value, signCounter: counter)
+    forge(pdu, onChannel: 4, from: 1)
+    return pdu
+  }
+
+  /// Sends a PDU on a fixed channel of the link that a host has sent something on last.
+  mutating func forge(_ pdu: [UInt8], onChannel channel: UInt16, from host: Int) {
     let last = world.sent[host].last { $0[0] == 2 && $0.count > 2 }
     var packet: [UInt8] = [2]
     packet.append(littleEndian: last.map { UInt16($0[1]) | UInt16($0[2] & 0x0F) << 8 } ?? 0)
     packet.append(littleEndian: UInt16(pdu.count + 4))
     packet.append(littleEndian: UInt16(pdu.count))
-    packet.append(littleEndian: UInt16(6))
+    packet.append(littleEndian: channel)
     world.forge(packet + pdu, from: host)
   }
 

@@ -66,10 +66,8 @@ import Testing
 
   @Test mutating func aClientThatWasNotUsedTakesNoMemoryOfItsOwn() {
     client.setMTU(100)
-    client.setEncrypted(true)
     client.setCongested(false, now: now, into: &output)
     client.forgetBond()
-    client.stopAwaitingCounters(now: now, into: &output)
     client.resume(now: now, into: &output)
     client.releaseParked(now: now, into: &output)
     client.tick(now: now, into: &output)
@@ -79,14 +77,12 @@ import Testing
     #expect(client.mtu == 100 && !client.isCongested && client.deadline == nil && client.attributeCache == nil)
   }
 
-  @Test mutating func theFirstUseHasTheMTUAndTheEncryptionOfTheLink() {
+  @Test mutating func theFirstUseHasTheMTUOfTheLink() {
     client.setMTU(100)
-    client.setEncrypted(true)
     read()
-    #expect(!client.isUnused && client.mtu == 100 && client.gatt.isLinkEncrypted)
+    #expect(!client.isUnused && client.mtu == 100)
     client.setMTU(50)
-    client.setEncrypted(false)
-    #expect(client.mtu == 50 && !client.gatt.isLinkEncrypted)
+    #expect(client.mtu == 50)
   }
 
   /// The application reads handle 5 again and again, so that the first bearer always has an operation, and the peer
@@ -350,30 +346,5 @@ import Testing
     _ = take()
     client.linkEnded(into: &output)
     #expect(take().effects == ["failed 1 1", "failed 2 2"])
-  }
-
-  @Test mutating func signedWritesWaitForCountersAndFailWhereTheStoreIsLate() {
-    start()
-    client.setSigningKey(SecretKey(1), SecurityToolbox(LibCrypto()))
-    func sign(_ id: UInt32) {
-      client.perform(
-        GATTClient.Operation(id: .init(rawValue: id), .signedWrite(AttributeHandle(rawValue: 3), [1])), for: owner,
-        pairsOnDemand: false, queuesAfterBondLoss: false, now: now, into: &output)
-    }
-    sign(1)
-    #expect(client.needsCounters)
-    client.take(.awaited, until: now + .seconds(5), now: now, into: &output)
-    #expect(client.deadline == now + .seconds(5))
-    client.counterTimedOut(now: now, into: &output)
-    #expect(client.needsCounters)
-    client.counterTimedOut(now: now + .seconds(5), into: &output)
-    #expect(take().effects == ["failed 1 1"])
-    sign(2)
-    client.take(.counters(0..<2), until: now, now: now, into: &output)
-    let (pdus, effects) = take()
-    #expect(pdus == [0xD2] && effects == ["done 2 1"])
-    #expect(client.unusedCounters?.0 == 1..<2)
-    client.forgetBond()
-    #expect(client.unusedCounters == nil)
   }
 }

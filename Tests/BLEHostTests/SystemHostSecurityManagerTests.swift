@@ -52,7 +52,6 @@ import Testing
       case .event(.refused, _): "refused"
       case .own(.failed): "attempt failed"
       case .own(.encrypted(let start)): "encrypted \(start.origin)"
-      case .own(.cipher(let isOn)): "cipher \(isOn)"
       case .own(.levelLost): "level lost"
       case .own(.bondKeyFailed): "bond key failed"
       case .own(.pairingFailed), .own(.notSecured): "not secured"
@@ -90,7 +89,7 @@ import Testing
     #expect(manager.isUnderWay)
     #expect(
       outcome(of: [.level(weak), made()], &manager, &context)
-        == ["cipher true", "encrypted pairing", "key accepted", "paired false"])
+        == ["encrypted pairing", "key accepted", "paired false"])
     #expect(!manager.isUnderWay)
   }
 
@@ -139,7 +138,7 @@ import Testing
     #expect(
       outcome(of: [.asked(.consent), .level(weak), .failed], &manager, &context)
         == [
-          "answer consent accept", "cipher true", "encrypted pairing", "failed kernel", "log", "not secured", "close",
+          "answer consent accept", "encrypted pairing", "failed kernel", "log", "not secured", "close",
         ])
     // The level of a key that the pairing has not made is not that of the pairing.
     #expect(
@@ -205,7 +204,7 @@ import Testing
     manager.encryptionChanged(.pinOrKeyMissing, isOn: false, &context, now: now, into: &effects)
     #expect(words(effects) == ["secure 64 false", "bond key failed"])
     // The level is reported instead; or the kernel ends the link.
-    #expect(outcome(of: [.level(nil)], &other, &context) == ["cipher false", "level lost", "bond key failed"])
+    #expect(outcome(of: [.level(nil)], &other, &context) == ["level lost", "bond key failed"])
     effects = []
     other.encryptWithBond(&context, into: &effects)
     other.linkEnded(.terminatedByLocalHost, isRequested: false, context, into: &effects)
@@ -216,11 +215,11 @@ import Testing
   @Test func withholdsWhatNobodyWasAskedAbout() {
     var (manager, context, effects) = (manager(), context(consenting), Effects())
     #expect(outcome(of: [made()], &manager, &context) == ["ask 1 consent"])
-    #expect(outcome(of: [.level(weak), .level(weak)], &manager, &context) == ["cipher true", "cipher true"])
+    #expect(outcome(of: [.level(weak), .level(weak)], &manager, &context) == [])
     var rejecting = manager
     manager.answer(PairingQuestionID(rawValue: 1), .accept, &context, now: now, into: &effects)
     #expect(words(effects) == ["released level", "released key"])
-    #expect(outcome(of: [.level(weak)], &manager, &context) == ["cipher true", "encrypted pairing"])
+    #expect(outcome(of: [.level(weak)], &manager, &context) == ["encrypted pairing"])
     #expect(outcome(of: [made()], &manager, &context) == ["key accepted", "paired true"])
     effects = []
     rejecting.answer(PairingQuestionID(rawValue: 1), .reject, &context, now: now, into: &effects)
@@ -231,7 +230,7 @@ import Testing
   @Test func aKeyThatNeedsConsentTakesTheLevelBack() {
     var (manager, context) = (manager(), context(consenting))
     (context.bonds, context.isBondProven) = ([bond], true)
-    #expect(outcome(of: [.level(weak)], &manager, &context) == ["cipher true", "encrypted bond"])
+    #expect(outcome(of: [.level(weak)], &manager, &context) == ["encrypted bond"])
     context.level = .encrypted
     #expect(outcome(of: [made()], &manager, &context) == ["level lost", "ask 1 consent"])
     #expect(manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys == [device])

@@ -23,7 +23,8 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
   /// The key that the device signs with, and the lowest counter it may use next (Vol 3, Part H, 2.4.5).
   package var peerCSRK: SecretKey?
   package var peerSignCounter: UInt32 = 0
-  /// The key that we sign with, and the lowest counter that is neither used nor reserved.
+  /// The signing key that we have distributed, and the lowest counter that was not used with it. The client signs
+  /// nothing; the file of bonds has both, for older versions of this package.
   package var ownCSRK: SecretKey?
   package var ownSignCounter: UInt32 = 0
   /// When the device last proved its bond: the order in which bonds are removed. The host counts proofs; 0 is never,
@@ -45,7 +46,6 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
     identityResolvingKey = outcome.peerIRK
     (peripheralKey, centralKey) = (outcome.peripheralKey, outcome.centralKey)
     (peerCSRK, ownCSRK) = (outcome.peerCSRK, outcome.ownCSRK)
-    if ownCSRK != nil { ownSignCounter = SignCounters.block }
   }
 
   /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.

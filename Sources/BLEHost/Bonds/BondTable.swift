@@ -34,7 +34,7 @@ struct PairedLink: Sendable {
 }
 
 /// The bonds of a host: which are admitted, which are removed for them, when their changes are reported, and which sign
-/// counters may be used.
+/// counters of peers are stored.
 ///
 /// ```
 ///   admit, change, keep, prove ──► bonds ──► HostEvent.bondChanged: at once, or at the end of an interval
@@ -316,40 +316,13 @@ extension BondTable {
   private mutating func review() { deadline = reports.deadline(reportInterval) }
 }
 
-/// Sign counters, ours and those of peers (Vol 3, Part H, 2.4.5).
+/// The sign counters of peers (Vol 3, Part H, 2.4.5).
 extension BondTable {
-  /// The sign counters for a link that needs some.
-  enum CounterGrant: Equatable, Sendable {
-    case counters(Range<UInt32>)
-    /// They come when the store has the bond.
-    case awaited
-    /// The store has not answered in time.
-    case refused
-    /// All are used up, or there is no key: nothing more can be signed.
-    case usedUp
-  }
-
-  /// Counters for one link to sign with. Another block is reserved when less than half of one is left.
-  mutating func takeCounters<Own>(of identity: DeviceAddress, into effects: inout [Effect<Own>]) -> CounterGrant {
-    if var bond = list[identity], counters.isShort(bond) {
-      bond.ownSignCounter += min(SignCounters.block, .max - bond.ownSignCounter)
-      change(bond, into: &effects)
-    }
-    if let range = counters.take(identity) { return .counters(range) }
-    if list[identity]?.ownSignCounter ?? .max == .max { return .usedUp }
-    return counters.isFailing ? .refused : .awaited
-  }
-
   /// Notes the counter of a signed write of the device as used.
   mutating func usePeerCounter<Own>(_ counter: UInt32, of identity: DeviceAddress, into effects: inout [Effect<Own>]) {
     guard var bond = list[identity], counter >= bond.peerSignCounter, counter < .max else { return }
     bond.peerSignCounter = counter + 1
     change(bond, into: &effects)
-  }
-
-  /// Takes back the counters that a link has not used, for the next one.
-  mutating func giveBack(_ unused: Range<UInt32>, _ identity: DeviceAddress, key: SecretKey?) {
-    counters.giveBack(unused, identity, key: key)
   }
 
   /// How far the store is with the signed writes of one peer.

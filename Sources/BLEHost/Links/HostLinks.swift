@@ -183,10 +183,7 @@ extension HostLinks {
     case .bondsStored(let stored):
       context.bonds.stored(stored)
       for index in table.indices {
-        withLink(index, &host) { _, context in
-          context.turn.usesClient = true
-          context.turn.effects.append(.own(.storageEnded))
-        }
+        withLink(index, &host) { _, context in context.turn.effects.append(.own(.storageEnded)) }
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
     case .discardAttributeCacheOfBond(let identity):
@@ -890,7 +887,7 @@ extension HostLinks {
       case .identityKeysChanged: links.withSystemHost(&host) { $0?.loadKeys($1, into: &$2) }
       case .notKept(let identity): links.withSystemHost(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
       case .made(let bond, let peer):
-        links.table.bonded(peer, bond, links.toolbox)
+        links.table.bonded(peer, bond)
         links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }
       case .replaced(let identity, let peer):
         links.withIdentities(of: peer, &host) { $0.bondReplaced(identity, on: peer, into: &$1) }

@@ -17,7 +17,6 @@ extension Link {
   mutating func perform(_ effect: SecurityEffect, _ context: inout LinkContext) {
     switch effect {
     case .encrypted(let start): encrypted(start, &context)
-    case .cipher(let isOn): client.setEncrypted(isOn)
     case .levelLost:
       device.loseLevel()
       context.turn.effects.append(.own(.securityChanged))
@@ -36,8 +35,6 @@ extension Link {
   /// The link is encrypted with a key of known strength.
   private mutating func encrypted(_ start: KeyStart, _ context: inout LinkContext) {
     let now = context.turn.now
-    context.turn.usesClient = true
-    client.stopAwaitingCounters(now: now, into: &context.turn.client)
     let isNewProof = device.encrypted(start, hasBond: context.bonds[identity] != nil)
     if isNewProof { context.bonds.use(identity, now: now, into: &context.turn.effects) }
     context.turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)

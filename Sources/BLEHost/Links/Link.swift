@@ -37,7 +37,6 @@ struct Link: Sendable {
   private var reassembler = Reassembler()
   var signalling: LinkSignalling { didSet { takeDeadlines() } }
   var phys: LinkPHYs
-  private let storageTimeout: Duration
   private let disconnectionTimeout: Duration
   let procedureTimeout: Duration
   /// Those that the controller has begun for this host.
@@ -65,7 +64,7 @@ struct Link: Sendable {
     client.bearers.isEnabled = configuration.usesEnhancedBearers
     client.bearers.wanted = role == .central ? configuration.wantedBearers : 0
     signalling.allowsBearers = configuration.usesEnhancedBearers
-    (storageTimeout, procedureTimeout) = (configuration.bondStorageTimeout, configuration.procedureTimeout)
+    procedureTimeout = configuration.procedureTimeout
     disconnectionTimeout = configuration.disconnectionTimeout
   }
 
@@ -99,9 +98,9 @@ struct Link: Sendable {
     if context.turn.usesClient { finish(&context) }
   }
 
-  /// Ends an input of the client: grants it the sign counters that it needs, at once where they are stored as reserved.
+  /// Ends an input of the client.
   mutating func finish(_ context: inout LinkContext) {
-    client.finish(identity, &context.bonds, until: context.turn.now + storageTimeout, &context.turn)
+    client.translate(now: context.turn.now, into: &context.turn.client)
   }
 }
 
@@ -239,7 +238,6 @@ extension Link {
   mutating func start(_ requests: [PendingConnection], isShuttingDown: Bool, _ context: inout LinkContext) {
     let (bond, now) = (context.bonds[identity], context.turn.now)
     device.setBonded(bond != nil)
-    if let key = bond?.ownCSRK { client.setSigningKey(key, context.turn.toolbox) }
     context.turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
     for request in requests.dropFirst() {
       let event = HostEvent.connected(connection(request: request.id))
@@ -260,7 +258,6 @@ extension Link {
       context.bonds.keep(client.attributeCache, of: identity, now: context.turn.now, into: &context.turn.effects)
     }
     context.bonds.linkEnded(identity, into: &context.turn.effects)
-    if let (counters, key) = client.unusedCounters { context.bonds.giveBack(counters, identity, key: key) }
   }
 
   /// Ends what the owners have on the link, and reports that it has ended.
@@ -285,10 +282,8 @@ extension Link {
   /// again.
   mutating func tickStorage(_ context: inout LinkContext) {
     let now = context.turn.now
-    if client.isStorageLate(now: now) || server.isStorageLate(now: now) {
+    if server.isStorageLate(now: now) {
       context.bonds.storeFailed()
-      context.turn.usesClient = true
-      client.counterTimedOut(now: now, into: &context.turn.client)
       context.turn.effects.append(.own(.storageEnded))
     }
     signalling.tick(channelFacts, &context.turn)

@@ -1,7 +1,6 @@
 import BLEATT
 import BLEGATT
 import BLEL2CAP
-import BLESMP
 import BLEWire
 
 /// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing
@@ -28,8 +27,7 @@ extension GATTClient.OperationID {
   static let stack = Self(rawValue: .max)
 }
 
-/// The GATT client of one link: the operations of its owners, what waits until the link is encrypted or secured, and
-/// what it signs with.
+/// The GATT client of one link: the operations of its owners, and what waits until the link is encrypted or secured.
 ///
 /// Our central encrypts the link to a bonded peripheral before its client sends or accepts anything. A central that
 /// reads first accepts the values of any device with the peripheral's address (BLESA, CVE-2020-9770; Vol 3, Part C,
@@ -77,10 +75,8 @@ struct LinkClient: Sendable {
   var isUnused: Bool { state.isUnused }
   var mtu: Int { state.mtu }
   var isCongested: Bool { state.ifUsed { $0.gatt.isCongested } ?? false }
-  /// When ``tick(now:into:)`` has work, the encryption is late (``Reconnection/deadline``) or the store is
-  /// (``isStorageLate(now:)``).
+  /// When ``tick(now:into:)`` has work, or the encryption is late (``Reconnection/deadline``).
   var deadline: Instant? { .nearer(.nearer(state.deadline, bearers.deadline), reconnection.deadline) }
-  func isStorageLate(now: Instant) -> Bool { state.ifUsed { $0.counterDeadline.map { $0 <= now } } ?? false }
 
   /// What is known of the database of a bonded peer.
   var attributeCache: AttributeCache? { state.ifUsed { $0.gatt.attributeCache } }
@@ -94,8 +90,10 @@ struct LinkClient: Sendable {
     gatt.discardCache()
   }
 
+  /// The bond was removed or replaced: nothing is cached.
+  mutating func forgetBond() { if !isUnused { gatt.stopCaching() } }
+
   mutating func setMTU(_ mtu: Int) { state.setMTU(mtu) }
-  mutating func setEncrypted(_ isEncrypted: Bool) { state.setEncrypted(isEncrypted) }
 
   mutating func addUser(_ owner: OwnerID) { if !users.contains(owner) { users.append(owner) } }
 

@@ -1,29 +1,24 @@
 import BLEATT
 import BLEGATT
-import BLESMP
 import BLEWire
 
 /// The state of the GATT client of a link: large, and in memory of its own from the first change on. The client of most
 /// links to a central is never used (Docs/Decisions/0111).
 struct LinkClientState: Sendable {
-  /// The state of a client that sends or receives, or has a key.
+  /// The state of a client that sends or receives.
   struct Used: Sendable {
     var gatt = GATTClient()
     /// The owner of each operation that has not ended.
     var owners: [GATTClient.OperationID: OwnerID] = [:]
     var subscriptions = LinkSubscriptions()
     var parked = ParkedOperations()
-    var signingKey: SecretKey?
     var hasDiscardedCache = false
-    /// When signed writes that wait for a counter fail.
-    var counterDeadline: Instant?
   }
 
   /// One, or none. An array is changed in place, the value of an indirect case is copied.
   private var storage: [Used] = []
-  /// The MTU before the first use, in octets, and whether the link is encrypted.
+  /// The MTU before the first use, in octets.
   private var unusedMTU = UInt16(ATT.defaultMTU)
-  private var isLinkEncrypted = false
 
   var isUnused: Bool { storage.isEmpty }
 
@@ -44,7 +39,7 @@ struct LinkClientState: Sendable {
 
   private func makeUsed() -> Used {
     var used = Used()
-    (used.gatt.mtu, used.gatt.isLinkEncrypted) = (Int(unusedMTU), isLinkEncrypted)
+    used.gatt.mtu = Int(unusedMTU)
     return used
   }
 
@@ -52,14 +47,10 @@ struct LinkClientState: Sendable {
   @inline(__always)
   func ifUsed<Value>(_ value: (borrowing Used) -> Value?) -> Value? { isUnused ? nil : value(storage[0]) }
 
-  var deadline: Instant? { ifUsed { .nearer($0.gatt.deadline, $0.counterDeadline) } }
+  var deadline: Instant? { ifUsed { $0.gatt.deadline } }
   var mtu: Int { ifUsed { $0.gatt.mtu } ?? Int(unusedMTU) }
 
   mutating func setMTU(_ mtu: Int) {
     if isUnused { unusedMTU = UInt16(clamping: mtu) } else { gatt.mtu = mtu }
-  }
-
-  mutating func setEncrypted(_ isEncrypted: Bool) {
-    if isUnused { isLinkEncrypted = isEncrypted } else { gatt.isLinkEncrypted = isEncrypted }
   }
 }

@@ -90,10 +90,9 @@ extension LinkTable {
   }
 
   /// A pairing on the link `peer` has made a bond.
-  mutating func bonded(_ peer: LinkID, _ bond: Bond, _ toolbox: SecurityToolbox) {
+  mutating func bonded(_ peer: LinkID, _ bond: Bond) {
     guard let index = index(of: peer) else { return }
     self[index].device.bonded(as: bond.identity)
-    if let key = bond.ownCSRK { self[index].client.setSigningKey(key, toolbox) }
     self[index].client.startCaching(nil)
   }
 }

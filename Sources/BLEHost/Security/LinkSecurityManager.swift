@@ -48,8 +48,6 @@ enum SecurityEffect: Sendable {
   case answerIgnored(PairingAnswerError)
   /// The link is encrypted with this key, which gives it its level.
   case encrypted(KeyStart)
-  /// The link is encrypted or is not, which says nothing about its level.
-  case cipher(isOn: Bool)
   /// The link counts as unencrypted.
   case levelLost
   /// The key in use is that of a pairing that has failed: the link counts as unencrypted (Docs/Decisions/0104).

@@ -315,7 +315,7 @@ extension OwnSecurityManager {
     guard status == .success else { return encryptionFailed(status, &context, now: now, into: &effects) }
     guard !isOn else { return encryptionStarted(context, into: &effects) }
     (start, usesPairingKey) = (nil, false)
-    effects += [.own(.cipher(isOn: false)), .own(.levelLost)]
+    effects.append(.own(.levelLost))
   }
 
   /// The controller reports that the link is encrypted (Vol 4, Part E, 7.7.8 and 7.7.39).

@@ -250,7 +250,7 @@ extension SystemHostSecurityManager {
     isEncrypted = isOn
     // The system host knows the key and reports its strength.
     guard !isOn else { return }
-    effects += [.own(.cipher(isOn: false)), .own(.levelLost)]
+    effects.append(.own(.levelLost))
   }
 
   mutating func encryptionFailed(
@@ -272,7 +272,6 @@ extension SystemHostSecurityManager {
   ) {
     self.strength = strength
     pairing.withheld.removeAll { if case .level = $0 { true } else { false } }
-    effects.append(.own(.cipher(isOn: strength != nil)))
     guard let strength else {
       effects.append(.own(.levelLost))
       return notEncrypted(context, into: &effects)

@@ -95,7 +95,7 @@ struct Choices: Sendable {
     case 9: return .readUsingUUID(BluetoothUUID(0xFFF1), handles())
     case 10: return .readMultiple([handle(), handle()])
     case 11: return .writeWithoutResponse(handle(), value(24))
-    case 12: return .signedWrite(handle(), value(8))
+    case 12: return .writeWithoutResponse(handle(), value(8))
     case 13, 14, 15: return .write(handle(), value(22))
     case 16: return .writeLong(handle(), offset: 0, value(60))
     case 17:

@@ -170,9 +170,7 @@ extension BondStorage.State {
     }
     let old = record.bonds[index]
     record.bonds[index] = bond
-    // A counter of ours that is used must not be used again, whatever happens (Vol 3, Part H, 2.4.5).
-    let isUrgent = !bond.isSamePairing(as: old) || bond.ownSignCounter != old.ownSignCounter
-    if bond != old { change(isUrgent ? .atOnce : .soon, now: now) }
+    if bond != old { change(bond.isSamePairing(as: old) ? .soon : .atOnce, now: now) }
   }
 
   fileprivate mutating func remove(_ identity: DeviceAddress, now: Instant) {
