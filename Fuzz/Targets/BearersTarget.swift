@@ -365,7 +365,7 @@ private struct BearersRun {
   private mutating func settle() {
     isSettling = true
     for _ in 0..<1000
-    where !output.packets.isEmpty || !output.events.isEmpty || !output.systemHostCommands.isEmpty || !replies.isEmpty {
+    where !output.packets.isEmpty || !output.events.isEmpty || !output.kernelCommands.isEmpty || !replies.isEmpty {
       var drained = HostOutput()
       swap(&drained, &output)
       for addressed in drained.events { note(addressed.event) }

@@ -49,7 +49,7 @@ private struct HostRun {
       pairing.identityResolvingKey = SecretKey(1)
       configuration.pairing = pairing
     }
-    if bits & 2 != 0 { configuration.ownership = .sharedWithSystemHost }
+    if bits & 2 != 0 { configuration.ownership = .sharedWithKernel }
     if bits & 0x40 != 0 { configuration.enhancedBearers = 3 }
     controller.isExtended = bits & 0x80 != 0
     core = HostCore(configuration: configuration, cryptography: LibCrypto(), random: .seeded(1))
@@ -244,7 +244,7 @@ private struct HostRun {
 
   /// Passes packets between host and controller until both are quiet, and checks each.
   private mutating func settle() {
-    for _ in 0..<1000 where !output.packets.isEmpty || !output.events.isEmpty || !output.systemHostCommands.isEmpty {
+    for _ in 0..<1000 where !output.packets.isEmpty || !output.events.isEmpty || !output.kernelCommands.isEmpty {
       var drained = HostOutput()
       swap(&drained, &output)
       require(drained.packets.count <= 2000, "\(drained.packets.count) packets of one call")

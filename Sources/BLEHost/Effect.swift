@@ -8,8 +8,8 @@ enum Effect<Own: Sendable>: Sendable {
   /// Sends a command to the controller, or queues it until the controller takes one.
   indirect case command(any HCICommand, for: Purpose)
   case event(HostEvent, to: Recipient)
-  /// A command to the system host.
-  indirect case systemHost(SystemHostCommand)
+  /// A command to the kernel.
+  indirect case kernel(KernelCommand)
   /// A line for the log, within the limits of ``DiagnosticLog``.
   indirect case report(Diagnostic.Origin, String, peer: LinkID?)
   /// An effect that only this part has.

@@ -39,7 +39,7 @@ package struct HostConfiguration: Sendable {
   /// Advertisements that may be declared at once.
   package var maximumAdvertisements = 16
   /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero:
-  /// none, and peers are not offered any. Where the system host has the controller there are none.
+  /// none, and peers are not offered any. Where the kernel has the controller there are none.
   package var enhancedBearers = 0
   /// How we pair; nil refuses every attempt. ``HostCommand/setPairing(_:)`` changes it.
   package var pairing: PairingSettings?
@@ -85,6 +85,6 @@ package enum ControllerOwnership: Sendable {
   case exclusive
   /// A Bluetooth host of the operating system, such as the Linux kernel's. This host neither resets the controller nor
   /// masks its events. It ignores the answers to other programs' commands, and never receives the frames of the system
-  /// host's L2CAP and SMP. The system host also pairs: see ``SystemHostCommand`` and ``SystemHostReport``.
-  case sharedWithSystemHost
+  /// host's L2CAP and SMP. The kernel also pairs: see ``KernelCommand`` and ``KernelReport``.
+  case sharedWithKernel
 }

@@ -55,7 +55,7 @@ struct HostContext: Sendable {
     switch effect {
     case .command(let command, let purpose): send(command, for: purpose)
     case .event(let event, let recipient): output.append(event, to: recipient)
-    case .systemHost(let command): output.systemHostCommands.append(command)
+    case .kernel(let command): output.kernelCommands.append(command)
     case .report(let origin, let text, let peer): report(origin, text, peer: peer)
     case .own: break
     }

@@ -142,8 +142,8 @@ package struct HostCore: Sendable {
     end(&output)
   }
 
-  /// Takes a report of the system host.
-  package mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout HostOutput) {
+  /// Takes a report of the kernel.
+  package mutating func receive(_ report: KernelReport, now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     links.receive(report, &context)
     fulfilRequests()

@@ -31,7 +31,7 @@ package enum HostEvent: Sendable {
   /// by the identity when this one came up.
   case identified(LinkID, DeviceAddress)
   case disconnected(LinkID, HCIErrorCode)
-  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the system host
+  /// Another program of this machine has connected to a device, or its link has ended; on adapters that the kernel
   /// runs. The host does not use the link.
   case foreignLink(DeviceAddress, isUp: Bool)
   case mtu(LinkID, Int)

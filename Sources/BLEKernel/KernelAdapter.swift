@@ -163,7 +163,7 @@ package struct KernelAdapter: ~Copyable, Sendable {
   }
 
   /// Performs the host's commands to the kernel, in order.
-  package mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {
+  package mutating func perform(_ commands: [KernelCommand]) throws(TransportError) {
     do throws(SystemError) {
       for command in commands {
         translator.perform(command, into: &output)

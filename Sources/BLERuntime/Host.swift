@@ -91,7 +91,7 @@ extension Host {
     random: RandomSource = .system
   ) throws(TransportError) -> Host {
     var configuration = options.configuration
-    if case .linux = transport { configuration.ownership = .sharedWithSystemHost }
+    if case .linux = transport { configuration.ownership = .sharedWithKernel }
     return try shared(transport, options) {
       HostCore(configuration: configuration, cryptography: cryptography, random: random)
     }

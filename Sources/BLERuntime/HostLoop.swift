@@ -12,7 +12,7 @@ internal import BLEWire
 /// 3. **Input**: flush the transport if it can send again, then receive; each packet is traced, then passed to the
 ///    machine.
 /// 4. **Time**: open or accept again if that is due, then `tick`.
-/// 5. **Output**: send commands to the system host, then all packets in one call; packets are traced first.
+/// 5. **Output**: send commands to the kernel, then all packets in one call; packets are traced first.
 /// 6. **Events**: one batch to each sink that an event is addressed to. Commands that a sink has posted meanwhile are
 ///    performed in the same round, and their output is sent.
 ///
@@ -229,10 +229,10 @@ extension HostLoop where Transport: ~Copyable {
     } catch { transportFailed(error) }
   }
 
-  /// Sends commands to the system host before packets, because they can determine how it answers the effects of a
+  /// Sends commands to the kernel before packets, because they can determine how it answers the effects of a
   /// packet.
   private mutating func send() {
-    if !stack.output.systemHostCommands.isEmpty { sendSystemHostCommands() }
+    if !stack.output.kernelCommands.isEmpty { sendKernelCommands() }
     guard !stack.output.packets.isEmpty else { return }
     defer { stack.output.packets.removeAll() }
     guard transport.isOpen else { return }
@@ -245,9 +245,9 @@ extension HostLoop where Transport: ~Copyable {
     }
   }
 
-  private mutating func sendSystemHostCommands() {
-    let commands = stack.output.systemHostCommands
-    stack.output.systemHostCommands.removeAll(keepingCapacity: true)
+  private mutating func sendKernelCommands() {
+    let commands = stack.output.kernelCommands
+    stack.output.kernelCommands.removeAll(keepingCapacity: true)
     guard transport.isOpen else { return }
     do throws(TransportError) {
       try transport.perform(commands)

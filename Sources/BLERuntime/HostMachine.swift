@@ -22,8 +22,8 @@ package protocol HostMachine: Sendable {
   mutating func start(now: Instant, into output: inout Output)
   /// Receives one complete H4 packet from the controller.
   mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout Output)
-  /// Receives a report from the system host.
-  mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout Output)
+  /// Receives a report from the kernel.
+  mutating func receive(_ report: KernelReport, now: Instant, into output: inout Output)
   /// Attaches an owner. It alone receives the current state of everything.
   mutating func attach(_ owner: OwnerID, now: Instant, into output: inout Output)
   /// Detaches an owner, and withdraws its declarations.

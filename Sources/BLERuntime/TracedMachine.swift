@@ -24,7 +24,7 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
   mutating func transportFailed(_ error: TransportError) {
     machine.transportFailed(error, now: now, into: &output)
     output.packets.removeAll()
-    output.systemHostCommands.removeAll()
+    output.kernelCommands.removeAll()
   }
 
   mutating func report(_ report: LoopReport, to recipient: Recipient = .everyone) {
@@ -53,7 +53,7 @@ extension TracedMachine: PacketHandler {
     machine.receive(packet, now: now, into: &output)
   }
 
-  mutating func receive(_ report: SystemHostReport) { machine.receive(report, now: now, into: &output) }
+  mutating func receive(_ report: KernelReport) { machine.receive(report, now: now, into: &output) }
 
   mutating func record(sent command: Span<UInt8>) {
     record(command, .hostToController)

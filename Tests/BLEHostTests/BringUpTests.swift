@@ -185,7 +185,7 @@ struct BringUpTests {
 struct SharedControllerTests {
   private func bench() -> Bench {
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     return Bench(ScriptedController(), configuration: configuration)
   }
 

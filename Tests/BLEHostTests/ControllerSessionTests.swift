@@ -49,7 +49,7 @@ import Testing
     case .own(.answered(_, let opcode, _, _)): answered.append(opcode)
     case .own(.abandoned(let purpose)): abandoned.append(purpose)
     case .own(.lost): losses += 1
-    case .own(.ready), .own(.stop), .own(.keyMissed), .own(.timedOut), .event, .report, .systemHost: break
+    case .own(.ready), .own(.stop), .own(.keyMissed), .own(.timedOut), .event, .report, .kernel: break
     }
   }
 
@@ -70,7 +70,7 @@ import Testing
 
   @Test mutating func theKernelsControllerIsNotReset() throws {
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     use(configuration)
     session.start(into: &effects)
     try settle()

@@ -98,7 +98,7 @@ import Testing
   @Test func theKernelsLinksAreLeftToTheKernel() {
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds, configuration.ownership) = (
-      .with(), [Self.bond], .sharedWithSystemHost
+      .with(), [Self.bond], .sharedWithKernel
     )
     var bench = Bench(configuration: configuration)
     bench.perform(.setPairing(.with()))

@@ -271,7 +271,7 @@ extension EqualIdentityKeyTests {
   private func bench(_ bonds: [Bond], isPrivate: Bool = false, isBonding: Bool = true) -> Bench {
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds) = (.with { $0.isBonding = isBonding }, bonds)
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
     let address = isPrivate ? "40:00:00:00:00:01" : "\(device(2).octets)"
     bench.receive(ScriptedController.connected(0x40, from: address))
@@ -280,7 +280,7 @@ extension EqualIdentityKeyTests {
   }
 
   /// The devices whose identity resolving keys the kernel was given last.
-  private func loaded(_ directives: [SystemHostCommand]) -> [DeviceAddress]? {
+  private func loaded(_ directives: [KernelCommand]) -> [DeviceAddress]? {
     for case .loadKeys(let keys) in directives.reversed() {
       return keys.filter { $0.identityResolvingKey != nil }.map(\.identity)
     }

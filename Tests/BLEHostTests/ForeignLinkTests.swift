@@ -10,7 +10,7 @@ import Testing
 
   private func bench() -> Bench {
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     return Bench(configuration: configuration)
   }
 

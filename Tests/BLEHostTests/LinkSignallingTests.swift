@@ -50,7 +50,7 @@ import Testing
   @Test(arguments: [true, false], [true, false])
   mutating func otherLinksUseTheCommand(isCentral: Bool, hasProcedure: Bool) {
     // A central may not send the request, and the kernel does not pass on the channel.
-    var signalling = isCentral ? signalling(.central) : signalling(.peripheral, .sharedWithSystemHost)
+    var signalling = isCentral ? signalling(.central) : signalling(.peripheral, .sharedWithKernel)
     signalling.asksByLinkLayer = hasProcedure
     signalling.update(to: wanted, for: owner, now: .start, into: &frames, &effects)
     var (frames, effects) = take()
@@ -66,7 +66,7 @@ import Testing
   @Test(arguments: [(64, 247), (2_048, 2_050), (65_535, 65_533)] as [(UInt16, UInt16)])
   func framesThatEndAtTheKernelHaveAWholeSDU(mtu: UInt16, mps: UInt16) {
     let parameters = CreditBasedChannel.Parameters(mtu: mtu)
-    #expect(signalling(.peripheral, .sharedWithSystemHost).effective(parameters).mps == mps)
+    #expect(signalling(.peripheral, .sharedWithKernel).effective(parameters).mps == mps)
     #expect(signalling(.peripheral).effective(parameters) == parameters)
   }
 

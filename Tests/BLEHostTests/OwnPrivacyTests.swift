@@ -171,7 +171,7 @@ import Testing
       #expect(bench.core.addressOnAir == bench.core.ownAddress)
     }
     var configuration = HostConfiguration()
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
     let before = bench.controller.commands.count
     bench.perform(.setPrivacy(Self.settings()))

@@ -116,7 +116,7 @@ import Testing
 
   private func bench(_ settings: PairingSettings) -> Bench {
     var configuration = HostConfiguration()
-    (configuration.pairing, configuration.ownership) = (settings, .sharedWithSystemHost)
+    (configuration.pairing, configuration.ownership) = (settings, .sharedWithKernel)
     var bench = Bench(configuration: configuration)
     bench.receive(ScriptedController.connected(0x40))
     return bench
@@ -160,7 +160,7 @@ import Testing
 
   @Test func aQuestionOfTheKernelIsWithdrawnWithItsPairing() throws {
     var bench = bench(.with(.displayOnly))
-    let shown = SystemHostReport.asked(Self.device, .display(Passkey(lowestDigitsOf: 7)))
+    let shown = KernelReport.asked(Self.device, .display(Passkey(lowestDigitsOf: 7)))
     bench.hear(shown)
     bench.hear(.level(handle: 0x40, EncryptionTests.key.strength))
     #expect(withdrawn(bench).isEmpty)

@@ -229,7 +229,7 @@ import Testing
 
   /// The kernel encrypts: the host asks for it before the first PDU and hears of the level.
   @Test func onTheKernelsAdapterTheKernelEncryptsFirst() {
-    var bench = central(ownership: .sharedWithSystemHost)
+    var bench = central(ownership: .sharedWithKernel)
     bench.perform(read())
     let asked = bench.takeDirectives().filter { if case .secure = $0 { true } else { false } }
     guard case .secure(handle: 0x40, isAuthenticated: true) = asked.first else { Issue.record("\(asked)"); return }
@@ -241,7 +241,7 @@ import Testing
   }
 
   @Test(arguments: [0x06, 0x3D] as [UInt8]) func onTheKernelsAdapterAFailureIsABondLoss(status: UInt8) {
-    var bench = central(ownership: .sharedWithSystemHost)
+    var bench = central(ownership: .sharedWithKernel)
     bench.perform(read())
     bench.receive(encryption(status, on: 0))
     #expect(losses(bench) == [status == 0x06 ? .forgottenByPeer : .keysDiffer])
@@ -253,11 +253,11 @@ import Testing
 
   /// Where the kernel says only that it has ended the link, or cannot secure it.
   @Test func onTheKernelsAdapterSilenceIsABondLoss() {
-    var bench = central(ownership: .sharedWithSystemHost)
+    var bench = central(ownership: .sharedWithKernel)
     bench.perform(read())
     bench.receive(ScriptedController.disconnected(0x40, .terminatedByLocalHost))
     #expect(losses(bench) == [.notEncrypted(.terminatedByLocalHost)] && results(bench) == [.failure(.linkEnded)])
-    var other = central(ownership: .sharedWithSystemHost)
+    var other = central(ownership: .sharedWithKernel)
     other.perform(read())
     other.hear(.level(handle: 0x40, nil))
     #expect(losses(other) == [.notEncrypted(.unspecifiedError)] && results(other) == [.failure(.notEncrypted)])

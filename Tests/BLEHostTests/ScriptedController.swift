@@ -165,7 +165,7 @@ struct Bench {
   /// The recipient of each event.
   private(set) var recipients: [Recipient] = []
   /// What it asked of the kernel's security manager.
-  private var directives: [SystemHostCommand] = []
+  private var directives: [KernelCommand] = []
   /// The links that are up.
   private(set) var peers: [LinkID] = []
   /// ACL packets the host sent, whole, in order.
@@ -259,12 +259,12 @@ struct Bench {
   }
 
   /// Lets the kernel's security manager say something.
-  mutating func hear(_ report: SystemHostReport) {
+  mutating func hear(_ report: KernelReport) {
     core.receive(report, now: now, into: &output)
     settle()
   }
 
-  mutating func takeDirectives() -> [SystemHostCommand] {
+  mutating func takeDirectives() -> [KernelCommand] {
     defer { directives = [] }
     return directives
   }
@@ -281,17 +281,17 @@ struct Bench {
 
   /// Hands packets to and fro until nobody has anything to say.
   private mutating func settle() {
-    while !output.packets.isEmpty || !output.events.isEmpty || !output.systemHostCommands.isEmpty {
+    while !output.packets.isEmpty || !output.events.isEmpty || !output.kernelCommands.isEmpty {
       var drained = HostOutput()
       swap(&drained, &output)
       events += drained.events.map(\.event)
       recipients += drained.events.map(\.recipient)
-      directives += drained.systemHostCommands
+      directives += drained.kernelCommands
       for addressed in drained.events {
         peers.note(addressed.event)
         transcript?.reported(addressed.event, by: 0)
       }
-      for directive in drained.systemHostCommands { transcript?.asked(directive, by: 0) }
+      for directive in drained.kernelCommands { transcript?.asked(directive, by: 0) }
       for index in 0..<drained.packets.count {
         let packet = Array(drained.packets[index])
         transcript?.sent(packet, by: 0)

@@ -14,7 +14,7 @@ import Testing
     _ pairing: PairingSettings = .with(), bonds: [Bond] = [], room: Int = 128, links: Int = 1
   ) -> Bench {
     var configuration = HostConfiguration()
-    (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithSystemHost)
+    (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithKernel)
     configuration.maximumBonds = room
     var bench = Bench(configuration: configuration)
     for number in 0..<links {

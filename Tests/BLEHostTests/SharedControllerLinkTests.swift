@@ -30,7 +30,7 @@ import Testing
   ) -> Bench {
     var configuration = HostConfiguration()
     configuration.pairing = .with(.noInputNoOutput, secure: true, change)
-    (configuration.bonds, configuration.ownership) = (bonds, .sharedWithSystemHost)
+    (configuration.bonds, configuration.ownership) = (bonds, .sharedWithKernel)
     var bench = Bench(configuration: configuration)
     bench.perform(.addService(Couple.service))
     bench.receive(ScriptedController.connected(0x40, from: "C0:11:22:33:44:55"))
@@ -137,7 +137,7 @@ import Testing
   @Test func aKeyMadeWithoutAQuestionEndsTheLinkOfOurCentral() throws {
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds, configuration.ownership) = (
-      .with(), [Self.bond], .sharedWithSystemHost
+      .with(), [Self.bond], .sharedWithKernel
     )
     var bench = Bench(configuration: configuration)
     bench.perform(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters()))
@@ -170,7 +170,7 @@ import Testing
     keyFirst: Bool, isAccepted: Bool
   ) throws {
     var bench = bench(bonds: []) { $0.asksConsent = true }
-    let reports: [SystemHostReport] = [
+    let reports: [KernelReport] = [
       .level(handle: 0x41, Self.unauthenticated), .longTermKey(Self.attacker, Self.key, .both, isToBeKept: true),
     ]
     bench.receive(Self.encrypted)
@@ -196,7 +196,7 @@ import Testing
   @Test(arguments: [true, false]) func consentHoldsForTheCentral(isRequested: Bool) throws {
     var configuration = HostConfiguration()
     configuration.pairing = .with { $0.asksConsent = true }
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
     bench.perform(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters()))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.victim))
@@ -222,7 +222,7 @@ import Testing
   @Test(arguments: [true, false]) func aSecurityRequestThatTheKernelObeysWaitsForConsent(isRequested: Bool) throws {
     var configuration = HostConfiguration()
     configuration.pairing = .with { $0.asksConsent = true }
-    configuration.ownership = .sharedWithSystemHost
+    configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
     bench.perform(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters()))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.victim))

@@ -26,7 +26,7 @@ import Testing
       _ pairing: PairingSettings? = .with(), bonds: [Bond] = [], peer: String = EncryptionTests.privateAddress
     ) {
       var configuration = HostConfiguration()
-      (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithSystemHost)
+      (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithKernel)
       bench = Bench(configuration: configuration)
       bench.perform(.addService(Couple.service))
       for event in bench.takeEvents() {
@@ -36,9 +36,9 @@ import Testing
       _ = bench.takeEvents()
     }
 
-    mutating func hear(_ reports: SystemHostReport...) { for report in reports { bench.hear(report) } }
+    mutating func hear(_ reports: KernelReport...) { for report in reports { bench.hear(report) } }
 
-    mutating func directives() -> [SystemHostCommand] { bench.takeDirectives() }
+    mutating func directives() -> [KernelCommand] { bench.takeDirectives() }
 
     /// Answers the newest question.
     mutating func answer(_ answer: PairingAnswer) {

@@ -27,7 +27,7 @@ import Testing
 
   static func passkey(_ number: UInt32) -> Passkey { Passkey(lowestDigitsOf: number) }
 
-  static let events: [([UInt8], SystemHostReport)] = [
+  static let events: [([UInt8], KernelReport)] = [
     (event(0x000F, peerOctets + [1, 0, 0, 0, 0]), .asked(peer, .consent)),
     (event(0x000F, randomOctets + [0, 0x40, 0xE2, 0x01, 0x00]), .asked(random, .compare(passkey(123_456)))),
     (event(0x0010, peerOctets), .asked(peer, .enterPasskey)),
@@ -57,16 +57,16 @@ import Testing
   ]
 
   /// The report that a message makes for the adapter 0; nil for none.
-  static func report(_ message: [UInt8]) -> SystemHostReport? {
+  static func report(_ message: [UInt8]) -> KernelReport? {
     guard let message = try? ManagementMessage(decoding: message[...]), message.index == 0 else { return nil }
-    return Management.event(message).flatMap { SystemHostReport($0) }
+    return Management.event(message).flatMap { KernelReport($0) }
   }
 
-  @Test(arguments: events) func readsEachEvent(event: [UInt8], report: SystemHostReport) throws {
+  @Test(arguments: events) func readsEachEvent(event: [UInt8], report: KernelReport) throws {
     #expect(Self.report(event) == report)
   }
 
-  @Test(arguments: events) func readsNoEventThatIsTruncated(event: [UInt8], report: SystemHostReport) throws {
+  @Test(arguments: events) func readsNoEventThatIsTruncated(event: [UInt8], report: KernelReport) throws {
     // The message is cut, and the parameters in a message that is whole.
     for count in 0..<event.count { #expect(Self.report(Array(event.prefix(count))) == nil) }
     for count in 0..<(event.count - 6) {
@@ -96,7 +96,7 @@ import Testing
     #expect(Self.report(Self.event(0x0010, [1, 2, 3, 4, 5, 6, 0])) == nil)
   }
 
-  static func messages(_ directive: SystemHostCommand) -> [[UInt8]] {
+  static func messages(_ directive: KernelCommand) -> [[UInt8]] {
     directive.managementRequests.map { [UInt8($0.opcode.rawValue)] + $0.parameters }
   }
 
@@ -128,10 +128,10 @@ import Testing
   }
 
   @Test func loadsKeys() {
-    var secure = SystemHostKeys(identity: Self.peer)
+    var secure = KernelKeys(identity: Self.peer)
     let key = LongTermKey(value: Self.value, strength: Self.strength(true, true))
     (secure.peripheralKey, secure.centralKey, secure.identityResolvingKey) = (key, key, Self.value)
-    var legacy = SystemHostKeys(identity: Self.random)
+    var legacy = KernelKeys(identity: Self.random)
     legacy.peripheralKey = LongTermKey(
       value: Self.value, ediv: 0x1234, rand: 0x0102_0304_0506_0708, strength: Self.strength(false, false))
     legacy.centralKey = LongTermKey(value: Self.value, ediv: 1, rand: 2, strength: Self.strength(true, false))

@@ -71,7 +71,7 @@ import Testing
   @Test func raisesTheLevelOfALink() {
     var stage = TranslatorStage()
     stage.link()
-    let secure = SystemHostCommand.secure(handle: 0x0040, isAuthenticated: true)
+    let secure = KernelCommand.secure(handle: 0x0040, isAuthenticated: true)
     #expect(stage.perform(secure).actions == [.raiseSecurity(Self.handle, to: .high)])
     #expect(stage.socket(.raised(Self.handle, isPending: true)).isEmpty)
     // The kernel takes no PDU meanwhile.

@@ -54,9 +54,9 @@ struct PlayedAdapter: ~Copyable {
   }
 
   /// What the host gets in one round: packets, and reports of the kernel's security manager.
-  private mutating func input() -> (packets: [[UInt8]], reports: [SystemHostReport]) {
+  private mutating func input() -> (packets: [[UInt8]], reports: [KernelReport]) {
     let input = adapter.takeInput()
-    var (packets, reports, index) = ([[UInt8]](), [SystemHostReport](), 0)
+    var (packets, reports, index) = ([[UInt8]](), [KernelReport](), 0)
     for item in input.items {
       switch item {
       case .report(let report): reports.append(report)
@@ -78,7 +78,7 @@ struct PlayedAdapter: ~Copyable {
   }
 
   /// Every report of the kernel's security manager in one round.
-  mutating func reported() throws -> [SystemHostReport] {
+  mutating func reported() throws -> [KernelReport] {
     try adapter.receive()
     return input().reports
   }

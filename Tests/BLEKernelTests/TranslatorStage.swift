@@ -30,7 +30,7 @@ struct TranslatorStage {
     enum Input: Equatable {
       case packet([UInt8])
       case sentCommand([UInt8])
-      case report(SystemHostReport)
+      case report(KernelReport)
     }
 
     var input: [Input] = []
@@ -41,7 +41,7 @@ struct TranslatorStage {
     var loss: AdapterLoss?
 
     var packets: [[UInt8]] { input.compactMap { if case .packet(let octets) = $0 { octets } else { nil } } }
-    var reports: [SystemHostReport] { input.compactMap { if case .report(let report) = $0 { report } else { nil } } }
+    var reports: [KernelReport] { input.compactMap { if case .report(let report) = $0 { report } else { nil } } }
     var isEmpty: Bool { self == Result() }
   }
 
@@ -123,7 +123,7 @@ struct TranslatorStage {
     return take()
   }
 
-  mutating func perform(_ command: SystemHostCommand) -> Result {
+  mutating func perform(_ command: KernelCommand) -> Result {
     translator.perform(command, into: &output)
     return take()
   }

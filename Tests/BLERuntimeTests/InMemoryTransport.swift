@@ -84,7 +84,7 @@ final class ScriptedController: Sendable {
 struct InMemoryTransport: ~Copyable, HCITransport {
   enum Input: Sendable {
     case packet([UInt8])
-    case report(SystemHostReport)
+    case report(KernelReport)
     case sentCommand([UInt8])
   }
 

@@ -40,7 +40,7 @@ import Testing
     let mailbox = try start(ToyMachine(), controller, tracedBy: PacketTrace(at: folder.file("t.btsnoop")))
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
-    let report = SystemHostReport.failed(DeviceAddress(octets: BD_ADDR(1), kind: .public))
+    let report = KernelReport.failed(DeviceAddress(octets: BD_ADDR(1), kind: .public))
     controller.log("a line")
     controller.send(.report(report), .sentCommand([0x01, 0x06, 0x04, 0x00]), .packet([0x04, 0x01, 0x00]))
     log.wait(for: .loop(.notice("a line")))

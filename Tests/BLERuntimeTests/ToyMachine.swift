@@ -23,7 +23,7 @@ struct ToyMachine: HostMachine {
   enum Event: Equatable, Sendable {
     case started
     case received([UInt8])
-    case reported(SystemHostReport)
+    case reported(KernelReport)
     case performed(Int)
     case ticked
     case failed(TransportError)
@@ -63,7 +63,7 @@ struct ToyMachine: HostMachine {
     output.packets.append { $0 += Self.hello }
   }
 
-  mutating func receive(_ report: SystemHostReport, now: Instant, into output: inout Output) {
+  mutating func receive(_ report: KernelReport, now: Instant, into output: inout Output) {
     output.append(.reported(report))
   }
 

@@ -95,7 +95,7 @@ struct SoakWorld {
         }
         spare.packets.removeAll()
         spare.events.removeAll(keepingCapacity: true)
-        spare.systemHostCommands.removeAll()
+        spare.kernelCommands.removeAll()
       }
       guard !received.isEmpty else { continue }
       isQuiet = false

@@ -34,7 +34,7 @@ struct AddressManager: Sendable {
     case setResolution(Bool)
   }
 
-  /// Whether the host sets the addresses and the list. The system host sets those of its controllers.
+  /// Whether the host sets the addresses and the list. The kernel sets those of its controllers.
   let isManaged: Bool
   private let staticAddress: BD_ADDR?
   private let toolbox: SecurityToolbox

@@ -73,13 +73,13 @@ struct ChannelServices: Sendable {
   func link(of channel: L2CAPChannelID) -> LinkID? { links[channel] }
   mutating func ended(_ channel: L2CAPChannelID) { links[channel] = nil }
 
-  /// The commands to the system host that restore the services.
-  var systemHostCommands: [SystemHostCommand] {
+  /// The commands to the kernel that restore the services.
+  var kernelCommands: [KernelCommand] {
     listeners.sorted { $0.key.rawValue < $1.key.rawValue }.map { .listen($0.key, for: $0.value.service) }
   }
 }
 
-extension SystemHostCommand {
+extension KernelCommand {
   /// The command for one service.
   static func listen(_ number: SPSM, for service: ChannelService) -> Self {
     .listen(number, level: service.requirement.security, mtu: service.parameters.mtu)

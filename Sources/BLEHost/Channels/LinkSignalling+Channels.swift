@@ -51,9 +51,9 @@ extension LinkSignalling {
     channels.answer(request, listener, as: names, facts, &channel, &turn)
   }
 
-  /// Parameters for this link: a frame that ends at the system host has a whole SDU.
+  /// Parameters for this link: a frame that ends at the kernel has a whole SDU.
   func effective(_ parameters: CreditBasedChannel.Parameters) -> CreditBasedChannel.Parameters {
-    guard framesEndAtSystemHost else { return parameters }
+    guard framesEndAtKernel else { return parameters }
     var parameters = parameters
     // With the SDU Length; 65,533 octets at most (Vol 3, Part A, 4.22).
     parameters.mps = max(parameters.mps, UInt16(min(Int(parameters.mtu) + 2, 65_533)))

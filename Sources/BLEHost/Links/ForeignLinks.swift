@@ -1,7 +1,7 @@
 import BLEHCI
 import BLEWire
 
-/// The links that other programs of this machine have made as a central, on an adapter that the system host runs. The
+/// The links that other programs of this machine have made as a central, on an adapter that the kernel runs. The
 /// controller reports them, and this host does not use them.
 ///
 /// They count by device: two events for one device, with other handles, are one link.

@@ -14,8 +14,8 @@ import BLEWire
 ///
 /// ```
 ///   LinkTable ─ Link ──LinkEffect──► Link, LinkTable, BondTable
-///        └─ LinkSecurityManager ──SecurityEffect──► BondTable, SecurityPolicy, SystemHostPairings
-///   ServiceRegistry ──ServiceEffect──► each link        BondTable ──BondEffect──► LinkTable, SystemHostPairings
+///        └─ LinkSecurityManager ──SecurityEffect──► BondTable, SecurityPolicy, KernelPairings
+///   ServiceRegistry ──ServiceEffect──► each link        BondTable ──BondEffect──► LinkTable, KernelPairings
 /// ```
 struct HostLinks: Sendable {
   private let configuration: HostConfiguration
@@ -41,7 +41,7 @@ struct HostLinks: Sendable {
     var bonds = BondTable(configuration)
     if let key = configuration.pairing?.identityResolvingKey { _ = bonds.setOwnKey(key) }
     policy = SecurityPolicy(
-      configuration.pairing, systemHost: configuration.ownership == .sharedWithSystemHost ? SystemHostPairings() : nil)
+      configuration.pairing, kernel: configuration.ownership == .sharedWithKernel ? KernelPairings() : nil)
     context = LinkContext(
       services: ServiceRegistry(configuration, cryptography), bonds: bonds, turn: LinkTurn(toolbox))
   }
@@ -175,7 +175,7 @@ extension HostLinks {
       withServices(&host) { $0.perform(command, from: owner, into: &$1) }
     case .setPairing(let settings):
       policy.settings = settings
-      withSystemHost(&host) { $0?.settingsChanged($1, into: &$2) }
+      withKernel(&host) { $0?.settingsChanged($1, into: &$2) }
       guard let key = settings?.identityResolvingKey else { return }
       let keyless = context.bonds.setOwnKey(key)
       if !keyless.isEmpty { bondsReplaced(without: keyless, &host) }
@@ -209,7 +209,7 @@ extension HostLinks {
   private mutating func bondsReplaced(without keyless: [DeviceAddress], _ host: inout HostContext) {
     for identity in keyless { host.report(.application, BondTable.keyRefusal(of: identity)) }
     table.bondsReplaced(by: &context.bonds, toolbox)
-    withSystemHost(&host) { $0?.loadKeys($1, into: &$2) }
+    withKernel(&host) { $0?.loadKeys($1, into: &$2) }
   }
 
   private mutating func performLink(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
@@ -327,13 +327,13 @@ extension HostLinks {
 
 /// The controller and its links: what comes up and what ends.
 extension HostLinks {
-  /// The controller is up. If it is shared with the system host, the system host gets the state that it needs.
+  /// The controller is up. If it is shared with the kernel, the kernel gets the state that it needs.
   mutating func controllerReady(_ host: inout HostContext) {
     let controller = host.controller
     table.setBuffers(length: controller.aclLength, count: controller.aclCount)
     context.services.database.setCentralAddressResolution(controller.resolvedPeers > 0)
-    withSystemHost(&host) { $0?.restore($1, into: &$2) }
-    if !host.session.isExclusive { host.output.systemHostCommands += channels.systemHostCommands }
+    withKernel(&host) { $0?.restore($1, into: &$2) }
+    if !host.session.isExclusive { host.output.kernelCommands += channels.kernelCommands }
   }
 
   /// The controller is lost, and all links with it.
@@ -722,9 +722,9 @@ extension HostLinks {
     return true
   }
 
-  private mutating func channelServicesChanged(_ command: SystemHostCommand, _ host: inout HostContext) {
+  private mutating func channelServicesChanged(_ command: KernelCommand, _ host: inout HostContext) {
     for index in table.indices { table[index].signalling.setServices(channels.numbers) }
-    if !host.session.isExclusive, host.state == .poweredOn { host.output.systemHostCommands.append(command) }
+    if !host.session.isExclusive, host.state == .poweredOn { host.output.kernelCommands.append(command) }
   }
 
   /// Withdraws the services, the channels and the requests of an owner.
@@ -784,7 +784,7 @@ extension HostLinks {
   }
 }
 
-/// What the security managers, the bonds and the pairings of the system host cause in other parts.
+/// What the security managers, the bonds and the pairings of the kernel cause in other parts.
 extension HostLinks {
   /// Lets the security manager of a link do something and applies what it causes.
   private mutating func withSecurity(of peer: LinkID, _ input: SecurityInput, _ host: inout HostContext) {
@@ -814,49 +814,49 @@ extension HostLinks {
       withBonds(&host) { [toolbox] in $0.paired(outcome, on: facts, limit, toolbox, now: now, into: &$1) }
     case .failed(let failure): policy.failed(identity, failure, now: host.now)
     case .answerIgnored(let error): host.append(.diagnostic(error.diagnostic(of: peer)))
-    case .released(let report): withSystemHost(&host) { $0?.receive(report, $1, into: &$2) }
-    case .systemHostKeyAccepted(let identity): policy.systemHost?.keyAccepted(identity)
-    case .systemHostKeysRefused(let identity): withSystemHost(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
+    case .released(let report): withKernel(&host) { $0?.receive(report, $1, into: &$2) }
+    case .kernelKeyAccepted(let identity): policy.kernel?.keyAccepted(identity)
+    case .kernelKeysRefused(let identity): withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
     default: withLink(index, &host) { link, context in link.perform(effect, &context) }
     }
   }
 
-  /// The system host has no key for a link.
+  /// The kernel has no key for a link.
   mutating func keyMissed(_ handle: ConnectionHandle, _ host: inout HostContext) {
     if let index = table.index(of: handle) { withSecurity(of: table[index].peer, .keyMissed, &host) }
   }
 
   /// The link has ended, and is no longer in the table.
   private mutating func securityEnded(_ link: Link, _ reason: HCIErrorCode, _ host: inout HostContext) {
-    if let ended = link.manager.systemHostLink(of: link.device) {
-      withSystemHost(&host) { $0?.linkEnded(ended, $1, into: &$2) }
+    if let ended = link.manager.kernelLink(of: link.device) {
+      withKernel(&host) { $0?.linkEnded(ended, $1, into: &$2) }
     }
     var (manager, effects) = (link.manager, [Effect<SecurityEffect>]())
     manager.linkEnded(reason, isRequested: link.isClosing, securityContext(of: link, host), into: &effects)
     for effect in effects { host.apply(effect) }
   }
 
-  /// Takes a report of the system host.
-  mutating func receive(_ report: SystemHostReport, _ host: inout HostContext) {
-    withSystemHost(&host) { $0?.receive(report, $1, into: &$2) }
+  /// Takes a report of the kernel.
+  mutating func receive(_ report: KernelReport, _ host: inout HostContext) {
+    withKernel(&host) { $0?.receive(report, $1, into: &$2) }
   }
 
-  /// Lets the pairings of the system host do something, where there are any, and applies what they cause.
-  private mutating func withSystemHost(
+  /// Lets the pairings of the kernel do something, where there are any, and applies what they cause.
+  private mutating func withKernel(
     _ host: inout HostContext,
-    _ body: (inout SystemHostPairings?, SystemHostContext, inout [Effect<SystemHostEffect>]) -> Void
+    _ body: (inout KernelPairings?, KernelContext, inout [Effect<KernelEffect>]) -> Void
   ) {
-    let context = SystemHostContext(
+    let context = KernelContext(
       settings: policy.settings, ownIdentity: host.ownIdentity, bonds: self.context.bonds.bonds,
-      isPoweredOn: host.state == .poweredOn, links: table.compactMap { $0.manager.systemHostLink(of: $0.device) })
-    var effects: [Effect<SystemHostEffect>] = []
-    body(&policy.systemHost, context, &effects)
+      isPoweredOn: host.state == .poweredOn, links: table.compactMap { $0.manager.kernelLink(of: $0.device) })
+    var effects: [Effect<KernelEffect>] = []
+    body(&policy.kernel, context, &effects)
     if !effects.isEmpty { apply(effects, &host) }
   }
 
-  /// Not inlined: each use of ``withSystemHost(_:_:)`` would have its own copy of 15 kB.
+  /// Not inlined: each use of ``withKernel(_:_:)`` would have its own copy of 15 kB.
   @inline(never)
-  private mutating func apply(_ effects: [Effect<SystemHostEffect>], _ host: inout HostContext) {
+  private mutating func apply(_ effects: [Effect<KernelEffect>], _ host: inout HostContext) {
     apply(effects, &host) { links, host, effect in
       switch effect {
       case .report(let report, let peer): links.withSecurity(of: peer, .report(report), &host)
@@ -883,9 +883,9 @@ extension HostLinks {
       switch effect {
       case .removed(let identity):
         links.table.bondRemoved(identity)
-        links.withSystemHost(&host) { $0?.bondRemoved(identity, into: &$2) }
-      case .identityKeysChanged: links.withSystemHost(&host) { $0?.loadKeys($1, into: &$2) }
-      case .notKept(let identity): links.withSystemHost(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
+        links.withKernel(&host) { $0?.bondRemoved(identity, into: &$2) }
+      case .identityKeysChanged: links.withKernel(&host) { $0?.loadKeys($1, into: &$2) }
+      case .notKept(let identity): links.withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
       case .made(let bond, let peer):
         links.table.bonded(peer, bond)
         links.withIdentities(of: peer, &host) { $0.confirmIdentity(of: peer, into: &$1) }

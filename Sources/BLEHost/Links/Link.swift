@@ -22,7 +22,7 @@ struct Link: Sendable {
   /// The device that the peer is taken for, and the security of the link.
   var device: PeerIdentity
   let role: ConnectedLink.Role
-  /// Our own, or the one for a system host.
+  /// Our own, or the one for a kernel.
   var manager: any LinkSecurityManager {
     didSet {
       isEncrypting = manager.isStarting

@@ -17,15 +17,15 @@ import BLEWire
 struct LinkSignalling: Sendable {
   let peer: LinkID
   let handle: ConnectionHandle
-  /// Whether the central decides. Where the system host has the controller its commands are the only way.
+  /// Whether the central decides. Where the kernel has the controller its commands are the only way.
   private let asksCentral: Bool
   /// Whether the central is asked by the link layer: our controller has the procedure, and the central has not refused
   /// it as unsupported.
   var asksByLinkLayer = false
   /// The parameters that the link layer asks the central for, until it has answered.
   private var asked: ConnectionParameters?
-  /// Whether frames of channels end at the system host, which divides SDUs anew for the link (Docs/Decisions/0071).
-  let framesEndAtSystemHost: Bool
+  /// Whether frames of channels end at the kernel, which divides SDUs anew for the link (Docs/Decisions/0071).
+  let framesEndAtKernel: Bool
   /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
   var channel: SignallingChannel
   var channels: LinkChannels
@@ -35,7 +35,7 @@ struct LinkSignalling: Sendable {
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
   var packets = LinkPackets() {
-    didSet { if !framesEndAtSystemHost { channel.channels.packetLength = packets.dataLength.transmitOctets } }
+    didSet { if !framesEndAtKernel { channel.channels.packetLength = packets.dataLength.transmitOctets } }
   }
   /// Made by the first priority that the link is given.
   var tuning: LinkTuning? {
@@ -53,7 +53,7 @@ struct LinkSignalling: Sendable {
     channels = LinkChannels(peer: peer)
     channel = SignallingChannel(role: role == .central ? .central : .peripheral)
     asksCentral = role == .peripheral && ownership == .exclusive
-    framesEndAtSystemHost = ownership == .sharedWithSystemHost
+    framesEndAtKernel = ownership == .sharedWithKernel
   }
 
   /// When ``tick(now:into:)`` has work, or the requests for channels have.

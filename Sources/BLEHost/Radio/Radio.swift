@@ -402,7 +402,7 @@ extension Radio {
       switch effect {
       case .command(let command, let purpose): turn.effects.append(.command(command, for: purpose))
       case .event(let event, let recipient): turn.effects.append(.event(event, to: recipient))
-      case .systemHost(let directive): turn.effects.append(.systemHost(directive))
+      case .kernel(let directive): turn.effects.append(.kernel(directive))
       case .report(let origin, let text, let peer): turn.effects.append(.report(origin, text, peer: peer))
       case .own(let own): perform(&self, own, &turn)
       }

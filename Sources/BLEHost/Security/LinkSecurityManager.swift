@@ -6,8 +6,8 @@ import BLEWire
 
 /// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
 ///
-/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``SystemHostSecurityManager`` sends commands to
-/// the system host and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:procedureTimeout:)`` creates
+/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``KernelSecurityManager`` sends commands to
+/// the kernel and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:procedureTimeout:)`` creates
 /// one of them.
 protocol LinkSecurityManager: Sendable {
   /// When ``SecurityInput/tick`` is due.
@@ -32,8 +32,8 @@ protocol LinkSecurityManager: Sendable {
     _ reason: HCIErrorCode, isRequested: Bool, _ context: SecurityContext,
     into effects: inout [Effect<SecurityEffect>])
 
-  /// The facts about the link that a report of the system host may concern; nil where the controller is ours alone.
-  func systemHostLink(of device: PeerIdentity) -> SystemHostLink?
+  /// The facts about the link that a report of the kernel may concern; nil where the controller is ours alone.
+  func kernelLink(of device: PeerIdentity) -> KernelLinkFacts?
 }
 
 /// An effect of the security manager of a link.
@@ -60,12 +60,12 @@ enum SecurityEffect: Sendable {
   case notSecured
   /// The link is to be ended: Authentication Failure.
   case close
-  /// A report of the system host that waited for the application counts now.
-  case released(SystemHostReport)
-  /// The first key of a pairing of the system host with this device counts.
-  case systemHostKeyAccepted(DeviceAddress)
-  /// The system host is to remove the keys of a pairing with this device.
-  case systemHostKeysRefused(DeviceAddress)
+  /// A report of the kernel that waited for the application counts now.
+  case released(KernelReport)
+  /// The first key of a pairing of the kernel with this device counts.
+  case kernelKeyAccepted(DeviceAddress)
+  /// The kernel is to remove the keys of a pairing with this device.
+  case kernelKeysRefused(DeviceAddress)
 }
 
 /// A key that the controller was given, and its origin.

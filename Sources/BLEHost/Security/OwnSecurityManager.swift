@@ -94,12 +94,12 @@ struct OwnSecurityManager: LinkSecurityManager {
     case .encryptionFailed(let status): encryptionFailed(status, &context, now: now, into: &effects)
     case .levelApplied(let start): levelApplied(start, &context, now: now, into: &effects)
     case .tick: tick(&context, now: now, into: &effects)
-    // From a system host, of which there is none.
+    // From a kernel, of which there is none.
     case .report, .keyMissed: break
     }
   }
 
-  func systemHostLink(of device: PeerIdentity) -> SystemHostLink? { nil }
+  func kernelLink(of device: PeerIdentity) -> KernelLinkFacts? { nil }
 
   /// Takes one PDU of the peer.
   mutating func receive(

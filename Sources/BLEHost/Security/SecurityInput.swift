@@ -6,8 +6,8 @@ import BLEWire
 enum SecurityInput: Sendable {
   /// A PDU of the peer.
   case pdu([UInt8])
-  /// The system host reports something about the link.
-  case report(SystemHostLinkReport)
+  /// The kernel reports something about the link.
+  case report(KernelLinkReport)
   /// An owner requests security, with a demand or without.
   case requested(by: OwnerID, SecurityDemand? = nil)
   /// The peer has refused an operation of our client for want of security.
@@ -18,7 +18,7 @@ enum SecurityInput: Sendable {
   case answer(PairingQuestionID, PairingAnswer)
   /// The central encrypts and names the key.
   case keyRequested(HCI.LELongTermKeyRequest)
-  /// The system host has no key for a central that encrypts (Vol 4, Part E, 7.8.26).
+  /// The kernel has no key for a central that encrypts (Vol 4, Part E, 7.8.26).
   case keyMissed
   /// The controller reports the encryption of the link.
   case encryptionChanged(HCIErrorCode, isOn: Bool)

@@ -4,7 +4,7 @@ import BLESMP
 import BLEWire
 
 /// How we pair, which devices have to wait because they failed too often, and which security manager a link has: our
-/// own, or one for the system host.
+/// own, or one for the kernel.
 struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
   var settings: PairingSettings? { didSet { noteSettings() } }
@@ -17,11 +17,11 @@ struct SecurityPolicy: Sendable {
   private var attempts = RepeatedAttempts()
   /// The last identifier given to a question of a pairing.
   var lastQuestion: UInt64 = 0
-  /// The pairings of the system host; nil where the controller is ours alone.
-  var systemHost: SystemHostPairings?
+  /// The pairings of the kernel; nil where the controller is ours alone.
+  var kernel: KernelPairings?
 
-  init(_ settings: PairingSettings?, systemHost: SystemHostPairings? = nil) {
-    (self.settings, self.systemHost) = (settings, systemHost)
+  init(_ settings: PairingSettings?, kernel: KernelPairings? = nil) {
+    (self.settings, self.kernel) = (settings, kernel)
     noteSettings()
   }
 
@@ -39,17 +39,17 @@ struct SecurityPolicy: Sendable {
     peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress,
     procedureTimeout: Duration
   ) -> any LinkSecurityManager {
-    guard systemHost == nil else {
-      return SystemHostSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other)
+    guard kernel == nil else {
+      return KernelSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other)
     }
     return OwnSecurityManager(
       peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity,
       procedureTimeout: procedureTimeout)
   }
 
-  /// The controller requests a key for an unknown link. The system host answers for the links of its controller.
+  /// The controller requests a key for an unknown link. The kernel answers for the links of its controller.
   func keyRequested(onUnknownLink handle: ConnectionHandle, into effects: inout [Effect<Never>]) {
-    guard systemHost == nil else { return }
+    guard kernel == nil else { return }
     effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
   }
 

@@ -18,7 +18,7 @@ enum SessionEffect: Sendable {
   case abandoned(Purpose)
   /// A command had no answer in time, and the controller is reset. ``abandoned(_:)`` follows.
   case timedOut(Purpose, HCIOpcode)
-  /// The system host has no key for the link with this handle (Vol 4, Part E, 7.8.26).
+  /// The kernel has no key for the link with this handle (Vol 4, Part E, 7.8.26).
   case keyMissed(ConnectionHandle)
 }
 
@@ -242,7 +242,7 @@ extension ControllerSession {
       let status = event.returnParameters.first.map(HCIErrorCode.init) ?? .success
       answered(purpose, event.opcode, status, event.returnParameters, into: &effects)
     case .status(let purpose, let opcode, let status): answered(purpose, opcode, status, [], into: &effects)
-    // A controller shared with the system host answers the system host's commands, too.
+    // A controller shared with the kernel answers the kernel's commands, too.
     case .unexpected where !isExclusive: break
     case .unexpected(let opcode):
       let text = "an answer to \(opcode), which was not sent or has already been answered"
@@ -271,7 +271,7 @@ extension ControllerSession {
 extension ControllerSession {
   /// The controller reported that it failed (Vol 4, Part E, 7.7.16): only a reset helps.
   mutating func hardwareFailed(code: UInt8, into effects: inout [Effect<SessionEffect>]) {
-    // The system host resets its own controller; its transport reports the result.
+    // The kernel resets its own controller; its transport reports the result.
     guard isExclusive else { return }
     effects.append(.report(.controller, "hardware error 0x\(String(code, radix: 16)): it is reset", peer: nil))
     reset(nil, orFail: .controller(.none, .hardwareFailure), into: &effects)

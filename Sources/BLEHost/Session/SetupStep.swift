@@ -33,16 +33,16 @@ enum SetupStep: Int, CaseIterable, Sendable {
   ) -> Self? {
     var step = self
     while let next = Self(rawValue: step.rawValue + 1) {
-      let isOurs = isExclusive || next.goesBesideSystemHost
+      let isOurs = isExclusive || next.goesBesideKernel
       if isOurs, next.isWanted(controller, usesRandomAddress: usesRandomAddress) { return next }
       step = next
     }
     return nil
   }
 
-  /// Whether the step changes nothing for a system host that runs the controller: it reads, or sets the random address,
-  /// which the system host sets only when it advertises or scans itself.
-  private var goesBesideSystemHost: Bool {
+  /// Whether the step changes nothing for a kernel that runs the controller: it reads, or sets the random address,
+  /// which the kernel sets only when it advertises or scans itself.
+  private var goesBesideKernel: Bool {
     switch self {
     case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength: false
     default: true

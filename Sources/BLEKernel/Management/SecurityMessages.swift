@@ -3,7 +3,7 @@ internal import BLESMP
 internal import BLEWire
 
 /// Pairing, keys and bonds as messages of the management protocol (Docs/Decisions/0051).
-extension SystemHostCommand {
+extension KernelCommand {
   /// The management commands that perform this command; none for a command to the socket of a link or of a service.
   var managementRequests: [ManagementRequest] {
     switch self {
@@ -52,7 +52,7 @@ extension SystemHostCommand {
   }
 }
 
-extension SystemHostKeys {
+extension KernelKeys {
   fileprivate var managementLongTermKeys: [ManagementLongTermKey] {
     var keys: [ManagementLongTermKey] = []
     if let peripheralKey { keys.append(ManagementLongTermKey(identity, peripheralKey, isCentrals: false)) }
@@ -102,7 +102,7 @@ extension ManagementLongTermKey {
     return LongTermKey(value: SecretKey(value), ediv: ediv, rand: rand, strength: strength)
   }
 
-  fileprivate var use: SystemHostReport.KeyUse {
+  fileprivate var use: KernelReport.KeyUse {
     isSecureConnections ? .both : isCentrals == 1 ? .central : .peripheral
   }
 
@@ -110,7 +110,7 @@ extension ManagementLongTermKey {
   fileprivate var isDebugKey: Bool { kind.rawValue >= Kind.secureConnectionsDebug.rawValue }
 }
 
-extension SystemHostReport {
+extension KernelReport {
   /// The report for an event; nil for events that do not concern pairing, and for BR/EDR devices.
   init?(_ event: any ManagementEvent) {
     switch event {

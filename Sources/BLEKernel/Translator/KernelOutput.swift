@@ -79,7 +79,7 @@ package struct HostInput: Sendable {
     case packet
     /// A complete H4 command that the adapter sent by itself: the next one of ``octets``.
     case sentCommand
-    case report(SystemHostReport)
+    case report(KernelReport)
   }
 
   package private(set) var items: [Item] = []
@@ -94,7 +94,7 @@ package struct HostInput: Sendable {
     octets.append(write)
   }
 
-  mutating func append(_ report: SystemHostReport) { items.append(.report(report)) }
+  mutating func append(_ report: KernelReport) { items.append(.report(report)) }
 
   mutating func append(completedPackets count: UInt16, on handle: ConnectionHandle) {
     items.append(.packet)

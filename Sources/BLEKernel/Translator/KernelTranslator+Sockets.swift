@@ -29,7 +29,7 @@ extension KernelTranslator {
       if event.isDiscovering == 1 { discovery.reported(addressTypes: event.addressTypes, into: &output) }
     default:
       // If bluetoothd pairs, its agent answers. Two answers would break a pairing.
-      if !isPairedByDaemon, let report = SystemHostReport(event) { output.input.append(report) }
+      if !isPairedByDaemon, let report = KernelReport(event) { output.input.append(report) }
     }
   }
 

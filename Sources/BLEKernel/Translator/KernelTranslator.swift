@@ -203,7 +203,7 @@ extension KernelTranslator {
   }
 
   /// Performs a command from the host.
-  mutating func perform(_ command: SystemHostCommand, into output: inout KernelOutput) {
+  mutating func perform(_ command: KernelCommand, into output: inout KernelOutput) {
     switch command {
     case .secure(let handle, let isAuthenticated):
       links[ConnectionHandle(rawValue: handle)]?.secure(to: isAuthenticated ? .high : .medium, into: &output)

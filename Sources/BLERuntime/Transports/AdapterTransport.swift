@@ -75,7 +75,7 @@ struct AdapterTransport<Connection: PacketConnection & ~Copyable>: ~Copyable, HC
 
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError) { try port?.connection?.send(packets) }
 
-  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {
+  mutating func perform(_ commands: [KernelCommand]) throws(TransportError) {
     try port?.connection?.perform(commands)
   }
 
@@ -121,7 +121,7 @@ protocol PacketConnection: AdapterConnection, ~Copyable {
   mutating func receive(into handler: inout some PacketHandler & ~Copyable) throws(TransportError)
   var hasPendingInput: Bool { get }
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError)
-  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError)
+  mutating func perform(_ commands: [KernelCommand]) throws(TransportError)
   var hasBacklog: Bool { get }
   mutating func flush() throws(TransportError)
   mutating func takeNotices() -> [String]
@@ -166,6 +166,6 @@ extension UserChannel: PacketConnection {
   }
 
   var hasPendingInput: Bool { false }
-  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {}
+  mutating func perform(_ commands: [KernelCommand]) throws(TransportError) {}
   mutating func takeNotices() -> [String] { [] }
 }

@@ -71,8 +71,8 @@ protocol HCITransport: ~Copyable, Sendable {
   /// - Throws: ``TransportError`` if the connection failed or the queue is full.
   mutating func send(_ packets: borrowing PacketBuffer) throws(TransportError)
 
-  /// Performs commands to the system host. Transports without one ignore them.
-  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError)
+  /// Performs commands to the kernel. Transports without one ignore them.
+  mutating func perform(_ commands: [KernelCommand]) throws(TransportError)
 
   /// Whether packets wait for ``flush()``.
   var hasBacklog: Bool { get }
@@ -106,7 +106,7 @@ extension HCITransport where Self: ~Copyable {
   var isServer: Bool { false }
   mutating func takeUnavailability() -> TransportError? { nil }
   mutating func takeNotices() -> [String] { [] }
-  mutating func perform(_ commands: [SystemHostCommand]) throws(TransportError) {}
+  mutating func perform(_ commands: [KernelCommand]) throws(TransportError) {}
 }
 
 /// Receives the input of a transport, in order.
@@ -114,8 +114,8 @@ protocol PacketHandler: ~Copyable {
   /// Receives one complete H4 packet from the controller, valid during the call.
   mutating func receive(_ packet: Span<UInt8>)
 
-  /// Receives a report from the system host, if the system host runs the controller.
-  mutating func receive(_ report: SystemHostReport)
+  /// Receives a report from the kernel, if the kernel runs the controller.
+  mutating func receive(_ report: KernelReport)
 
   /// Records a command that the transport sent by itself in the trace.
   mutating func record(sent command: Span<UInt8>)

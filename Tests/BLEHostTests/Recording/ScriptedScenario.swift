@@ -32,7 +32,7 @@ struct ScriptedScenario {
     }
     controller.aclCount = choices.one(of: [1, 4])
     var configuration = HostConfiguration()
-    configuration.ownership = isShared ? .sharedWithSystemHost : .exclusive
+    configuration.ownership = isShared ? .sharedWithKernel : .exclusive
     configuration.pairing = choices.pairing()
     configuration.bonds = (0..<choices.number(below: 4)).map { _ in Self.bond(&choices) }
     if choices.chance(20) { configuration.maximumBonds = 2 }
@@ -250,7 +250,7 @@ struct ScriptedScenario {
         + address.octets.littleEndian + counted(data) + [0xC8])
   }
 
-  private mutating func report() -> SystemHostReport {
+  private mutating func report() -> KernelReport {
     let address = Self.address(&choices)
     switch choices.number(below: 8) {
     case 0, 1: return .asked(address, choices.one(of: [.consent, .enterPasskey, .compare(Passkey(lowestDigitsOf: 7))]))

@@ -47,7 +47,7 @@ struct Transcript {
     lines.append("\(host) < \(text(of: event))")
   }
 
-  mutating func asked(_ directive: SystemHostCommand, by host: Int) {
+  mutating func asked(_ directive: KernelCommand, by host: Int) {
     lines.append("\(host) ! \(Self.text(of: directive))")
   }
 
@@ -227,7 +227,7 @@ extension Transcript {
     return parts.joined(separator: " ")
   }
 
-  static func text(of directive: SystemHostCommand) -> String {
+  static func text(of directive: KernelCommand) -> String {
     switch directive {
     case .setPairing(let settings): "policy \(settings == nil ? "none" : "some")"
     case .loadKeys(let keys): "load " + keys.map { "\($0.identity)" }.joined(separator: " ")

@@ -3,8 +3,8 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// The security manager of one link where the system host has the controller: it decides the questions of the system
-/// host, or asks the application, and takes the level that the system host reports (Docs/Decisions/0051).
+/// The security manager of one link where the kernel has the controller: it decides the questions of the system
+/// host, or asks the application, and takes the level that the kernel reports (Docs/Decisions/0051).
 ///
 /// ```
 ///            secure ─────────────────────────────► requested ──┐
@@ -13,28 +13,28 @@ import BLEWire
 ///            level or key that needs consent ────► pairing, reports withheld ── accepted ──► reports are repeated
 ///                                                                            └─ rejected ──► keys removed, link ended
 /// ```
-struct SystemHostSecurityManager: LinkSecurityManager {
+struct KernelSecurityManager: LinkSecurityManager {
   private let peer: LinkID
   private let handle: ConnectionHandle
   private let isCentral: Bool
   /// The peer's address as it is on the radio.
   private let address: DeviceAddress
-  /// The identity that the system host has reported in a pairing on this link, by which it calls the device since.
+  /// The identity that the kernel has reported in a pairing on this link, by which it calls the device since.
   private var reportedIdentity: DeviceAddress?
-  /// The strength of the key in use, as the system host reports it.
+  /// The strength of the key in use, as the kernel reports it.
   private var strength: KeyStrength?
   /// Whether the controller says that the link is encrypted, with any key.
   private var isEncrypted = false
-  private var pairing = SystemHostPairing()
+  private var pairing = KernelPairing()
 
   /// - Parameter address: the peer's address as it is on the radio.
   init(peer: LinkID, handle: ConnectionHandle, isCentral: Bool, address: DeviceAddress) {
     (self.peer, self.handle, self.isCentral, self.address) = (peer, handle, isCentral, address)
   }
 
-  /// The system host has the timeouts of its pairings.
+  /// The kernel has the timeouts of its pairings.
   var deadline: Instant? { nil }
-  /// The system host gives the keys.
+  /// The kernel gives the keys.
   var isStarting: Bool { false }
   var isUnderWay: Bool { pairing.isUnderWay }
 
@@ -57,18 +57,18 @@ struct SystemHostSecurityManager: LinkSecurityManager {
       encryptionChanged(status, isOn: isOn, &context, now: now, into: &effects)
     case .encryptionFailed(let status): encryptionFailed(status, &context, now: now, into: &effects)
     case .levelApplied(let start): levelApplied(start, &context, now: now, into: &effects)
-    // The system host has the channel of the Security Manager, answers the requests for keys, and has the timeouts.
+    // The kernel has the channel of the Security Manager, answers the requests for keys, and has the timeouts.
     case .pdu, .keyRequested, .tick: break
     }
   }
 
-  /// The system host does not cancel a request: it ends the link that it could not encrypt.
+  /// The kernel does not cancel a request: it ends the link that it could not encrypt.
   mutating func stopEncryption() {}
 
-  func systemHostLink(of device: PeerIdentity) -> SystemHostLink? {
-    SystemHostLink(
+  func kernelLink(of device: PeerIdentity) -> KernelLinkFacts? {
+    KernelLinkFacts(
       peer: peer, handle: handle, isCentral: isCentral, address: address,
-      systemHostAddress: systemHostAddress(device.identity), identity: device.identity,
+      kernelAddress: kernelAddress(device.identity), identity: device.identity,
       isBondProven: device.security.isBondProven, isUnderWay: pairing.isUnderWay,
       isPairing: pairing.isPairing,
       isEncrypted: isEncrypted, hasConsent: pairing.hasConsent, agreedReplacement: pairing.agreedReplacement,
@@ -77,16 +77,16 @@ struct SystemHostSecurityManager: LinkSecurityManager {
       })
   }
 
-  /// The address by which the system host knows the device: the one on the radio, its identity where it uses a private
-  /// address that a bond resolves, or the one that the system host has reported in a pairing on this link.
-  private func systemHostAddress(_ identity: DeviceAddress) -> DeviceAddress {
+  /// The address by which the kernel knows the device: the one on the radio, its identity where it uses a private
+  /// address that a bond resolves, or the one that the kernel has reported in a pairing on this link.
+  private func kernelAddress(_ identity: DeviceAddress) -> DeviceAddress {
     if let reportedIdentity { return reportedIdentity }
     return address.randomKind == .resolvablePrivate ? identity : address.identity
   }
 
-  /// Takes what the system host reports about this link.
+  /// Takes what the kernel reports about this link.
   mutating func receive(
-    _ report: SystemHostLinkReport, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]
+    _ report: KernelLinkReport, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]
   ) {
     switch report {
     case .asked(let question): asked(question, &context, into: &effects)
@@ -109,7 +109,7 @@ struct SystemHostSecurityManager: LinkSecurityManager {
     guard let settings = context.settings else { return }
     // A question that is still open was of a pairing that this one supersedes.
     let before = endPairing(into: &effects)
-    pairing = SystemHostPairing(
+    pairing = KernelPairing(
       isUnderWay: true, isOurs: before.isOurs, isRequested: before.isRequested, isPairing: true,
       hasConsent: before.isRequested)
     if context.isBlocked {
@@ -168,16 +168,16 @@ struct SystemHostSecurityManager: LinkSecurityManager {
     into effects: inout [Effect<SecurityEffect>]
   ) {
     pairing.refusal = refusal
-    effects.append(.systemHost(.answer(systemHostAddress(context.identity), question, answer)))
+    effects.append(.kernel(.answer(kernelAddress(context.identity), question, answer)))
   }
 
   /// What is known of a pairing is void, and with it the question that is open.
   @discardableResult
-  private mutating func endPairing(into effects: inout [Effect<SecurityEffect>]) -> SystemHostPairing {
+  private mutating func endPairing(into effects: inout [Effect<SecurityEffect>]) -> KernelPairing {
     if let id = pairing.questions.withdraw() {
       effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
     }
-    defer { pairing = SystemHostPairing() }
+    defer { pairing = KernelPairing() }
     return pairing
   }
 
@@ -190,14 +190,14 @@ struct SystemHostSecurityManager: LinkSecurityManager {
     }
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .kernel)
     context.report(failure, claimed: nil, on: peer, into: &effects)
-    // The system host would no longer carry anything on the link, or would continue to give it the level of the key
+    // The kernel would no longer carry anything on the link, or would continue to give it the level of the key
     // (Docs/Decisions/0104).
     if ended.isOurs || ended.isKeyInUse { effects.append(.own(.close)) }
   }
 }
 
-/// Encryption, by the system host.
-extension SystemHostSecurityManager {
+/// Encryption, by the kernel.
+extension KernelSecurityManager {
   mutating func requestSecurity(
     for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
@@ -235,11 +235,11 @@ extension SystemHostSecurityManager {
     request(isAuthenticated: isAuthenticated, into: &effects)
   }
 
-  /// Asks the system host to secure the link; as a peripheral, to ask its central.
+  /// Asks the kernel to secure the link; as a peripheral, to ask its central.
   private mutating func request(isAuthenticated: Bool, into effects: inout [Effect<SecurityEffect>]) {
     guard !pairing.isUnderWay else { return }
     (pairing.isUnderWay, pairing.isOurs) = (true, true)
-    effects.append(.systemHost(.secure(handle: handle.rawValue, isAuthenticated: isAuthenticated)))
+    effects.append(.kernel(.secure(handle: handle.rawValue, isAuthenticated: isAuthenticated)))
   }
 
   mutating func encryptionChanged(
@@ -248,7 +248,7 @@ extension SystemHostSecurityManager {
   ) {
     guard status == .success else { return encryptionFailed(status, &context, now: now, into: &effects) }
     isEncrypted = isOn
-    // The system host knows the key and reports its strength.
+    // The kernel knows the key and reports its strength.
     guard !isOn else { return }
     effects.append(.own(.levelLost))
   }
@@ -290,7 +290,7 @@ extension SystemHostSecurityManager {
     if start.origin == .bond { endPairing(into: &effects) }
   }
 
-  /// The system host was asked to encrypt the link, and reports that it is not encrypted: it cannot encrypt it.
+  /// The kernel was asked to encrypt the link, and reports that it is not encrypted: it cannot encrypt it.
   private mutating func notEncrypted(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     guard pairing.isOurs, !pairing.isPairing else { return }
     endPairing(into: &effects)
@@ -302,9 +302,9 @@ extension SystemHostSecurityManager {
     _ reason: HCIErrorCode, isRequested: Bool, _ context: SecurityContext,
     into effects: inout [Effect<SecurityEffect>]
   ) {
-    // The system host ends a link that it could not encrypt.
-    let isSystemHosts = reason == .terminatedByLocalHost && pairing.isUnderWay && !isRequested
-    let loss = isSystemHosts ? .notEncrypted(reason) : BondLoss(linkEnded: reason)
+    // The kernel ends a link that it could not encrypt.
+    let isKernels = reason == .terminatedByLocalHost && pairing.isUnderWay && !isRequested
+    let loss = isKernels ? .notEncrypted(reason) : BondLoss(linkEnded: reason)
     if context.reconnection.isPending, let loss {
       effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
     }
@@ -316,19 +316,19 @@ extension SystemHostSecurityManager {
   }
 }
 
-/// Consent to pairings that the system host makes without a question: older Linux kernels before Just Works with Secure
+/// Consent to pairings that the kernel makes without a question: older Linux kernels before Just Works with Secure
 /// Connections, all kernels before a legacy pairing that they begin. The application is asked afterwards. Until it
 /// agrees the link counts as one that is not encrypted, and no key is stored (Docs/Decisions/0051).
-extension SystemHostSecurityManager {
+extension KernelSecurityManager {
   /// The first key of a pairing.
   private mutating func keyMade(
-    _ outcome: PairingOutcome, of identity: DeviceAddress, _ report: SystemHostReport, _ context: inout SecurityContext,
+    _ outcome: PairingOutcome, of identity: DeviceAddress, _ report: KernelReport, _ context: inout SecurityContext,
     into effects: inout [Effect<SecurityEffect>]
   ) {
     if let question = pairing.question(before: outcome, of: identity, context) {
       return withhold(report, question, &context, into: &effects)
     }
-    effects.append(.own(.systemHostKeyAccepted(identity)))
+    effects.append(.own(.kernelKeyAccepted(identity)))
     var outcome = outcome
     outcome.hasConsent = endPairing(into: &effects).hasConsent
     // The level of the link may be reported after its key.
@@ -338,10 +338,10 @@ extension SystemHostSecurityManager {
 
   /// Defers a report of such a pairing until the application agrees, and asks the application once.
   private mutating func withhold(
-    _ report: SystemHostReport, _ question: PairingQuestion, _ context: inout SecurityContext,
+    _ report: KernelReport, _ question: PairingQuestion, _ context: inout SecurityContext,
     into effects: inout [Effect<SecurityEffect>]
   ) {
-    guard pairing.withheld.count < SystemHostPairing.withheldLimit else { return }
+    guard pairing.withheld.count < KernelPairing.withheldLimit else { return }
     pairing.withheld.append(report)
     if context.level != .none {
       // The level had been accepted already, as one by the key of the bond.
@@ -353,14 +353,14 @@ extension SystemHostSecurityManager {
     ask(question, &context, into: &effects)
   }
 
-  /// The application has decided about a pairing that the system host made without a question.
+  /// The application has decided about a pairing that the kernel made without a question.
   private mutating func decideWithheld(
     _ question: PairingQuestion, isAccepted: Bool, _ context: SecurityContext,
     into effects: inout [Effect<SecurityEffect>]
   ) {
     let withheld = pairing.takeWithheld()
     guard isAccepted else {
-      effects.append(.own(.systemHostKeysRefused(pairing.replacing ?? systemHostAddress(context.identity))))
+      effects.append(.own(.kernelKeysRefused(pairing.replacing ?? kernelAddress(context.identity))))
       endPairing(into: &effects)
       context.report(PairingFailure(.unspecifiedReason, .local), claimed: nil, on: peer, into: &effects)
       return effects.append(.own(.close))

@@ -8,15 +8,15 @@ import Testing
 @testable import BLEHost
 
 /// The security manager of a link on an adapter that the kernel runs, without a link: the test is the kernel.
-@Suite("Kernel security manager") struct SystemHostSecurityManagerTests {
+@Suite("Kernel security manager") struct KernelSecurityManagerTests {
   private typealias Effects = [Effect<SecurityEffect>]
 
   private let device = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
   private let weak = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: false)
   private let now = Instant.start
 
-  private func manager(isCentral: Bool = false) -> SystemHostSecurityManager {
-    SystemHostSecurityManager(
+  private func manager(isCentral: Bool = false) -> KernelSecurityManager {
+    KernelSecurityManager(
       peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 0x40), isCentral: isCentral, address: device)
   }
 
@@ -35,15 +35,15 @@ import Testing
     return bond
   }
 
-  private var key: SystemHostReport {
+  private var key: KernelReport {
     .longTermKey(device, LongTermKey(value: SecretKey(5), strength: weak), .both, isToBeKept: true)
   }
 
   private func words(_ effects: Effects) -> [String] {
     effects.map { effect in
       switch effect {
-      case .systemHost(.answer(_, let question, let answer)): "answer \(question) \(answer)"
-      case .systemHost(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
+      case .kernel(.answer(_, let question, let answer)): "answer \(question) \(answer)"
+      case .kernel(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
       case .event(.pairing(_, let id, let question), _): "ask \(id.rawValue) \(question)"
       case .event(.pairingQuestionWithdrawn(_, let id), _): "withdraw \(id.rawValue)"
       case .event(.pairingFailed(_, let failure), _):
@@ -59,8 +59,8 @@ import Testing
       case .own(.close): "close"
       case .own(.released(.level)): "released level"
       case .own(.released): "released key"
-      case .own(.systemHostKeyAccepted): "key accepted"
-      case .own(.systemHostKeysRefused): "keys refused"
+      case .own(.kernelKeyAccepted): "key accepted"
+      case .own(.kernelKeysRefused): "keys refused"
       case .own(.answerIgnored): "ignored"
       case .report: "log"
       default: "other"
@@ -70,7 +70,7 @@ import Testing
 
   /// What each report causes, one after the other.
   private func outcome(
-    of reports: [SystemHostLinkReport], _ manager: inout SystemHostSecurityManager, _ context: inout SecurityContext
+    of reports: [KernelLinkReport], _ manager: inout KernelSecurityManager, _ context: inout SecurityContext
   ) -> [String] {
     reports.flatMap { report in
       var effects = Effects()
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  private func made(_ identity: DeviceAddress? = nil) -> SystemHostLinkReport {
+  private func made(_ identity: DeviceAddress? = nil) -> KernelLinkReport {
     .keyMade(PairingOutcome(isBonded: true, strength: weak), of: identity ?? device, key)
   }
 
@@ -233,15 +233,15 @@ import Testing
     #expect(outcome(of: [.level(weak)], &manager, &context) == ["encrypted bond"])
     context.level = .encrypted
     #expect(outcome(of: [made()], &manager, &context) == ["level lost", "ask 1 consent"])
-    #expect(manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys == [device])
+    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys == [device])
   }
 
   @Test func withheldReportsAreLimited() {
     var (manager, context) = (manager(), context(consenting))
-    for _ in 0...SystemHostPairing.withheldLimit { _ = outcome(of: [made()], &manager, &context) }
+    for _ in 0...KernelPairing.withheldLimit { _ = outcome(of: [made()], &manager, &context) }
     #expect(
-      manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys.count
-        == SystemHostPairing.withheldLimit)
+      manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.withheldKeys.count
+        == KernelPairing.withheldLimit)
   }
 
   @Test func thePairingEndsWithTheLink() {
@@ -257,10 +257,10 @@ import Testing
     var (manager, context) = (manager(), context())
     let identity = DeviceAddress(octets: BD_ADDR(7), kind: .public)
     #expect(
-      manager.systemHostLink(of: PeerIdentity(address: device, identity: identity))?.systemHostAddress
+      manager.kernelLink(of: PeerIdentity(address: device, identity: identity))?.kernelAddress
         == device.identity)
     _ = outcome(of: [.identified(identity)], &manager, &context)
-    #expect(manager.systemHostLink(of: PeerIdentity(address: device, identity: device))?.systemHostAddress == identity)
+    #expect(manager.kernelLink(of: PeerIdentity(address: device, identity: device))?.kernelAddress == identity)
   }
 
   @Test func ignoresPDUsAndKeyRequests() {

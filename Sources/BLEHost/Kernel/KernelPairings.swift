@@ -2,10 +2,10 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// An effect of the pairings of the system host.
-enum SystemHostEffect: Sendable {
+/// An effect of the pairings of the kernel.
+enum KernelEffect: Sendable {
   /// A report for the security manager of one link.
-  case report(SystemHostLinkReport, LinkID)
+  case report(KernelLinkReport, LinkID)
   /// A pairing has made another key for a bond.
   case bondChanged(Bond)
   /// A pairing has made a bond, and its link has ended since.
@@ -14,19 +14,19 @@ enum SystemHostEffect: Sendable {
   case close(LinkID)
 }
 
-/// Facts about one link that a report of the system host may concern.
-struct SystemHostLink: Sendable {
+/// Facts about one link that a report of the kernel may concern.
+struct KernelLinkFacts: Sendable {
   var peer: LinkID
   var handle: ConnectionHandle
   var isCentral = false
   /// The peer's address as it is on the radio.
   var address: DeviceAddress
-  /// The address by which the system host knows the device.
-  var systemHostAddress: DeviceAddress
+  /// The address by which the kernel knows the device.
+  var kernelAddress: DeviceAddress
   /// The device that the peer is taken for, and whether the link has proven its bond.
   var identity: DeviceAddress
   var isBondProven = false
-  /// The system host is securing the link; a pairing is known to be in progress.
+  /// The kernel is securing the link; a pairing is known to be in progress.
   var isUnderWay = false
   var isPairing = false
   /// The controller says that the link is encrypted.
@@ -38,44 +38,44 @@ struct SystemHostLink: Sendable {
   var withheldKeys: [DeviceAddress] = []
 }
 
-/// Facts that the pairings of the system host take from other parts, at the time of one input.
-struct SystemHostContext: Sendable {
+/// Facts that the pairings of the kernel take from other parts, at the time of one input.
+struct KernelContext: Sendable {
   /// Nil if pairing is disabled.
   var settings: PairingSettings?
   var ownIdentity: DeviceAddress
   var bonds: [Bond] = []
-  /// The controller is up: the system host takes commands.
+  /// The controller is up: the kernel takes commands.
   var isPoweredOn = true
-  var links: [SystemHostLink] = []
+  var links: [KernelLinkFacts] = []
 
   func bond(of device: DeviceAddress) -> Bond? { bonds.first { $0.identity == device.identity } }
-  func link(_ peer: LinkID?) -> SystemHostLink? { links.first { $0.peer == peer } }
-  /// Whether the system host calls a link other than `peer` by this identity.
+  func link(_ peer: LinkID?) -> KernelLinkFacts? { links.first { $0.peer == peer } }
+  /// Whether the kernel calls a link other than `peer` by this identity.
   func isUsed(_ identity: DeviceAddress, except peer: LinkID?) -> Bool {
-    links.contains { $0.peer != peer && $0.systemHostAddress == identity.identity }
+    links.contains { $0.peer != peer && $0.kernelAddress == identity.identity }
   }
   /// How the bond of this device may be replaced if an unauthenticated pairing on `link` names it.
-  func replacement(of device: DeviceAddress, on link: SystemHostLink?) -> BondRules.Replacement? {
+  func replacement(of device: DeviceAddress, on link: KernelLinkFacts?) -> BondRules.Replacement? {
     let isProven = link.map { $0.isBondProven && $0.identity == device.identity } ?? false
     return settings?.replacement(of: bond(of: device), isProven: isProven)
   }
 }
 
-/// The pairings of the system host, by the identity of the device: its reports name devices by address, and the
+/// The pairings of the kernel, by the identity of the device: its reports name devices by address, and the
 /// link of a report is found by its address on the radio and by the pairings that are in progress
 /// (Docs/Decisions/0051).
 ///
-/// The host's bonds, settings and decisions go the other way, as ``SystemHostCommand``s.
+/// The host's bonds, settings and decisions go the other way, as ``KernelCommand``s.
 ///
 /// ```
 ///   identity ──► signature keys ──► first key ── accepted ──► paired ── another key ──► bond changed
 ///                                       │ refused, of another link, or of one of several ──► keys removed, link ended
 /// ```
-struct SystemHostPairings: Sendable {
+struct KernelPairings: Sendable {
   /// Devices whose keys may be on their way at once. Beyond it, the oldest record without a link makes room.
   static let limit = 32
 
-  /// What the system host has reported of one device's keys, until the link ends or another pairing begins.
+  /// What the kernel has reported of one device's keys, until the link ends or another pairing begins.
   private struct Outcome: Sendable {
     /// The link whose pairing made the keys; nil where it has ended.
     var link: LinkID?
@@ -83,7 +83,7 @@ struct SystemHostPairings: Sendable {
     var hasConsent = false
     /// The device whose bond it agreed to have replaced.
     var agreedReplacement: DeviceAddress?
-    /// The system host reported the device's identity in this pairing.
+    /// The kernel reported the device's identity in this pairing.
     var isIdentified = false
     /// Another link has that identity, or the link of the pairing cannot be determined: the keys are refused.
     var isRefused = false
@@ -109,14 +109,14 @@ struct SystemHostPairings: Sendable {
   /// The number of the newest record.
   private var lastNumber: UInt64 = 0
 
-  /// Takes a report of the system host.
+  /// Takes a report of the kernel.
   mutating func receive(
-    _ report: SystemHostReport, _ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]
+    _ report: KernelReport, _ context: KernelContext, into effects: inout [Effect<KernelEffect>]
   ) {
     switch report {
     case .asked(let address, let question):
       guard let link = link(calledBy: address, context), context.settings != nil else {
-        return effects.append(.systemHost(.answer(address, question, .reject)))
+        return effects.append(.kernel(.answer(address, question, .reject)))
       }
       outcomes[address.identity] = nil
       effects.append(.own(.report(.asked(question), link.peer)))
@@ -151,8 +151,8 @@ struct SystemHostPairings: Sendable {
 
   /// A device has distributed its identity, and the key that resolves its private addresses, in a pairing.
   private mutating func identified(
-    _ identity: DeviceAddress, usedAs used: DeviceAddress, _ key: SecretKey, _ context: SystemHostContext,
-    into effects: inout [Effect<SystemHostEffect>]
+    _ identity: DeviceAddress, usedAs used: DeviceAddress, _ key: SecretKey, _ context: KernelContext,
+    into effects: inout [Effect<KernelEffect>]
   ) {
     var outcome = Outcome()
     outcome.isIdentified = true
@@ -177,13 +177,13 @@ struct SystemHostPairings: Sendable {
   /// A link has ended. The keys of its pairing may still be on their way; those that waited for the application are
   /// removed.
   mutating func linkEnded(
-    _ link: SystemHostLink, _ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]
+    _ link: KernelLinkFacts, _ context: KernelContext, into effects: inout [Effect<KernelEffect>]
   ) {
     for identity in link.withheldKeys { removeKeys(of: identity, context, into: &effects) }
     let known = outcomes.first { $0.value.link == link.peer }
     if let known, known.value.isAnnounced { return outcomes[known.key] = nil }
     guard link.isPairing else { return }
-    change(known?.key ?? link.systemHostAddress) { outcome in
+    change(known?.key ?? link.kernelAddress) { outcome in
       outcome.link = nil
       outcome.hasConsent = link.hasConsent
       outcome.agreedReplacement = link.agreedReplacement
@@ -195,12 +195,12 @@ struct SystemHostPairings: Sendable {
 
   /// A pairing has made a key; legacy pairing may make another one, for the other role.
   private mutating func keyMade(
-    _ identity: DeviceAddress, _ key: LongTermKey, _ report: SystemHostReport, _ context: SystemHostContext,
-    into effects: inout [Effect<SystemHostEffect>]
+    _ identity: DeviceAddress, _ key: LongTermKey, _ report: KernelReport, _ context: KernelContext,
+    into effects: inout [Effect<KernelEffect>]
   ) {
     guard case .longTermKey(_, _, let use, let isToBeKept) = report else { return }
     let found = keyLink(identity, context)
-    var link: SystemHostLink?
+    var link: KernelLinkFacts?
     if case .link(let peer) = found { link = context.link(peer) }
     let known = outcomes[identity.identity] ?? Outcome()
     let isRefused = found == .ambiguous || known.isRefused || (link == nil && context.isUsed(identity, except: nil))
@@ -221,7 +221,7 @@ struct SystemHostPairings: Sendable {
       return effects.append(.own(.bondChanged(bond)))
     }
     let outcome = pairingOutcome(identity, key, use, isBonded: isBonded, known)
-    // The system host resolves addresses by the key that it received last. The bond table handles the key of a bond.
+    // The kernel resolves addresses by the key that it received last. The bond table handles the key of a bond.
     if isKeyTaken, !isBonded { loadKeys(context, into: &effects) }
     if let link { return effects.append(.own(.report(.keyMade(outcome, of: identity, report), link.peer))) }
     keyAccepted(identity)
@@ -236,7 +236,7 @@ struct SystemHostPairings: Sendable {
 
   /// Whether an identity resolving key is ours, or that of another device whose bond keeps it (Docs/Decisions/0096).
   private func isTaken(
-    _ key: SecretKey, by identity: DeviceAddress, _ strength: KeyStrength, _ context: SystemHostContext
+    _ key: SecretKey, by identity: DeviceAddress, _ strength: KeyStrength, _ context: KernelContext
   ) -> Bool {
     var bond = Bond(identity: identity, strength: strength)
     bond.identityResolvingKey = key
@@ -244,7 +244,7 @@ struct SystemHostPairings: Sendable {
   }
 
   private func pairingOutcome(
-    _ identity: DeviceAddress, _ key: LongTermKey, _ use: SystemHostReport.KeyUse, isBonded: Bool, _ known: Outcome
+    _ identity: DeviceAddress, _ key: LongTermKey, _ use: KernelReport.KeyUse, isBonded: Bool, _ known: Outcome
   ) -> PairingOutcome {
     var outcome = PairingOutcome(isBonded: isBonded, strength: key.strength)
     if use != .central { outcome.peripheralKey = key }
@@ -257,16 +257,16 @@ struct SystemHostPairings: Sendable {
 
   /// Whether the application wants a key whose link has ended before it could be asked.
   private func isAllowed(
-    _ strength: KeyStrength, for identity: DeviceAddress, _ known: Outcome, _ context: SystemHostContext
+    _ strength: KeyStrength, for identity: DeviceAddress, _ known: Outcome, _ context: KernelContext
   ) -> Bool {
     if strength.isAuthenticated { return true }
     if context.settings?.asksConsent == true, !known.hasConsent { return false }
     return context.replacement(of: identity, on: nil) != .ask || known.agreedReplacement == identity
   }
 
-  /// Why the host refuses a key that the system host has accepted.
+  /// Why the host refuses a key that the kernel has accepted.
   private func refusal(
-    of key: LongTermKey, for identities: [DeviceAddress], on link: SystemHostLink?, _ context: SystemHostContext
+    of key: LongTermKey, for identities: [DeviceAddress], on link: KernelLinkFacts?, _ context: KernelContext
   ) -> PairingFailure? {
     guard let settings = context.settings else { return PairingFailure(.pairingNotSupported, .local) }
     if identities.contains(context.ownIdentity.identity) { return PairingFailure(.keyRejected, .local) }
@@ -280,10 +280,10 @@ struct SystemHostPairings: Sendable {
     return key.strength.size < settings.minimumKeySize ? PairingFailure(.encryptionKeySize, .local) : nil
   }
 
-  /// Removes a key from the system host, and ends the link whose pairing made it.
+  /// Removes a key from the kernel, and ends the link whose pairing made it.
   private func refuse(
-    _ identity: DeviceAddress, on link: SystemHostLink?, _ refusal: PairingFailure, isRefused: Bool,
-    _ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]
+    _ identity: DeviceAddress, on link: KernelLinkFacts?, _ refusal: PairingFailure, isRefused: Bool,
+    _ context: KernelContext, into effects: inout [Effect<KernelEffect>]
   ) {
     removeKeys(of: identity, context, into: &effects)
     if isRefused {
@@ -294,26 +294,26 @@ struct SystemHostPairings: Sendable {
     if let link {
       return effects.append(.own(.report(.keysRefused(refusal, claimed: identity), link.peer)))
     }
-    // As the central the system host may have paired anew without a question: the link is no longer that of the bonded
+    // As the central the kernel may have paired anew without a question: the link is no longer that of the bonded
     // device.
-    for link in context.links where link.isCentral && link.systemHostAddress == identity.identity {
+    for link in context.links where link.isCentral && link.kernelAddress == identity.identity {
       effects.append(.own(.close(link.peer)))
     }
   }
 }
 
 /// The link that a report is about.
-extension SystemHostPairings {
+extension KernelPairings {
   /// The link that a question, or a failure, is about.
-  private func link(calledBy address: DeviceAddress, _ context: SystemHostContext) -> SystemHostLink? {
-    let named = context.links.filter { $0.systemHostAddress == address.identity }
+  private func link(calledBy address: DeviceAddress, _ context: KernelContext) -> KernelLinkFacts? {
+    let named = context.links.filter { $0.kernelAddress == address.identity }
     if named.count < 2 { return named.first }
     let active = named.filter(\.isUnderWay)
     return active.count == 1 ? active.first : nil
   }
 
   /// The link whose pairing made a key for this device.
-  private func keyLink(_ identity: DeviceAddress, _ context: SystemHostContext) -> Found {
+  private func keyLink(_ identity: DeviceAddress, _ context: KernelContext) -> Found {
     guard let outcome = outcomes[identity.identity], outcome.isIdentified else {
       return pairingLink(of: identity, usedAs: identity, context)
     }
@@ -321,24 +321,24 @@ extension SystemHostPairings {
   }
 
   /// The link whose pairing made keys for `device`; `used` is the address that the device had on the radio, where the
-  /// system host reports it, else the same.
+  /// kernel reports it, else the same.
   ///
   /// The identity itself is a claim. Keys are of a link that a pairing has encrypted: one on which a pairing is known
   /// to be under way, else one that is encrypted and has not proven a bond, else the link with that address on the
   /// radio.
   private func pairingLink(
-    of device: DeviceAddress, usedAs used: DeviceAddress, _ context: SystemHostContext
+    of device: DeviceAddress, usedAs used: DeviceAddress, _ context: KernelContext
   ) -> Found {
     let device = device.identity
     let isOnRadio = used.identity != device
     let possible = context.links.filter { link in
       if isOnRadio { return link.address.identity == used.identity }
-      return link.address.randomKind != .resolvablePrivate || link.systemHostAddress == device
+      return link.address.randomKind != .resolvablePrivate || link.kernelAddress == device
     }
-    let evidence: [(SystemHostLink) -> Bool] = [
+    let evidence: [(KernelLinkFacts) -> Bool] = [
       { $0.isPairing },
       { $0.isEncrypted && !$0.isBondProven },
-      { $0.systemHostAddress == device && !$0.isBondProven },
+      { $0.kernelAddress == device && !$0.isBondProven },
       { _ in isOnRadio },
     ]
     for holds in evidence {
@@ -349,39 +349,39 @@ extension SystemHostPairings {
   }
 }
 
-/// Commands to the system host.
-extension SystemHostPairings {
-  /// The controller is up, and the system host has no settings and no keys.
-  func restore(_ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]) {
-    effects.append(.systemHost(.setPairing(context.settings)))
+/// Commands to the kernel.
+extension KernelPairings {
+  /// The controller is up, and the kernel has no settings and no keys.
+  func restore(_ context: KernelContext, into effects: inout [Effect<KernelEffect>]) {
+    effects.append(.kernel(.setPairing(context.settings)))
     loadKeys(context, into: &effects)
   }
 
-  func settingsChanged(_ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]) {
-    if context.isPoweredOn { effects.append(.systemHost(.setPairing(context.settings))) }
+  func settingsChanged(_ context: KernelContext, into effects: inout [Effect<KernelEffect>]) {
+    if context.isPoweredOn { effects.append(.kernel(.setPairing(context.settings))) }
   }
 
-  /// Replaces the keys that the system host has with those of the bonds.
-  func loadKeys(_ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]) {
-    if context.isPoweredOn { effects.append(.systemHost(.loadKeys(context.bonds.map(SystemHostKeys.init)))) }
+  /// Replaces the keys that the kernel has with those of the bonds.
+  func loadKeys(_ context: KernelContext, into effects: inout [Effect<KernelEffect>]) {
+    if context.isPoweredOn { effects.append(.kernel(.loadKeys(context.bonds.map(KernelKeys.init)))) }
   }
 
   /// A bond was removed, or was not made: its keys are of no use.
-  func bondRemoved(_ identity: DeviceAddress, into effects: inout [Effect<SystemHostEffect>]) {
-    effects.append(.systemHost(.forget(identity)))
+  func bondRemoved(_ identity: DeviceAddress, into effects: inout [Effect<KernelEffect>]) {
+    effects.append(.kernel(.forget(identity)))
   }
 
-  /// Removes the keys of a pairing. The system host has replaced the keys of the bond with them, and gets those of the
+  /// Removes the keys of a pairing. The kernel has replaced the keys of the bond with them, and gets those of the
   /// bond again.
   func removeKeys(
-    of identity: DeviceAddress, _ context: SystemHostContext, into effects: inout [Effect<SystemHostEffect>]
+    of identity: DeviceAddress, _ context: KernelContext, into effects: inout [Effect<KernelEffect>]
   ) {
     bondRemoved(identity, into: &effects)
     if context.bond(of: identity) != nil { loadKeys(context, into: &effects) }
   }
 }
 
-extension SystemHostKeys {
+extension KernelKeys {
   init(_ bond: Bond) {
     self.init(identity: bond.identity)
     (identityResolvingKey, peripheralKey, centralKey) = (bond.identityResolvingKey, bond.peripheralKey, bond.centralKey)
@@ -390,7 +390,7 @@ extension SystemHostKeys {
 
 extension Bond {
   /// Takes another key of the same pairing.
-  mutating func take(_ key: LongTermKey, _ use: SystemHostReport.KeyUse) {
+  mutating func take(_ key: LongTermKey, _ use: KernelReport.KeyUse) {
     if use != .central { peripheralKey = key }
     if use != .peripheral { centralKey = key }
   }

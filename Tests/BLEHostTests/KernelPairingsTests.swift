@@ -6,35 +6,35 @@ import Testing
 @testable import BLEHost
 
 /// The link that each report of the kernel is about, and what becomes of keys, decided from facts alone.
-@Suite("Kernel pairings") struct SystemHostPairingsTests {
+@Suite("Kernel pairings") struct KernelPairingsTests {
   private let victim = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random).identity
   private let attacker = DeviceAddress(octets: BD_ADDR(0xC066_6666_6666), kind: .random).identity
   private let weak = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
   private let first = LinkID(rawValue: 1)
   private let second = LinkID(rawValue: 2)
 
-  private func link(_ peer: LinkID, _ address: DeviceAddress, _ change: (inout SystemHostLink) -> Void = { _ in })
-    -> SystemHostLink
+  private func link(_ peer: LinkID, _ address: DeviceAddress, _ change: (inout KernelLinkFacts) -> Void = { _ in })
+    -> KernelLinkFacts
   {
-    var link = SystemHostLink(
+    var link = KernelLinkFacts(
       peer: peer, handle: ConnectionHandle(rawValue: UInt16(peer.rawValue)), address: address,
-      systemHostAddress: address,
+      kernelAddress: address,
       identity: address)
     change(&link)
     return link
   }
 
-  private func context(_ links: [SystemHostLink], bonds: [Bond] = []) -> SystemHostContext {
-    SystemHostContext(
+  private func context(_ links: [KernelLinkFacts], bonds: [Bond] = []) -> KernelContext {
+    KernelContext(
       settings: PairingSettings(), ownIdentity: DeviceAddress(octets: BD_ADDR(1), kind: .public), bonds: bonds,
       links: links)
   }
 
-  private func key(_ identity: DeviceAddress, _ use: SystemHostReport.KeyUse = .both) -> SystemHostReport {
+  private func key(_ identity: DeviceAddress, _ use: KernelReport.KeyUse = .both) -> KernelReport {
     .longTermKey(identity, LongTermKey(value: SecretKey(5), strength: weak), use, isToBeKept: true)
   }
 
-  private func words(_ effects: [Effect<SystemHostEffect>]) -> [String] {
+  private func words(_ effects: [Effect<KernelEffect>]) -> [String] {
     effects.map { effect in
       switch effect {
       case .own(.report(.asked, let peer)): "asked \(peer.rawValue)"
@@ -46,10 +46,10 @@ import Testing
       case .own(.bondChanged): "bond changed"
       case .own(.bondMade(_, let hasConsent)): "bond made \(hasConsent)"
       case .own(.close(let peer)): "close \(peer.rawValue)"
-      case .systemHost(.answer(_, _, let answer)): "answer \(answer)"
-      case .systemHost(.forget): "forget"
-      case .systemHost(.loadKeys(let keys)): "load \(keys.count)"
-      case .systemHost(.setPairing(let settings)): "policy \(settings != nil)"
+      case .kernel(.answer(_, _, let answer)): "answer \(answer)"
+      case .kernel(.forget): "forget"
+      case .kernel(.loadKeys(let keys)): "load \(keys.count)"
+      case .kernel(.setPairing(let settings)): "policy \(settings != nil)"
       case .report: "report"
       default: "other"
       }
@@ -57,15 +57,15 @@ import Testing
   }
 
   private func outcome(
-    of reports: [SystemHostReport], _ pairings: inout SystemHostPairings, _ context: SystemHostContext
+    of reports: [KernelReport], _ pairings: inout KernelPairings, _ context: KernelContext
   ) -> [String] {
-    var effects: [Effect<SystemHostEffect>] = []
+    var effects: [Effect<KernelEffect>] = []
     for report in reports { pairings.receive(report, context, into: &effects) }
     return words(effects)
   }
 
   @Test func handsReportsToTheLinkTheyAreAbout() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let context = context([link(first, victim), link(second, attacker)])
     #expect(
       outcome(
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test func rejectsAQuestionOfALinkThatIsNotFound() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     #expect(outcome(of: [.asked(victim, .consent)], &pairings, context([])) == ["answer reject"])
     let twins = [link(first, victim), link(second, victim)]
     #expect(outcome(of: [.asked(victim, .consent)], &pairings, context(twins)) == ["answer reject"])
@@ -86,9 +86,9 @@ import Testing
   }
 
   @Test func gathersTheKeysOfOneIdentity() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let context = context([link(first, attacker) { $0.isPairing = true }])
-    let reports: [SystemHostReport] = [
+    let reports: [KernelReport] = [
       .identity(victim, usedAs: attacker, SecretKey(1)), .signatureKey(victim, SecretKey(2), isOurs: false),
       key(victim, .peripheral),
     ]
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func refusesKeysThatNameTheIdentityOfAnotherLink() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let context = context(
       [link(first, victim) { $0.isBondProven = true }, link(second, attacker) { $0.isPairing = true }],
       bonds: [Bond(identity: victim, strength: weak)])
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test func refusesKeysThatMayBeOfEitherOfTwoPairings() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let other = DeviceAddress(octets: BD_ADDR(9), kind: .public)
     let context = context([
       link(first, victim) { $0.isPairing = true }, link(second, attacker) { $0.isPairing = true },
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test func refusesKeysThatTheSettingsForbid() {
-    for change: (inout SystemHostContext) -> Void in [
+    for change: (inout KernelContext) -> Void in [
       { $0.settings = nil }, { $0.settings?.requiresMITM = true }, { $0.ownIdentity = $0.links[0].identity },
       {
         $0.bonds = [
@@ -139,7 +139,7 @@ import Testing
         $0.settings?.bondRules.replacement = .never
       },
     ] {
-      var (pairings, context) = (SystemHostPairings(), context([link(first, victim)]))
+      var (pairings, context) = (KernelPairings(), context([link(first, victim)]))
       change(&context)
       let outcome = outcome(of: [key(victim)], &pairings, context)
       #expect(outcome.first == "forget" && outcome.last?.hasPrefix("refused 1") == true)
@@ -148,7 +148,7 @@ import Testing
   }
 
   @Test func keepsTheKeysOfALinkThatHasEnded() {
-    var (pairings, effects) = (SystemHostPairings(), [Effect<SystemHostEffect>]())
+    var (pairings, effects) = (KernelPairings(), [Effect<KernelEffect>]())
     let ended = link(first, victim) { ($0.isPairing, $0.hasConsent) = (true, true) }
     pairings.linkEnded(ended, context([]), into: &effects)
     #expect(effects.isEmpty)
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func removesTheKeysOfALinkThatHasEndedWithoutConsent() {
-    var (pairings, effects) = (SystemHostPairings(), [Effect<SystemHostEffect>]())
+    var (pairings, effects) = (KernelPairings(), [Effect<KernelEffect>]())
     var context = context([])
     context.settings?.asksConsent = true
     pairings.linkEnded(link(first, victim) { $0.isPairing = true }, context, into: &effects)
@@ -167,7 +167,7 @@ import Testing
   }
 
   @Test func endsTheCentralsLinkWhenAKeyWithoutLinkIsRefused() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let links = [link(first, victim) { ($0.isCentral, $0.isBondProven) = (true, true) }]
     #expect(
       outcome(of: [key(victim)], &pairings, context(links, bonds: [Bond(identity: victim, strength: weak)]))
@@ -176,9 +176,9 @@ import Testing
 
   @Test func sendsSettingsAndKeysWhileTheControllerIsUp() {
     var (context, effects) = (
-      context([], bonds: [Bond(identity: victim, strength: weak)]), [Effect<SystemHostEffect>]()
+      context([], bonds: [Bond(identity: victim, strength: weak)]), [Effect<KernelEffect>]()
     )
-    let pairings = SystemHostPairings()
+    let pairings = KernelPairings()
     pairings.restore(context, into: &effects)
     context.settings = nil
     pairings.settingsChanged(context, into: &effects)
@@ -193,10 +193,10 @@ import Testing
   }
 
   @Test func remembersALimitedNumberOfDevices() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let context = context([link(first, victim) { $0.isPairing = true }])
     #expect(outcome(of: [.signatureKey(victim, SecretKey(2), isOurs: false)], &pairings, context).isEmpty)
-    for number in 1..<UInt64(SystemHostPairings.limit) {
+    for number in 1..<UInt64(KernelPairings.limit) {
       let other = DeviceAddress(octets: BD_ADDR(number), kind: .public)
       _ = outcome(of: [.signatureKey(other, SecretKey(2), isOurs: false)], &pairings, context)
     }
@@ -208,7 +208,7 @@ import Testing
   }
 
   @Test func keepsTheRecordOfALinkWhateverOthersDo() {
-    var pairings = SystemHostPairings()
+    var pairings = KernelPairings()
     let context = context([link(first, victim) { $0.isPairing = true }])
     _ = outcome(of: [.identity(victim, usedAs: victim, SecretKey(1))], &pairings, context)
     #expect(outcome(of: [.signatureKey(victim, SecretKey(2), isOurs: false)], &pairings, context).isEmpty)

@@ -1,11 +1,11 @@
 package import BLESMP
 package import BLEWire
 
-/// A report of the system host about pairings and keys (``SystemHostCommand``).
-package enum SystemHostReport: Hashable, Sendable {
+/// A report of the kernel about pairings and keys (``KernelCommand``).
+package enum KernelReport: Hashable, Sendable {
   /// A pairing needs an answer of the user or of the application.
   case asked(DeviceAddress, PairingQuestion)
-  /// A pairing has failed. The system host reports no reason.
+  /// A pairing has failed. The kernel reports no reason.
   case failed(DeviceAddress)
   /// The device with the address `usedAs` has distributed its identity address and its IRK.
   case identity(DeviceAddress, usedAs: DeviceAddress, SecretKey)

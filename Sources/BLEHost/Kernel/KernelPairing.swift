@@ -1,8 +1,8 @@
 import BLESMP
 import BLEWire
 
-/// What the system host reports about one link.
-enum SystemHostLinkReport: Sendable {
+/// What the kernel reports about one link.
+enum KernelLinkReport: Sendable {
   /// A pairing needs an answer.
   case asked(PairingQuestion)
   /// A pairing has failed.
@@ -12,16 +12,16 @@ enum SystemHostLinkReport: Sendable {
   /// The peer has distributed this identity address.
   case identified(DeviceAddress)
   /// The pairing of the link has made its first key. The report is the one to repeat if the application is asked first.
-  case keyMade(PairingOutcome, of: DeviceAddress, SystemHostReport)
+  case keyMade(PairingOutcome, of: DeviceAddress, KernelReport)
   /// The keys of the pairing are refused.
   case keysRefused(PairingFailure, claimed: DeviceAddress)
 }
 
-/// One pairing of the system host on one link, or a request to secure the link, as far as the system host reports it.
-struct SystemHostPairing: Sendable {
-  /// The system host was asked to secure the link, or has asked a question, and there is no result yet.
+/// One pairing of the kernel on one link, or a request to secure the link, as far as the kernel reports it.
+struct KernelPairing: Sendable {
+  /// The kernel was asked to secure the link, or has asked a question, and there is no result yet.
   var isUnderWay = false
-  /// We requested it: until it has succeeded the system host carries no ATT on the link.
+  /// We requested it: until it has succeeded the kernel carries no ATT on the link.
   var isOurs = false
   /// The application requested it as the central, which is its consent.
   var isRequested = false
@@ -36,9 +36,9 @@ struct SystemHostPairing: Sendable {
   var agreedReplacement: DeviceAddress?
   /// The question that has no answer.
   var questions = PairingQuestions()
-  /// Reports of an unauthenticated pairing that the system host made without a question. They count when the
+  /// Reports of an unauthenticated pairing that the kernel made without a question. They count when the
   /// application agrees.
-  var withheld: [SystemHostReport] = []
+  var withheld: [KernelReport] = []
   /// Why we ended the pairing; nil if we did not.
   var refusal: PairingFailure?
 
@@ -71,8 +71,8 @@ struct SystemHostPairing: Sendable {
   }
 
   /// Takes the withheld reports: the last level first, because a key ends the pairing.
-  mutating func takeWithheld() -> [SystemHostReport] {
-    func isLevel(_ report: SystemHostReport) -> Bool { if case .level = report { true } else { false } }
+  mutating func takeWithheld() -> [KernelReport] {
+    func isLevel(_ report: KernelReport) -> Bool { if case .level = report { true } else { false } }
     defer { withheld = [] }
     return withheld.filter(isLevel).suffix(1) + withheld.filter { !isLevel($0) }
   }
