@@ -41,7 +41,7 @@ private struct ScanRun {
   private var registry = ClientDevices<Bool>(limit: deviceLimit, maximumOctets: 12_000, view: FuzzView.self)
   private let known = AdapterDevices()
   /// The last report of each device, and the longest data that it sent.
-  private var last: [Int: Discovery] = [:]
+  private var last: [Int: ScanReport] = [:]
   private var longest: [Int: Int] = [:]
   /// Results for the reader, in order, and how many there are.
   private var sent = 0
@@ -61,8 +61,8 @@ private struct ScanRun {
     case 0: read()
     case 1: registry[Self.address(number)] = input.flag()
     case 2: known.note(.named(Self.address(number), String(decoding: input.counted(), as: UTF8.self)))
-    case 3: if let discovery = last[number] { receive(discovery, from: number, &input) }
-    default: receive(discovery(number, &input), from: number, &input)
+    case 3: if let scanReport = last[number] { receive(scanReport, from: number, &input) }
+    default: receive(scanReport(number, &input), from: number, &input)
     }
   }
 
@@ -70,14 +70,14 @@ private struct ScanRun {
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
   }
 
-  private mutating func discovery(_ number: Int, _ input: inout FuzzInput) -> Discovery {
+  private mutating func scanReport(_ number: Int, _ input: inout FuzzInput) -> ScanReport {
     let kind = input.octet()
-    var discovery = Discovery(
+    var scanReport = ScanReport(
       address: Self.address(number), isConnectable: kind & 1 != 0, isScanResponse: kind & 2 != 0, data: area(&input),
       isTruncated: kind & 4 != 0, rssi: Int8(truncatingIfNeeded: -steps))
-    discovery.isOverdue = kind & 10 == 8
-    if kind & 16 != 0 { discovery.txPower = Int8(bitPattern: kind) }
-    return discovery
+    scanReport.isOverdue = kind & 10 == 8
+    if kind & 16 != 0 { scanReport.txPower = Int8(bitPattern: kind) }
+    return scanReport
   }
 
   /// Octets of the input, or an area that is full of structures of one type and one length, with other values each.
@@ -96,32 +96,32 @@ private struct ScanRun {
     return octets
   }
 
-  private mutating func receive(_ discovery: Discovery, from number: Int, _ input: inout FuzzInput) {
-    last[number] = discovery
-    let octets = discovery.content.data.count
+  private mutating func receive(_ scanReport: ScanReport, from number: Int, _ input: inout FuzzInput) {
+    last[number] = scanReport
+    let octets = scanReport.content.data.count
     longest[number] = max(longest[number] ?? 0, octets)
-    check(discovery.content.data[...])
+    check(scanReport.content.data[...])
 
     let choice = input.octet()
     let filter = ScanFilter(
       number: UInt64(choice & 1), services: choice & 2 == 0 ? [] : ["180D"], allowsDuplicates: input.flag())
-    check(table.add(discovery, for: filter))
-    let isNew = registry[discovery.address] == nil
-    let slot = registry.slot(of: discovery.address, isNeeded: { $0 }, content: { _ in input.flag() })
+    check(table.add(scanReport, for: filter))
+    let isNew = registry[scanReport.address] == nil
+    let slot = registry.slot(of: scanReport.address, isNeeded: { $0 }, content: { _ in input.flag() })
     let needed = registry.all.count { registry[$0] == true }
     require(
       !isNew || registry.all.count <= Self.deviceLimit + needed, "\(registry.all.count) devices, \(needed) needed")
-    let addition = registry.add(discovery, at: slot, for: filter, isNeeded: { $0 })
+    let addition = registry.add(scanReport, at: slot, for: filter, isNeeded: { $0 })
     check(addition)
     if let content = addition.report?.content {
       require(content.view(as: FuzzView.self).count == content.data.serviceUUIDs.count, "the view of another content")
-      known.note(.seen(discovery.address, name: registry.name(at: slot), services: content.data.serviceUUIDs))
-      let services = known.services(of: discovery.address)
+      known.note(.seen(scanReport.address, name: registry.name(at: slot), services: content.data.serviceUUIDs))
+      let services = known.services(of: scanReport.address)
       require(content.data.serviceUUIDs.isEmpty || services == content.data.serviceUUIDs, "other services are known")
     }
     // One that is overdue was reported before.
-    if !discovery.isOverdue {
-      _ = scan.receive([discovery])
+    if !scanReport.isOverdue {
+      _ = scan.receive([scanReport])
       sent += 1
     }
     checkTables()

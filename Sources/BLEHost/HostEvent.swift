@@ -84,7 +84,7 @@ package enum HostEvent: Sendable {
   case updatesFinished(LinkID, Int)
 
   /// Advertisements and scan responses in order, at most ``HostOutput/maximumDiscoveries``.
-  case discovered([Discovery])
+  case discovered([ScanReport])
   indirect case scanStopped(HostError?)
   indirect case connectionFailed(ConnectID, HostError)
   indirect case client(LinkID, GATTClient.Event)

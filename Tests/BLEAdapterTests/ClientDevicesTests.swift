@@ -11,10 +11,10 @@ import Testing
     DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number), kind: .random)
   }
 
-  private static func discovery(
+  private static func scanReport(
     _ number: UInt64, _ data: String, isScanResponse: Bool = false, isTruncated: Bool = false
-  ) throws -> Discovery {
-    Discovery(
+  ) throws -> ScanReport {
+    ScanReport(
       address: address(number), isConnectable: true, isScanResponse: isScanResponse,
       data: try #require([UInt8](hexadecimal: data)), isTruncated: isTruncated, rssi: -40)
   }
@@ -53,7 +53,8 @@ import Testing
     let filter = ScanFilter(number: 1)
     for number in 1...5 as ClosedRange<UInt64> {
       let slot = registry.slot(of: Self.address(number), isNeeded: { $0 }, content: { _ in true })
-      #expect(registry.add(try Self.discovery(number, "020941"), at: slot, for: filter, isNeeded: { $0 }).report != nil)
+      #expect(
+        registry.add(try Self.scanReport(number, "020941"), at: slot, for: filter, isNeeded: { $0 }).report != nil)
     }
     #expect(registry.all.count == 5)
     #expect((1...5).map { registry.record(of: Self.address($0)).name } == [nil, nil, "A", "A", "A"])
@@ -92,15 +93,15 @@ import Testing
     var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20, view: View.self)
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
     registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
-    let first = registry.add(try Self.discovery(1, "020106"), for: filter, isNeeded: { $0 })
-    var louder = try Self.discovery(1, "020106")
+    let first = registry.add(try Self.scanReport(1, "020106"), for: filter, isNeeded: { $0 })
+    var louder = try Self.scanReport(1, "020106")
     louder.rssi = -30
     let second = registry.add(louder, for: filter, isNeeded: { $0 })
     let content = try #require(first.report?.content)
     #expect(!first.isRepeated && second.isRepeated && second.report?.content === content)
     #expect(second.report?.rssi == -30 && second.report?.report.rssi == -30)
     #expect(second.report?.content.view(as: View.self) === content.view(as: View.self), "made once")
-    let response = registry.add(try Self.discovery(1, "020941", isScanResponse: true), for: filter, isNeeded: { $0 })
+    let response = registry.add(try Self.scanReport(1, "020941", isScanResponse: true), for: filter, isNeeded: { $0 })
     #expect(!response.isRepeated && response.report?.content !== content)
     var directed = louder
     directed.isDirected = true
@@ -113,20 +114,20 @@ import Testing
   @Test func reportsADeviceOnceAndAgainForItsScanResponse() throws {
     var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     let filter = ScanFilter(number: 1)
-    #expect(registry.add(try Self.discovery(1, "020106"), for: filter, isNeeded: { $0 }).report == nil, "unknown")
+    #expect(registry.add(try Self.scanReport(1, "020106"), for: filter, isNeeded: { $0 }).report == nil, "unknown")
     registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
-    #expect(registry.add(try Self.discovery(1, "020106"), for: filter, isNeeded: { $0 }).report?.rssi == -40)
-    #expect(registry.add(try Self.discovery(1, "020106"), for: filter, isNeeded: { $0 }).report == nil)
-    let answered = registry.add(try Self.discovery(1, "03094142", isScanResponse: true), for: filter, isNeeded: { $0 })
+    #expect(registry.add(try Self.scanReport(1, "020106"), for: filter, isNeeded: { $0 }).report?.rssi == -40)
+    #expect(registry.add(try Self.scanReport(1, "020106"), for: filter, isNeeded: { $0 }).report == nil)
+    let answered = registry.add(try Self.scanReport(1, "03094142", isScanResponse: true), for: filter, isNeeded: { $0 })
     #expect(answered.name?.new == "AB" && answered.name?.isChange == false)
     #expect(answered.report?.data.localName?.text == "AB")
-    let renamed = registry.add(try Self.discovery(1, "03094143", isScanResponse: true), for: filter, isNeeded: { $0 })
+    let renamed = registry.add(try Self.scanReport(1, "03094143", isScanResponse: true), for: filter, isNeeded: { $0 })
     #expect(renamed.name?.new == "AC" && renamed.name?.isChange == true)
     #expect(
-      registry.add(try Self.discovery(1, "020106"), for: ScanFilter(number: 2), isNeeded: { $0 }).report != nil,
+      registry.add(try Self.scanReport(1, "020106"), for: ScanFilter(number: 2), isNeeded: { $0 }).report != nil,
       "another scan")
     let all = ScanFilter(number: 3, allowsDuplicates: true)
-    for _ in 0..<2 { #expect(registry.add(try Self.discovery(1, "020106"), for: all, isNeeded: { $0 }).report != nil) }
+    for _ in 0..<2 { #expect(registry.add(try Self.scanReport(1, "020106"), for: all, isNeeded: { $0 }).report != nil) }
     registry.removeRecords()
     #expect(registry.record(of: Self.address(1)).name == nil && registry.all.count == 1)
   }
@@ -137,14 +138,14 @@ import Testing
     registry.slot(of: Self.address(1), isNeeded: { $0 }, content: { _ in false })
     let filter = ScanFilter(number: 1, services: [try #require(BluetoothUUID(uuid))])
     #expect(
-      (registry.add(try Self.discovery(1, "03030d18"), for: filter, isNeeded: { $0 }).report != nil) == isReported)
+      (registry.add(try Self.scanReport(1, "03030d18"), for: filter, isNeeded: { $0 }).report != nil) == isReported)
   }
 
   /// What the controller reported stays with the device, and the scan response joins it.
   @Test func aReportSaysWhatTheControllerSaid() throws {
     var registry = ClientDevices<Bool>(limit: 3, maximumOctets: 1 << 20)
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
-    var advertisement = try Self.discovery(1, "020106")
+    var advertisement = try Self.scanReport(1, "020106")
     advertisement.reportedAddress = DeviceAddress(octets: BD_ADDR(0x4000_0000_0001), kind: .random)
     (advertisement.isLegacy, advertisement.isScannable, advertisement.isDirected) = (false, true, true)
     (advertisement.primaryPHY, advertisement.secondaryPHY, advertisement.advertisingSet) = (.leCoded, .le2M, 5)
@@ -159,7 +160,7 @@ import Testing
     #expect(first.advertisingSet == 5 && first.txPower == -3 && first.periodicInterval == .milliseconds(100))
     #expect(first.advertisingData == [2, 1, 6] && first.scanResponse.isEmpty && first.rssi == -40)
     #expect(first.phys == [.leCoded, .le2M] && registry.record(of: Self.address(1)).phys == first.phys)
-    var response = try Self.discovery(1, "020941", isScanResponse: true)
+    var response = try Self.scanReport(1, "020941", isScanResponse: true)
     response.rssi = 127
     let second = try #require(registry.add(response, for: filter, isNeeded: { $0 }).report?.report)
     #expect(second.scanResponse == [2, 9, 0x41] && second.advertisingData == [2, 1, 6] && second.rssi == nil)
@@ -173,10 +174,10 @@ import Testing
   }
 
   /// An advertisement of a device that answers scan requests.
-  private static func scannable(_ number: UInt64, _ data: String, rssi: Int8 = -40) throws -> Discovery {
-    var discovery = try discovery(number, data)
-    (discovery.isScannable, discovery.rssi) = (true, rssi)
-    return discovery
+  private static func scannable(_ number: UInt64, _ data: String, rssi: Int8 = -40) throws -> ScanReport {
+    var scanReport = try scanReport(number, data)
+    (scanReport.isScannable, scanReport.rssi) = (true, rssi)
+    return scanReport
   }
 
   /// A scan that waits reports both at once (``ScanParameters/waitsForScanResponse``).
@@ -184,17 +185,17 @@ import Testing
     var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     #expect(table.add(try Self.scannable(1, "020106"), for: Self.waiting()).report == nil)
     #expect(table.add(try Self.scannable(1, "020106"), for: Self.waiting()).report == nil)
-    let addition = table.add(try Self.discovery(1, "020941", isScanResponse: true), for: Self.waiting())
+    let addition = table.add(try Self.scanReport(1, "020941", isScanResponse: true), for: Self.waiting())
     #expect(addition.name?.new == "A" && addition.report?.data.localName?.text == "A" && addition.report?.name == "A")
     #expect(addition.report?.report.scanResponse == [2, 9, 0x41])
     #expect(addition.report?.report.advertisingData == [2, 1, 6])
     for isScanResponse in [false, true] {
-      let again = try Self.discovery(1, isScanResponse ? "020941" : "020106", isScanResponse: isScanResponse)
+      let again = try Self.scanReport(1, isScanResponse ? "020941" : "020106", isScanResponse: isScanResponse)
       #expect(table.add(again, for: Self.waiting()).report == nil)
     }
     #expect(table.takeWaiting(for: Self.waiting()).isEmpty)
     // A device that answers no scan request is not waited for.
-    #expect(table.add(try Self.discovery(2, "020106"), for: Self.waiting()).report != nil)
+    #expect(table.add(try Self.scanReport(2, "020106"), for: Self.waiting()).report != nil)
   }
 
   @Test func anOverdueAdvertisementIsReportedWithoutItsScanResponse() throws {
@@ -207,7 +208,7 @@ import Testing
     #expect(report?.name == "A" && report?.rssi == -50 && report?.report.scanResponse == [])
     #expect(table.add(overdue, for: Self.waiting()).report == nil)
     // A late scan response adds to it.
-    #expect(table.add(try Self.discovery(1, "020a00", isScanResponse: true), for: Self.waiting()).report != nil)
+    #expect(table.add(try Self.scanReport(1, "020a00", isScanResponse: true), for: Self.waiting()).report != nil)
     // A scan that does not wait has had it as an advertisement.
     #expect(table.add(overdue, for: ScanFilter(number: 2, allowsDuplicates: true)).report == nil)
   }
@@ -232,10 +233,10 @@ import Testing
     var filter = ScanFilter(number: 1)
     filter.nameText = "de"
     for other in ["020106", "1aff4c000215", "0409416263", "020106"] {
-      #expect(table.add(try Self.discovery(1, other), for: filter).report == nil)
+      #expect(table.add(try Self.scanReport(1, other), for: filter).report == nil)
     }
-    #expect(table.add(try Self.discovery(1, "0409446576"), for: filter).report?.name == "Dev")
-    #expect(table.add(try Self.discovery(1, "0409446576"), for: filter).report == nil)
+    #expect(table.add(try Self.scanReport(1, "0409446576"), for: filter).report?.name == "Dev")
+    #expect(table.add(try Self.scanReport(1, "0409446576"), for: filter).report == nil)
   }
 
   @Test func aDeviceThatComesNearerMeetsTheCondition() throws {
@@ -243,9 +244,9 @@ import Testing
     var filter = ScanFilter(number: 1)
     filter.minimumRSSI = -60
     func report(_ rssi: Int8) throws -> DiscoveredDevice? {
-      var discovery = try Self.discovery(1, "020106")
-      discovery.rssi = rssi
-      return table.add(discovery, for: filter).report
+      var scanReport = try Self.scanReport(1, "020106")
+      scanReport.rssi = rssi
+      return table.add(scanReport, for: filter).report
     }
     #expect(try report(-61) == nil && report(127) == nil && report(-90) == nil)
     #expect(try report(-60)?.rssi == -60)
@@ -257,10 +258,10 @@ import Testing
     var table = ScanTable(limit: 3, maximumOctets: 1 << 20)
     var filter = ScanFilter(number: 1)
     (filter.minimumRSSI, filter.nameText) = (-60, "polar")
-    var named = try Self.discovery(1, "0609506f6c6172")
+    var named = try Self.scanReport(1, "0609506f6c6172")
     named.rssi = -61
     #expect(table.add(named, for: filter).report == nil)
-    let report = table.add(try Self.discovery(1, "020106"), for: filter).report
+    let report = table.add(try Self.scanReport(1, "020106"), for: filter).report
     #expect(report?.name == "Polar" && report?.data.localName == nil)
   }
 
@@ -270,7 +271,7 @@ import Testing
     var filter = Self.waiting()
     filter.minimumRSSI = -60
     #expect(table.add(try Self.scannable(1, "020106", rssi: -60), for: filter).report == nil)
-    var response = try Self.discovery(1, "020941", isScanResponse: true)
+    var response = try Self.scanReport(1, "020941", isScanResponse: true)
     response.rssi = -62
     let report = table.add(response, for: filter).report
     #expect(report?.name == "A" && report?.rssi == -60)
@@ -283,12 +284,12 @@ import Testing
     filter.reportsNames = true
     var names: [String?] = []
     for data in ["020106", "0409446576", "020106", "0409446576", "0409416263", "020107"] {
-      if let report = table.add(try Self.discovery(1, data), for: filter).report { names.append(report.name) }
+      if let report = table.add(try Self.scanReport(1, data), for: filter).report { names.append(report.name) }
     }
     #expect(names == [nil, "Dev", "Abc"])
     filter = ScanFilter(number: 2)
     for data in ["020106", "0409446576"] {
-      if table.add(try Self.discovery(1, data), for: filter).report != nil { names.append("another") }
+      if table.add(try Self.scanReport(1, data), for: filter).report != nil { names.append("another") }
     }
     #expect(names == [nil, "Dev", "Abc", "another"])
   }

@@ -62,7 +62,7 @@ struct CentralRoleTests {
     bench.perform(.startScanning(ScanParameters()))
     _ = bench.takeEvents()
     bench.receive(event)
-    let heard = bench.events.flatMap { event -> [Discovery] in
+    let heard = bench.events.flatMap { event -> [ScanReport] in
       if case .discovered(let found) = event { found } else { [] }
     }
     #expect(heard.map(\.address) == [address(1), address(2)])

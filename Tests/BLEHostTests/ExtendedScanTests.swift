@@ -22,7 +22,7 @@ import Testing
   }
 
   /// Host 0's controller advertises ``long``, and host 1 scans for two seconds.
-  static func discoveries(faults: [VirtualFault] = []) -> [Discovery] {
+  static func scanReports(faults: [VirtualFault] = []) -> [ScanReport] {
     var world = World(
       2,
       controller: {
@@ -47,22 +47,23 @@ import Testing
     world.forge(command(enable), from: 0)
     world.ask(1, .startScanning(ScanParameters()))
     world.run(for: .seconds(2))
-    return world.heard[1].flatMap { event -> [Discovery] in if case .discovered(let found) = event { found } else { [] }
+    return world.heard[1].flatMap { event -> [ScanReport] in
+      if case .discovered(let found) = event { found } else { [] }
     }
   }
 
   @Test func aLongAdvertisementIsOneDiscovery() {
     #expect(Self.long.count == 615)
-    let discoveries = Self.discoveries()
-    #expect(!discoveries.isEmpty)
-    #expect(discoveries.allSatisfy { $0.data == Self.long && !$0.isTruncated && !$0.isScanResponse })
-    #expect(Set(discoveries.map(\.address)).count == 1)
+    let scanReports = Self.scanReports()
+    #expect(!scanReports.isEmpty)
+    #expect(scanReports.allSatisfy { $0.data == Self.long && !$0.isTruncated && !$0.isScanResponse })
+    #expect(Set(scanReports.map(\.address)).count == 1)
   }
 
   @Test func oneWhoseEndIsLostIsMarked() {
-    let discoveries = Self.discoveries(faults: [.losesChains(behind: 300)])
-    #expect(!discoveries.isEmpty)
-    #expect(discoveries.allSatisfy { $0.data == Array(Self.long.prefix(300)) && $0.isTruncated })
+    let scanReports = Self.scanReports(faults: [.losesChains(behind: 300)])
+    #expect(!scanReports.isEmpty)
+    #expect(scanReports.allSatisfy { $0.data == Array(Self.long.prefix(300)) && $0.isTruncated })
   }
 
   private static func report(

@@ -74,14 +74,14 @@ import Testing
     scan.phys = [.le1M, .leCoded]
     world.ask(1, .startScanning(scan))
     world.run(for: .seconds(5))
-    let found = world.heard[1].flatMap { event -> [Discovery] in
+    let found = world.heard[1].flatMap { event -> [ScanReport] in
       if case .discovered(let found) = event { found } else { [] }
     }
     #expect(!found.isEmpty)
-    for discovery in found {
-      #expect(discovery.data == Self.longest && !discovery.isTruncated && !discovery.isLegacy)
-      #expect(discovery.primaryPHY == air.primary && discovery.secondaryPHY == air.secondary)
-      #expect(discovery.advertisingSet == 0 && discovery.reportedAddress == world.hosts[0].ownAddress)
+    for scanReport in found {
+      #expect(scanReport.data == Self.longest && !scanReport.isTruncated && !scanReport.isLegacy)
+      #expect(scanReport.primaryPHY == air.primary && scanReport.secondaryPHY == air.secondary)
+      #expect(scanReport.advertisingSet == 0 && scanReport.reportedAddress == world.hosts[0].ownAddress)
     }
     #expect(world.complaints.isEmpty, "\(world.complaints)")
   }
@@ -95,7 +95,7 @@ import Testing
     scan.phys = [.le1M, .leCoded]
     world.ask(1, .startScanning(scan))
     world.run(for: .seconds(5))
-    let found = world.heard[1].flatMap { event -> [Discovery] in
+    let found = world.heard[1].flatMap { event -> [ScanReport] in
       if case .discovered(let found) = event { found } else { [] }
     }
     #expect(found.contains { !$0.isScanResponse && $0.isScannable && $0.data.isEmpty })

@@ -10,8 +10,8 @@ import Testing
   private static let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0001), kind: .random)
   private static let other = DeviceAddress(octets: BD_ADDR(0x0102_0304_0506), kind: .publicIdentity)
 
-  private func discoveries(of event: some HCIEventParameters, _ change: (inout [UInt8]) -> Void = { _ in })
-    -> [Discovery]
+  private func scanReports(of event: some HCIEventParameters, _ change: (inout [UInt8]) -> Void = { _ in })
+    -> [ScanReport]
   {
     var bench = Bench()
     var parameters = ScanParameters()
@@ -22,7 +22,8 @@ import Testing
     octets.append(hci: event)
     change(&octets)
     bench.receive(octets)
-    return bench.events.flatMap { event -> [Discovery] in if case .discovered(let found) = event { found } else { [] } }
+    return bench.events.flatMap { event -> [ScanReport] in if case .discovered(let found) = event { found } else { [] }
+    }
   }
 
   private static func legacy(_ type: HCI.AdvertisingReportType, _ address: DeviceAddress, _ data: [UInt8])
@@ -39,8 +40,8 @@ import Testing
     let reports = types.flatMap { type in
       [Self.legacy(type, Self.address, [2, 1, 6]), Self.legacy(type, Self.other, [])]
     }
-    let found = discoveries(of: HCI.LEAdvertisingReport { $0.reports = reports })
-    #expect(found == reports.map { Discovery($0, by: $0.address.identity) } && found.count == 12)
+    let found = scanReports(of: HCI.LEAdvertisingReport { $0.reports = reports })
+    #expect(found == reports.map { ScanReport($0, by: $0.address.identity) } && found.count == 12)
   }
 
   private static func extended(_ type: HCI.ExtendedAdvertisingReportType, _ number: UInt8)
@@ -63,14 +64,14 @@ import Testing
     var assembler = ExtendedReportAssembler()
     let whole = reports.compactMap { assembler.receive($0, now: .start) }
     // One event has room for 255 octets.
-    let found = reports.flatMap { report in discoveries(of: HCI.LEExtendedAdvertisingReport { $0.reports = [report] }) }
-    #expect(found == whole.map { Discovery($0, by: $0.report.address.identity) } && found.count == 4)
+    let found = reports.flatMap { report in scanReports(of: HCI.LEExtendedAdvertisingReport { $0.reports = [report] }) }
+    #expect(found == whole.map { ScanReport($0, by: $0.report.address.identity) } && found.count == 4)
   }
 
   @Test func fragmentsAreJoined() {
     var first = Self.extended([], 1)
     first.eventType.dataStatus = .moreToCome
-    let found = discoveries(of: HCI.LEExtendedAdvertisingReport { $0.reports = [first, Self.extended([], 1)] })
+    let found = scanReports(of: HCI.LEExtendedAdvertisingReport { $0.reports = [first, Self.extended([], 1)] })
     #expect(found.map(\.data.count) == [120])
   }
 
@@ -82,13 +83,13 @@ import Testing
         Self.legacy(.connectable, Self.address, [2, 1, 6]), Self.legacy(.connectable, Self.address, [2, 1, 6]),
       ]
     }
-    let found = discoveries(of: event) { octets in
+    let found = scanReports(of: event) { octets in
       octets.removeLast(missing)
       octets[2] = UInt8(octets.count - 3)
     }
     #expect(found.isEmpty)
     #expect(
-      discoveries(of: event) {
+      scanReports(of: event) {
         $0 += [UInt8](repeating: 0, count: missing); $0[2] += UInt8(missing)
       }.isEmpty)
   }

@@ -8,21 +8,21 @@ import Testing
 @Suite struct ReportTableTests {
   private static let owner = OwnerID(rawValue: 1)
 
-  private static func discovery(_ number: Int, _ data: [UInt8] = [2, 1, 6], rssi: Int8 = -40) -> Discovery {
-    Discovery(
+  private static func scanReport(_ number: Int, _ data: [UInt8] = [2, 1, 6], rssi: Int8 = -40) -> ScanReport {
+    ScanReport(
       address: DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public), isConnectable: true,
       isScanResponse: false, data: data, rssi: rssi)
   }
 
   @Test func reportsThatSayTheSameShareTheirContent() {
     var table = ReportTable()
-    let first = table.entry(Self.discovery(1))
-    let again = table.entry(Self.discovery(1, rssi: -90))
+    let first = table.entry(Self.scanReport(1))
+    let again = table.entry(Self.scanReport(1, rssi: -90))
     #expect(first.content === again.content && first.number == again.number)
-    let changed = table.entry(Self.discovery(1, [2, 1, 4]))
+    let changed = table.entry(Self.scanReport(1, [2, 1, 4]))
     #expect(changed.content !== first.content && changed.number > first.number)
     #expect(changed.firstNumber == first.firstNumber)
-    var response = Self.discovery(1)
+    var response = Self.scanReport(1)
     response.isScanResponse = true
     #expect(table.entry(response).firstNumber > changed.number, "apart from the advertisement")
   }
@@ -31,23 +31,23 @@ import Testing
   /// other.
   @Test func theReportThatWasNotReceivedForTheLongestTimeMakesRoom() {
     var table = ReportTable()
-    for number in 0..<ReportTable.limit { _ = table.receive(Self.discovery(number)) }
-    let first = table.entry(Self.discovery(0)).firstNumber
-    _ = table.receive(Self.discovery(ReportTable.limit))
-    #expect(table.entry(Self.discovery(0)).firstNumber == first)
-    #expect(table.entry(Self.discovery(2)).firstNumber == 3)
-    #expect(table.entry(Self.discovery(1)).firstNumber > UInt64(ReportTable.limit), "forgotten")
+    for number in 0..<ReportTable.limit { _ = table.receive(Self.scanReport(number)) }
+    let first = table.entry(Self.scanReport(0)).firstNumber
+    _ = table.receive(Self.scanReport(ReportTable.limit))
+    #expect(table.entry(Self.scanReport(0)).firstNumber == first)
+    #expect(table.entry(Self.scanReport(2)).firstNumber == 3)
+    #expect(table.entry(Self.scanReport(1)).firstNumber > UInt64(ReportTable.limit), "forgotten")
   }
 
   @Test func theOctetsOfDataAreBounded() {
     var table = ReportTable()
     let long = [UInt8](repeating: 0, count: 1650)
     let fitting = ReportTable.maximumOctets / long.count
-    for number in 0..<fitting { _ = table.receive(Self.discovery(number, long)) }
-    #expect(table.entry(Self.discovery(0, long)).firstNumber == 1)
-    _ = table.receive(Self.discovery(fitting, long))
-    #expect(table.entry(Self.discovery(0, long)).firstNumber == 1)
-    #expect(table.entry(Self.discovery(1, long)).firstNumber > UInt64(fitting))
+    for number in 0..<fitting { _ = table.receive(Self.scanReport(number, long)) }
+    #expect(table.entry(Self.scanReport(0, long)).firstNumber == 1)
+    _ = table.receive(Self.scanReport(fitting, long))
+    #expect(table.entry(Self.scanReport(0, long)).firstNumber == 1)
+    #expect(table.entry(Self.scanReport(1, long)).firstNumber > UInt64(fitting))
   }
 
   /// An owner that wants each device once receives one again only after the table has forgotten it.
@@ -55,7 +55,7 @@ import Testing
     var table = ReportTable()
     var request = ScanRequest(owner: Self.owner, parameters: ScanParameters())
     func admits(_ number: Int) -> Bool {
-      let slot = table.receive(Self.discovery(number))
+      let slot = table.receive(Self.scanReport(number))
       return request.admits(table[slot], at: slot)
     }
     for number in 0..<ReportTable.limit { #expect(admits(number)) }
@@ -65,10 +65,10 @@ import Testing
   @Test func discoveriesForTheSameOwnersAreOneEvent() {
     var output = HostOutput()
     let limit = HostOutput.maximumDiscoveries
-    for number in 0...limit { output.append(Self.discovery(number), to: .owner(Self.owner)) }
-    output.append(Self.discovery(40), to: .everyone)
+    for number in 0...limit { output.append(Self.scanReport(number), to: .owner(Self.owner)) }
+    output.append(Self.scanReport(40), to: .everyone)
     output.append(.advertisingResumed(AdvertisingID(rawValue: 1)), to: .everyone)
-    output.append(Self.discovery(41), to: .everyone)
+    output.append(Self.scanReport(41), to: .everyone)
     let numbers = output.events.map { event -> [UInt64] in
       guard case .discovered(let found) = event.event else { return [] }
       return found.map(\.address.octets.value)
@@ -78,8 +78,8 @@ import Testing
 }
 
 extension ReportTable {
-  fileprivate mutating func entry(_ discovery: Discovery) -> Entry {
-    let slot = receive(discovery)
+  fileprivate mutating func entry(_ scanReport: ScanReport) -> Entry {
+    let slot = receive(scanReport)
     return self[slot]
   }
 }

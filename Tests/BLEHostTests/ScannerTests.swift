@@ -109,9 +109,11 @@ import Testing
     effects = []
     for report in reports { scanner.receive(report, by: report.address, now: .start, into: &effects) }
     return effects.compactMap { effect in
-      guard case .event(.discovered(let found), let recipient) = effect, let discovery = found.first else { return nil }
+      guard case .event(.discovered(let found), let recipient) = effect, let scanReport = found.first else {
+        return nil
+      }
       let count = [owner, other].count { recipient.includes($0) }
-      return [discovery.address.octets.value, UInt64(count)]
+      return [scanReport.address.octets.value, UInt64(count)]
     }
   }
 
@@ -189,9 +191,9 @@ import Testing
     scanner.receive(report, by: report.address, now: now, into: &effects)
   }
 
-  private mutating func takeDiscoveries(of owner: OwnerID) -> [Discovery] {
+  private mutating func takeDiscoveries(of owner: OwnerID) -> [ScanReport] {
     let recipient = Recipient.owner(owner)
-    let found = effects.flatMap { effect -> [Discovery] in
+    let found = effects.flatMap { effect -> [ScanReport] in
       if case .event(.discovered(let found), to: recipient) = effect { found } else { [] }
     }
     effects.removeAll { if case .event(.discovered, to: recipient) = $0 { true } else { false } }
@@ -254,7 +256,7 @@ import Testing
     receive(report(1, .scanResponse, [2, 9, 65]))
     receive(report(2, .connectable, [2, 1, 6]))
     tick(at: .start + ScanRequest.scanResponseTimeout)
-    let both = effects.compactMap { effect -> [Discovery]? in
+    let both = effects.compactMap { effect -> [ScanReport]? in
       if case .event(.discovered(let found), to: Recipient.owner(owner).joined(by: other)) = effect {
         found
       } else {
@@ -305,12 +307,12 @@ import Testing
     (report.directAddress, report.data) = (identity, [2, 1, 6])
     var assembler = ExtendedReportAssembler()
     guard let whole = assembler.receive(report, now: .start) else { Issue.record("not whole"); return }
-    let discovery = Discovery(whole, by: identity)
-    #expect(discovery.address == identity && discovery.reportedAddress == address)
-    #expect(discovery.isConnectable && discovery.isDirected && !discovery.isScannable && !discovery.isLegacy)
-    #expect(discovery.target == identity && discovery.primaryPHY == .leCoded && discovery.secondaryPHY == .le2M)
-    #expect(discovery.advertisingSet == 9 && discovery.txPower == -4 && discovery.periodicInterval == 80)
-    #expect(discovery.data == [2, 1, 6] && discovery.rssi == -70)
+    let scanReport = ScanReport(whole, by: identity)
+    #expect(scanReport.address == identity && scanReport.reportedAddress == address)
+    #expect(scanReport.isConnectable && scanReport.isDirected && !scanReport.isScannable && !scanReport.isLegacy)
+    #expect(scanReport.target == identity && scanReport.primaryPHY == .leCoded && scanReport.secondaryPHY == .le2M)
+    #expect(scanReport.advertisingSet == 9 && scanReport.txPower == -4 && scanReport.periodicInterval == 80)
+    #expect(scanReport.data == [2, 1, 6] && scanReport.rssi == -70)
   }
 
   @Test func aLegacyReportHasNeitherSetNorPower() {
@@ -319,12 +321,12 @@ import Testing
       (.scannable, false, true, false), (.nonConnectable, false, false, false), (.scanResponse, false, true, false),
     ] {
       let report = report(1, type, [])
-      let discovery = Discovery(report, by: report.address)
+      let scanReport = ScanReport(report, by: report.address)
       #expect(
-        (discovery.isConnectable, discovery.isScannable, discovery.isDirected)
+        (scanReport.isConnectable, scanReport.isScannable, scanReport.isDirected)
           == (isConnectable, isScannable, isDirected))
-      #expect(discovery.isLegacy && discovery.advertisingSet == nil && discovery.txPower == nil)
-      #expect(discovery.primaryPHY == .le1M && discovery.secondaryPHY == .none && discovery.periodicInterval == nil)
+      #expect(scanReport.isLegacy && scanReport.advertisingSet == nil && scanReport.txPower == nil)
+      #expect(scanReport.primaryPHY == .le1M && scanReport.secondaryPHY == .none && scanReport.periodicInterval == nil)
     }
   }
 }

@@ -24,7 +24,7 @@ import Testing
     let payload = try Advertisement(localName: name, serviceUUIDs: services).payload(under: .full)
     host.say(
       .discovered([
-        Discovery(
+        ScanReport(
           address: address, isConnectable: isConnectable, isScanResponse: isScanResponse, data: payload.advertisingData,
           rssi: -50)
       ]))
@@ -288,7 +288,7 @@ import Testing
     host.connection.whenWoken { [host, lamp] in
       host.say(
         .discovered([
-          Discovery(
+          ScanReport(
             address: lamp, isConnectable: false, isScanResponse: false, data: payload.advertisingData, rssi: -50)
         ]))
     }
@@ -306,10 +306,10 @@ import Testing
     let search = Task { try await adapter.findDevice(named: "Far", timeout: nil) }
     try await untilScanning()
     let payload = try Advertisement(localName: "Far").payload(under: .full)
-    var discovery = Discovery(
+    var scanReport = ScanReport(
       address: lamp, isConnectable: true, isScanResponse: false, data: payload.advertisingData, rssi: -90)
-    (discovery.isLegacy, discovery.primaryPHY, discovery.secondaryPHY) = (false, .leCoded, .leCoded)
-    host.say(.discovered([discovery]))
+    (scanReport.isLegacy, scanReport.primaryPHY, scanReport.secondaryPHY) = (false, .leCoded, .leCoded)
+    host.say(.discovered([scanReport]))
     let found = try await search.value
     let connecting = Task { try await adapter.connect(to: found, timeout: nil) }
     while true {

@@ -49,9 +49,9 @@ import Testing
     var scan = try scan()
     let data = LongAdvertisement.longData
     func receive(_ number: Int) -> Bool {
-      let discovery = Discovery(
+      let scanReport = ScanReport(
         address: Self.address(number), isConnectable: true, isScanResponse: false, data: data, rssi: -40)
-      _ = scan.receive([discovery])
+      _ = scan.receive([scanReport])
       return true
     }
     _ = receive(0)
@@ -67,9 +67,9 @@ import Testing
   @Test func theNumberOfDevicesIsBounded() throws {
     var scan = try scan()
     func receive(_ number: Int) {
-      let discovery = Discovery(
+      let scanReport = ScanReport(
         address: Self.address(number), isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: -40)
-      _ = scan.receive([discovery])
+      _ = scan.receive([scanReport])
     }
     for number in 0..<Scan.deviceLimit { receive(number) }
     #expect(scan.devices.count == Scan.deviceLimit && scan.devices.slot(of: Self.address(0)) != nil)
@@ -85,14 +85,14 @@ import Testing
     var scan = Scan(options, try options.parameters(), ScanBuffer<ScanResult>())
     var batch = ScanBuffer<ScanResult>.Batch()
     func receive(_ number: Int) {
-      let discoveries = [false, true].map { isScanResponse in
-        var discovery = Discovery(
+      let scanReports = [false, true].map { isScanResponse in
+        var scanReport = ScanReport(
           address: Self.address(number), isConnectable: true, isScanResponse: isScanResponse,
           data: LongAdvertisement.longData, rssi: -40)
-        discovery.isScannable = true
-        return discovery
+        scanReport.isScannable = true
+        return scanReport
       }
-      _ = scan.receive(discoveries)
+      _ = scan.receive(scanReports)
     }
     receive(0)
     var isReady = try scan.results.take(into: &batch)

@@ -16,7 +16,7 @@ import Testing
     let payload = try advertisement.payload(under: .full)
     host.say(
       .discovered([
-        Discovery(
+        ScanReport(
           address: address, isConnectable: true, isScanResponse: isScanResponse, data: payload.advertisingData,
           rssi: -50)
       ]))
@@ -92,7 +92,7 @@ import Testing
     for number in 0..<1030 {
       host.say(
         .discovered([
-          Discovery(
+          ScanReport(
             address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))
         ]))
     }

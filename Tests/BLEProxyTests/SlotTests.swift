@@ -216,9 +216,9 @@ import Testing
       DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(number)), kind: .random)
     }
     for number in 0...2 * SightingTable.halfLimit {
-      let discovery = Discovery(
+      let scanReport = ScanReport(
         address: address(number), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
-      table.add(ReceivedAdvertisement(discovery), of: 0)
+      table.add(ReceivedAdvertisement(scanReport), of: 0)
     }
     #expect(table[address(0)] == nil && table[address(SightingTable.halfLimit - 1)] == nil)
     #expect(table[address(SightingTable.halfLimit)]?.rssi == [-40])

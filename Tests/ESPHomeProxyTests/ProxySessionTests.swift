@@ -217,6 +217,6 @@ enum Advertisement {
   static func received(_ number: Int, data: [UInt8]) -> ReceivedAdvertisement {
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 | UInt64(number)), kind: .random)
     return ReceivedAdvertisement(
-      Discovery(address: address, isConnectable: false, isScanResponse: false, data: data, rssi: -40))
+      ScanReport(address: address, isConnectable: false, isScanResponse: false, data: data, rssi: -40))
   }
 }

@@ -14,7 +14,7 @@ package struct ScanFilter: Sendable {
   package var nameText: String?
   /// In dBm; nil for any strength, or none.
   package var minimumRSSI: Int8?
-  /// Whether an advertisement is kept back until its scan response has come, or is overdue (``Discovery/isOverdue``).
+  /// Whether an advertisement is kept back until its scan response has come, or is overdue (``ScanReport/isOverdue``).
   package var waitsForScanResponse = false
   /// Whether a device is reported again when its name becomes known or changes.
   package var reportsNames = false
@@ -47,7 +47,7 @@ package struct ScanFilter: Sendable {
 /// Advertising data or a scan response of a device, as last received.
 struct AdvertisedArea: Sendable {
   /// The report with the octets; nil for none.
-  private(set) var source: Discovery.Shared?
+  private(set) var source: ScanReport.Shared?
   /// Whether the data is incomplete.
   private(set) var isTruncated = false
 
@@ -55,7 +55,7 @@ struct AdvertisedArea: Sendable {
 
   /// - Returns: whether the octets have changed. The beginning of the present octets, whose end the controller has
   ///   lost, is not a change.
-  mutating func replace(by report: Discovery.Shared, isTruncated isNewTruncated: Bool) -> Bool {
+  mutating func replace(by report: ScanReport.Shared, isTruncated isNewTruncated: Bool) -> Bool {
     let (new, old) = (report.content.data, octets)
     if isNewTruncated, old.starts(with: new), !old.isEmpty { return false }
     guard new != old || isNewTruncated != isTruncated else { return false }
@@ -70,7 +70,7 @@ package struct AdvertisementRecord: Sendable {
   private var scanResponse = AdvertisedArea()
   private var isConnectable = false
   /// The last additions of either kind: adding one of them again changes nothing.
-  private var added: (advertisement: Discovery.Shared?, scanResponse: Discovery.Shared?)
+  private var added: (advertisement: ScanReport.Shared?, scanResponse: ScanReport.Shared?)
   /// The last name that the device has advertised. Not every advertisement has one.
   package private(set) var name: String?
   /// The name when the device was last reported.
@@ -84,7 +84,7 @@ package struct AdvertisementRecord: Sendable {
   /// The octets of memory that the record refers to. Octets that two contents share count for both.
   package private(set) var allocatedOctets = 0
   /// The last advertisement, or a scan response if there was none.
-  private var latest: Discovery.Shared? { added.advertisement ?? added.scanResponse }
+  private var latest: ScanReport.Shared? { added.advertisement ?? added.scanResponse }
   /// Whether the data of one of the areas is incomplete.
   private var isTruncated: Bool { advertisingData.isTruncated || scanResponse.isTruncated }
 
@@ -120,24 +120,24 @@ package struct AdvertisementRecord: Sendable {
   ///
   /// - Parameter view: the client's view of contents, if it has one.
   mutating func add(
-    _ discovery: Discovery, for filter: ScanFilter, view: (any AdvertisedView.Type)?
+    _ scanReport: ScanReport, for filter: ScanFilter, view: (any AdvertisedView.Type)?
   ) -> ScanTable.Addition {
     var addition = ScanTable.Addition()
     if wait.scan != filter.number { wait = Wait(scan: filter.number) }
-    if discovery.isOverdue {
+    if scanReport.isOverdue {
       // The advertisement itself was received before.
       guard filter.waitsForScanResponse, !wait.isOver else { return addition }
       wait.isOver = true
-    } else if discovery.shared.content.isScanResponse {
+    } else if scanReport.shared.content.isScanResponse {
       wait.isOver = true
     }
-    if discovery.shared === added.advertisement || discovery.shared === added.scanResponse {
+    if scanReport.shared === added.advertisement || scanReport.shared === added.scanResponse {
       if let content, content.scan == filter.number {
-        report(content, discovery, isNew: false, for: filter, into: &addition)
+        report(content, scanReport, isNew: false, for: filter, into: &addition)
         return addition
       }
     }
-    let isNew = replace(by: discovery)
+    let isNew = replace(by: scanReport)
     var data: AdvertisedData?
     if isNew {
       let new = parsed
@@ -152,11 +152,11 @@ package struct AdvertisementRecord: Sendable {
       common = content
     } else {
       common = AdvertisedContent(
-        data ?? self.data, name: name, isConnectable: isConnectable, for: filter, latest: latest ?? discovery.shared,
+        data ?? self.data, name: name, isConnectable: isConnectable, for: filter, latest: latest ?? scanReport.shared,
         areas: (advertisingData, scanResponse), view: view)
       content = common
     }
-    report(common, discovery, isNew: isNew, for: filter, into: &addition)
+    report(common, scanReport, isNew: isNew, for: filter, into: &addition)
     allocatedOctets = measured(common)
     return addition
   }
@@ -170,36 +170,36 @@ package struct AdvertisementRecord: Sendable {
   }
 
   /// - Returns: whether the octets are new.
-  private mutating func replace(by discovery: Discovery) -> Bool {
-    let new = discovery.shared.content
+  private mutating func replace(by scanReport: ScanReport) -> Bool {
+    let new = scanReport.shared.content
     if !new.isScanResponse || added.advertisement == nil, latest?.content.describes(new) != true { content = nil }
     if new.isScanResponse {
-      added.scanResponse = discovery.shared
-      return scanResponse.replace(by: discovery.shared, isTruncated: new.isTruncated)
+      added.scanResponse = scanReport.shared
+      return scanResponse.replace(by: scanReport.shared, isTruncated: new.isTruncated)
     }
-    added.advertisement = discovery.shared
+    added.advertisement = scanReport.shared
     if isConnectable != new.isConnectable {
       isConnectable = new.isConnectable
       content = nil
     }
-    return advertisingData.replace(by: discovery.shared, isTruncated: new.isTruncated)
+    return advertisingData.replace(by: scanReport.shared, isTruncated: new.isTruncated)
   }
 
   /// The report of a scan: one for each device, and another one when its scan response adds to it, when truncated data
   /// is complete, or when a name is new that the scan reports.
   private mutating func report(
-    _ common: AdvertisedContent, _ discovery: Discovery, isNew: Bool, for filter: ScanFilter,
+    _ common: AdvertisedContent, _ scanReport: ScanReport, isNew: Bool, for filter: ScanFilter,
     into addition: inout ScanTable.Addition
   ) {
     if !filter.allowsDuplicates, let reported, reported.scan == filter.number {
       let completes = reported.isTruncated && !isTruncated
-      let adds = isNew && (discovery.shared.content.isScanResponse || completes) && reported.data != common.data
+      let adds = isNew && (scanReport.shared.content.isScanResponse || completes) && reported.data != common.data
       guard adds || filter.reportsNames && reportedName != name else { return }
     }
     guard common.isWanted else { return }
     // One strong report is enough: the scan response of a strong advertisement may be a little weaker.
-    guard let rssi = filter.admits(discovery.rssi) ? discovery.rssi : wait.rssi else { return }
-    if filter.waitsForScanResponse, discovery.shared.content.isScannable, !wait.isOver {
+    guard let rssi = filter.admits(scanReport.rssi) ? scanReport.rssi : wait.rssi else { return }
+    if filter.waitsForScanResponse, scanReport.shared.content.isScannable, !wait.isOver {
       wait.rssi = rssi
       return
     }
@@ -220,7 +220,7 @@ package struct AdvertisementRecord: Sendable {
   }
 }
 
-extension Discovery.Content {
+extension ScanReport.Content {
   /// Whether another report is equal, apart from its octets.
   fileprivate func describes(_ other: Self) -> Bool {
     address == other.address && reportedAddress == other.reportedAddress && isConnectable == other.isConnectable

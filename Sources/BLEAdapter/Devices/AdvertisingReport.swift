@@ -47,7 +47,7 @@ public struct AdvertisingReport: Hashable, Sendable {
   ///   - advertisement: the last advertisement of the device, or a scan response where none was received.
   ///   - rssi: of the last report.
   init(
-    _ advertisement: Discovery.Content, rssi: Int?, advertisingData: [UInt8], scanResponse: [UInt8], isTruncated: Bool
+    _ advertisement: ScanReport.Content, rssi: Int?, advertisingData: [UInt8], scanResponse: [UInt8], isTruncated: Bool
   ) {
     (address, reportedAddress) = (advertisement.address, advertisement.reportedAddress)
     (isLegacy, isConnectable) = (advertisement.isLegacy, advertisement.isConnectable)

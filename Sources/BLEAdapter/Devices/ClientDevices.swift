@@ -135,19 +135,19 @@ package struct ClientDevices<Content: Sendable>: Sendable {
 
   /// Adds an advertisement or a scan response of a known device.
   package mutating func add(
-    _ discovery: Discovery, for filter: ScanFilter, isNeeded: (Content) -> Bool
+    _ scanReport: ScanReport, for filter: ScanFilter, isNeeded: (Content) -> Bool
   ) -> Addition {
-    guard let slot = table.slot(of: discovery.address.identity) else { return Addition() }
-    return add(discovery, at: slot, for: filter, isNeeded: isNeeded)
+    guard let slot = table.slot(of: scanReport.address.identity) else { return Addition() }
+    return add(scanReport, at: slot, for: filter, isNeeded: isNeeded)
   }
 
   /// Adds an advertisement or a scan response of the device in a slot.
   ///
   /// - Parameter isNeeded: whether a device with this content has to stay.
   @inlinable package mutating func add(
-    _ discovery: Discovery, at slot: Int, for filter: ScanFilter, isNeeded: (Content) -> Bool
+    _ scanReport: ScanReport, at slot: Int, for filter: ScanFilter, isNeeded: (Content) -> Bool
   ) -> Addition {
-    let addition = table.add(discovery, at: slot, for: filter)
+    let addition = table.add(scanReport, at: slot, for: filter)
     if table.hasTooManyOctets { limitOctets(isNeeded: isNeeded, keeping: slot) }
     return addition
   }

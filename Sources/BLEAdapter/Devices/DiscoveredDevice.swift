@@ -57,7 +57,7 @@ package final class AdvertisedContent: Sendable {
   let isWanted: Bool
   /// The octets of memory of the content, with its view and the reports that it refers to.
   package let allocatedOctets: Int
-  private let latest: Discovery.Shared
+  private let latest: ScanReport.Shared
   private let areas: (advertisingData: AdvertisedArea, scanResponse: AdvertisedArea)
   /// Whether a view is kept: one of long lists takes many times the memory of their octets.
   private let keepsView: Bool
@@ -65,7 +65,7 @@ package final class AdvertisedContent: Sendable {
 
   /// - Parameter viewType: the client's view of contents, if it has one.
   init(
-    _ data: AdvertisedData, name: String?, isConnectable: Bool, for filter: ScanFilter, latest: Discovery.Shared,
+    _ data: AdvertisedData, name: String?, isConnectable: Bool, for filter: ScanFilter, latest: ScanReport.Shared,
     areas: (advertisingData: AdvertisedArea, scanResponse: AdvertisedArea), view viewType: (any AdvertisedView.Type)?
   ) {
     (self.data, self.name, self.isConnectable) = (data, name, isConnectable)
@@ -96,7 +96,7 @@ package final class AdvertisedContent: Sendable {
   package var address: DeviceAddress { latest.content.address }
 
   /// Whether the content keeps a report in memory.
-  func refers(to report: Discovery.Shared) -> Bool {
+  func refers(to report: ScanReport.Shared) -> Bool {
     report === latest || report === areas.advertisingData.source || report === areas.scanResponse.source
   }
 
@@ -117,9 +117,9 @@ package final class AdvertisedContent: Sendable {
   }
 }
 
-extension Discovery.Shared {
+extension ScanReport.Shared {
   /// The octets of memory of the object and of its octets.
   var allocatedOctets: Int {
-    BLEWire.allocatedOctets(16 + MemoryLayout<Discovery.Content>.size) + content.data.allocatedOctets
+    BLEWire.allocatedOctets(16 + MemoryLayout<ScanReport.Content>.size) + content.data.allocatedOctets
   }
 }

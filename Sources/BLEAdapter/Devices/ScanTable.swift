@@ -82,9 +82,9 @@ package struct ScanTable: Sendable {
 
   /// Adds an advertisement or a scan response of a device. The client removes records if there are too many octets
   /// afterwards.
-  package mutating func add(_ discovery: Discovery, at slot: Int, for filter: ScanFilter) -> Addition {
+  package mutating func add(_ scanReport: ScanReport, at slot: Int, for filter: ScanFilter) -> Addition {
     let before = records[slot].allocatedOctets
-    let addition = records[slot].add(discovery, for: filter, view: view)
+    let addition = records[slot].add(scanReport, for: filter, view: view)
     allocatedOctets += records[slot].allocatedOctets - before
     return addition
   }
@@ -97,8 +97,8 @@ package struct ScanTable: Sendable {
 
   /// Adds an advertisement or a scan response of a device, which does not have to be in the table. If there is no room,
   /// the least recently used devices are removed.
-  package mutating func add(_ discovery: Discovery, for filter: ScanFilter) -> Addition {
-    let address = discovery.shared.content.address.identity
+  package mutating func add(_ scanReport: ScanReport, for filter: ScanFilter) -> Addition {
+    let address = scanReport.shared.content.address.identity
     let slot: Int
     if let known = self.slot(of: address) {
       slot = known
@@ -107,7 +107,7 @@ package struct ScanTable: Sendable {
       if isFull, let oldest { remove(oldest) }
       slot = insert(address)
     }
-    let addition = add(discovery, at: slot, for: filter)
+    let addition = add(scanReport, at: slot, for: filter)
     while hasTooManyOctets, let oldest { remove(oldest) }
     return addition
   }

@@ -13,7 +13,7 @@ struct ReportTable: Sendable {
 
   /// A report in the table.
   struct Entry: Sendable {
-    fileprivate(set) var content: Discovery.Shared
+    fileprivate(set) var content: ScanReport.Shared
     /// The other fields of the report, where the content was read in a packet.
     fileprivate var fields: AdvertisingReportView.Fields?
     /// Different from those of all other contents; greater for a later one.
@@ -49,9 +49,9 @@ struct ReportTable: Sendable {
       keys.touch(slot)
       let isRepeated = entries[slot].fields == fields
       if isRepeated, Self.areEqual(entries[slot].content.content.data, event, view.data(in: event)) { return slot }
-      replace(slot, by: Discovery.Content(view, in: event))
+      replace(slot, by: ScanReport.Content(view, in: event))
     } else {
-      slot = insert(Discovery.Content(view, in: event), key)
+      slot = insert(ScanReport.Content(view, in: event), key)
     }
     entries[slot].fields = fields
     return slot
@@ -60,8 +60,8 @@ struct ReportTable: Sendable {
   /// Takes a report that was decoded as a whole.
   ///
   /// - Returns: where it is until the next report.
-  mutating func receive(_ discovery: Discovery) -> Int {
-    let content = discovery.content
+  mutating func receive(_ scanReport: ScanReport) -> Int {
+    let content = scanReport.content
     let key = Self.key(content)
     guard let slot = keys.slot(of: key) else { return insert(content, key) }
     keys.touch(slot)
@@ -72,10 +72,10 @@ struct ReportTable: Sendable {
     return slot
   }
 
-  private mutating func replace(_ slot: Int, by content: Discovery.Content) {
+  private mutating func replace(_ slot: Int, by content: ScanReport.Content) {
     let before = entries[slot].content.content
     octets += content.data.count - before.data.count
-    entries[slot].content = Discovery.Shared(content)
+    entries[slot].content = ScanReport.Shared(content)
     let isSame =
       before.data == content.data && before.isTruncated == content.isTruncated
       && before.isConnectable == content.isConnectable
@@ -83,11 +83,11 @@ struct ReportTable: Sendable {
     makeRoom(for: 0, keeping: slot)
   }
 
-  private mutating func insert(_ content: Discovery.Content, _ key: UInt64) -> Int {
+  private mutating func insert(_ content: ScanReport.Content, _ key: UInt64) -> Int {
     makeRoom(for: 1, keeping: nil)
     let slot = keys.insert(key)
     let number = nextNumber()
-    let entry = Entry(content: Discovery.Shared(content), fields: nil, number: number, firstNumber: number)
+    let entry = Entry(content: ScanReport.Shared(content), fields: nil, number: number, firstNumber: number)
     if slot < entries.count { entries[slot] = entry } else { entries.append(entry) }
     octets += content.data.count
     makeRoom(for: 0, keeping: slot)
@@ -107,8 +107,8 @@ struct ReportTable: Sendable {
     return lastNumber
   }
 
-  private static let none = Discovery.Shared(
-    Discovery.Content(
+  private static let none = ScanReport.Shared(
+    ScanReport.Content(
       address: DeviceAddress(octets: BD_ADDR(), kind: .anonymous),
       reportedAddress: DeviceAddress(octets: BD_ADDR(), kind: .anonymous), isConnectable: false, isScanResponse: false,
       data: [], isTruncated: false))
@@ -133,7 +133,7 @@ extension ReportTable {
       | (isScanResponse ? 1 << 63 : 0)
   }
 
-  private static func key(_ content: Discovery.Content) -> UInt64 {
+  private static func key(_ content: ScanReport.Content) -> UInt64 {
     key(content.address, set: content.advertisingSet, isScanResponse: content.isScanResponse)
   }
 }

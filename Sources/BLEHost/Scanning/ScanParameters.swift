@@ -16,7 +16,7 @@ package struct ScanParameters: Equatable, Sendable {
   package var phys: HCI.PHYs = .le1M
   /// Whether the owner waits for the scan response of a device before it uses the advertisement. The scan is active
   /// then. Both are reported as they are received; an advertisement whose scan response has not come in time is
-  /// reported once more (``Discovery/isOverdue``).
+  /// reported once more (``ScanReport/isOverdue``).
   package var waitsForScanResponse = false
 
   package init() {}

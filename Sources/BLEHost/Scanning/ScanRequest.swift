@@ -14,7 +14,7 @@ struct ScanRequest: Sendable {
 
   /// An advertisement whose scan response has not come.
   private struct Waiting {
-    var discovery: Discovery
+    var scanReport: ScanReport
     /// Its place in ``ReportTable``, and the number of its content there when it was first received.
     let slot: Int
     let number: UInt64
@@ -54,43 +54,43 @@ extension ScanRequest {
   ///
   /// - Returns: an advertisement that is overdue, because too many wait.
   mutating func wait(
-    for discovery: Discovery, _ report: ReportTable.Entry, at slot: Int, now: Instant
-  ) -> Discovery? {
+    for scanReport: ScanReport, _ report: ReportTable.Entry, at slot: Int, now: Instant
+  ) -> ScanReport? {
     guard parameters.waitsForScanResponse else { return nil }
-    if discovery.isScanResponse {
-      if let index = index(of: discovery) { settle(waiting.remove(at: index)) }
+    if scanReport.isScanResponse {
+      if let index = index(of: scanReport) { settle(waiting.remove(at: index)) }
       return nil
     }
-    guard discovery.isScannable, !isSettled(report, at: slot) else { return nil }
-    if let index = index(of: discovery) {
-      waiting[index].discovery = discovery
+    guard scanReport.isScannable, !isSettled(report, at: slot) else { return nil }
+    if let index = index(of: scanReport) {
+      waiting[index].scanReport = scanReport
       return nil
     }
     waiting.append(
-      Waiting(discovery: discovery, slot: slot, number: report.number, deadline: now + Self.scanResponseTimeout))
+      Waiting(scanReport: scanReport, slot: slot, number: report.number, deadline: now + Self.scanResponseTimeout))
     return waiting.count > Self.maximumWaiting ? overdue(waiting.removeFirst()) : nil
   }
 
   /// The advertisements that have waited long enough.
-  mutating func due(now: Instant) -> [Discovery] {
+  mutating func due(now: Instant) -> [ScanReport] {
     let due = Array(waiting.prefix { $0.deadline <= now })
     waiting.removeFirst(due.count)
     return due.map { overdue($0) }
   }
 
   /// The advertisement that a scan response belongs to, or the same advertisement.
-  private func index(of discovery: Discovery) -> Int? {
+  private func index(of scanReport: ScanReport) -> Int? {
     waiting.firstIndex {
-      $0.discovery.reportedAddress == discovery.reportedAddress && $0.discovery.isLegacy == discovery.isLegacy
-        && $0.discovery.advertisingSet == discovery.advertisingSet
+      $0.scanReport.reportedAddress == scanReport.reportedAddress && $0.scanReport.isLegacy == scanReport.isLegacy
+        && $0.scanReport.advertisingSet == scanReport.advertisingSet
     }
   }
 
-  private mutating func overdue(_ waiting: Waiting) -> Discovery {
+  private mutating func overdue(_ waiting: Waiting) -> ScanReport {
     settle(waiting)
-    var discovery = waiting.discovery
-    discovery.isOverdue = true
-    return discovery
+    var scanReport = waiting.scanReport
+    scanReport.isOverdue = true
+    return scanReport
   }
 
   private mutating func settle(_ waiting: Waiting) {

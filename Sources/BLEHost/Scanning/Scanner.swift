@@ -260,7 +260,7 @@ extension Scanner {
     into effects: inout [Effect<ScannerEffect>]
   ) {
     guard !requests.isEmpty else { return }
-    discovered(Discovery(report, by: identity), now: now, into: &effects)
+    discovered(ScanReport(report, by: identity), now: now, into: &effects)
   }
 
   /// An advertisement in several reports is one discovery, at its last report (Vol 4, Part E, 7.7.65.13).
@@ -269,7 +269,7 @@ extension Scanner {
     into effects: inout [Effect<ScannerEffect>]
   ) {
     guard !requests.isEmpty, let advertisement = assembler.receive(report, now: now) else { return }
-    discovered(Discovery(advertisement, by: identity), now: now, into: &effects)
+    discovered(ScanReport(advertisement, by: identity), now: now, into: &effects)
   }
 
   /// Whether no part of an advertisement waits for the others.
@@ -286,15 +286,15 @@ extension Scanner {
   }
 
   private mutating func discovered(
-    _ discovery: Discovery, now: Instant, into effects: inout [Effect<ScannerEffect>]
+    _ scanReport: ScanReport, now: Instant, into effects: inout [Effect<ScannerEffect>]
   ) {
-    discovered(at: reports.receive(discovery), rssi: discovery.rssi, now: now) {
+    discovered(at: reports.receive(scanReport), rssi: scanReport.rssi, now: now) {
       effects.append(.event(.discovered([$0]), to: $1))
     }
   }
 
   /// Reports a discovery to the owners for which it is not a duplicate.
-  private mutating func discovered(at slot: Int, rssi: Int8, now: Instant, _ report: (Discovery, Recipient) -> Void) {
+  private mutating func discovered(at slot: Int, rssi: Int8, now: Instant, _ report: (ScanReport, Recipient) -> Void) {
     let entry = reports[slot]
     var recipient: Recipient?
     for index in requests.indices {
@@ -302,8 +302,8 @@ extension Scanner {
       // With one scan the controller filters.
       let isFiltered = requests.count == 1 && requests[index].parameters.filtersDuplicates
       if requests[index].parameters.waitsForScanResponse {
-        let discovery = Discovery(entry.content, rssi: rssi)
-        if let overdue = requests[index].wait(for: discovery, entry, at: slot, now: now) {
+        let scanReport = ScanReport(entry.content, rssi: rssi)
+        if let overdue = requests[index].wait(for: scanReport, entry, at: slot, now: now) {
           report(overdue, owner.recipient)
         }
       }
@@ -311,6 +311,6 @@ extension Scanner {
         recipient = recipient?.joined(by: owner) ?? owner.recipient
       }
     }
-    if let recipient { report(Discovery(entry.content, rssi: rssi), recipient) }
+    if let recipient { report(ScanReport(entry.content, rssi: rssi), recipient) }
   }
 }

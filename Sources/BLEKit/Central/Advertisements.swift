@@ -6,13 +6,13 @@ public import BLEWire
 /// parsed nor joined with others.
 public struct ReceivedAdvertisement: Sendable {
   /// What equal reports of a device share.
-  private let shared: Discovery.Shared
+  private let shared: ScanReport.Shared
   private let strength: Int8
   /// The number of advertisements between the previous one and this one that were dropped, because more than 1024 have
   /// waited for the reader.
   public internal(set) var droppedBefore = 0
 
-  init(_ discovery: Discovery) { (shared, strength) = (discovery.shared, discovery.rssi) }
+  init(_ scanReport: ScanReport) { (shared, strength) = (scanReport.shared, scanReport.rssi) }
 
   /// The address to connect to: the identity address if a bond resolves a private one.
   public var address: DeviceAddress { shared.content.address }
@@ -48,7 +48,7 @@ extension ReceivedAdvertisement: ScanElement {
     Self.objectOctets + shared.content.data.allocatedOctets
   }
 
-  private static let objectOctets = BLEWire.allocatedOctets(16 + MemoryLayout<Discovery.Content>.size)
+  private static let objectOctets = BLEWire.allocatedOctets(16 + MemoryLayout<ScanReport.Content>.size)
 }
 
 /// The advertisements that an adapter receives, from ``Adapter/advertisements(_:)``. It scans for as long as an
@@ -125,10 +125,10 @@ struct AdvertisementReceiver: Sendable {
   let results: ScanBuffer<ReceivedAdvertisement>
 
   /// - Returns: whether the reader waits.
-  func receive(_ discoveries: [Discovery]) -> Bool {
+  func receive(_ scanReports: [ScanReport]) -> Bool {
     results.append { results in
       // An overdue one was received before.
-      for discovery in discoveries where !discovery.isOverdue { results.append(ReceivedAdvertisement(discovery)) }
+      for scanReport in scanReports where !scanReport.isOverdue { results.append(ReceivedAdvertisement(scanReport)) }
     }
   }
 }

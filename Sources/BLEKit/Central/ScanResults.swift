@@ -165,11 +165,11 @@ struct Scan: Sendable {
   /// Gives the results of advertisements and scan responses to the reader, if the scan reports them.
   ///
   /// - Returns: whether the reader waits.
-  mutating func receive(_ discoveries: [Discovery]) -> Bool {
+  mutating func receive(_ scanReports: [ScanReport]) -> Bool {
     results.append { results in
-      for discovery in discoveries {
-        guard let report = devices.add(discovery, for: filter).report else { continue }
-        results.append(ScanResult(discovery.shared.content.address, report))
+      for scanReport in scanReports {
+        guard let report = devices.add(scanReport, for: filter).report else { continue }
+        results.append(ScanResult(scanReport.shared.content.address, report))
       }
     }
   }
@@ -240,14 +240,14 @@ extension AdapterSession.State {
   /// Gives reports to the scans that want them.
   ///
   /// - Returns: whether one of them has a reader that waits.
-  mutating func discovered(_ discoveries: [Discovery]) -> Bool {
+  mutating func discovered(_ scanReports: [ScanReport]) -> Bool {
     var waits = false
     var index = scans.startIndex
     while index != scans.endIndex {
-      if scans.values[index].receive(discoveries) { waits = true }
+      if scans.values[index].receive(scanReports) { waits = true }
       index = scans.index(after: index)
     }
-    for receiver in receivers.values where receiver.receive(discoveries) { waits = true }
+    for receiver in receivers.values where receiver.receive(scanReports) { waits = true }
     return waits
   }
 

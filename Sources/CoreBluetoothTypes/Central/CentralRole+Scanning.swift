@@ -110,17 +110,17 @@ extension CentralRole {
     }
   }
 
-  mutating func discovered(_ discoveries: [Discovery], into effects: inout CentralEffects) {
+  mutating func discovered(_ scanReports: [ScanReport], into effects: inout CentralEffects) {
     guard let scan else { return }
-    effects.calls.reserveCapacity(discoveries.count)
-    for discovery in discoveries { discovered(discovery, by: scan, into: &effects) }
+    effects.calls.reserveCapacity(scanReports.count)
+    for scanReport in scanReports { discovered(scanReport, by: scan, into: &effects) }
   }
 
-  private mutating func discovered(_ discovery: Discovery, by scan: ScanFilter, into effects: inout CentralEffects) {
-    let address = discovery.shared.content.address.identity
+  private mutating func discovered(_ scanReport: ScanReport, by scan: ScanFilter, into effects: inout CentralEffects) {
+    let address = scanReport.shared.content.address.identity
     guard address.kind != .anonymous else { return }
     let slot = slot(of: address)
-    let addition = devices.add(discovery, at: slot, for: scan, isNeeded: Self.isNeeded)
+    let addition = devices.add(scanReport, at: slot, for: scan, isNeeded: Self.isNeeded)
     let known = devices[slot: slot].object.object
     if let name = addition.name, let known, known.name != name.new {
       known.update(name: name.new)

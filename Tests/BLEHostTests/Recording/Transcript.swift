@@ -97,7 +97,7 @@ struct Transcript {
     }
   }
 
-  private static func text(of report: Discovery) -> String {
+  private static func text(of report: ScanReport) -> String {
     "discovered \(report.address) \(report.isConnectable ? 1 : 0)\(report.isScanResponse ? 1 : 0)\(report.isTruncated ? 1 : 0) \(report.rssi) \(report.data.hexadecimal)"
   }
 

@@ -76,7 +76,7 @@ final class CentralFixture: ManagerFixture {
   ) {
     say(
       .discovered([
-        Discovery(
+        ScanReport(
           address: Self.address(number), isConnectable: isConnectable, isScanResponse: isScanResponse,
           data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)
       ]))

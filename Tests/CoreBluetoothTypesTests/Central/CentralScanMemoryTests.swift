@@ -9,8 +9,8 @@ import Testing
 
 /// The memory of what the devices of a central manager have advertised.
 @Suite struct CentralScanMemoryTests {
-  private func discovery(_ number: Int, _ data: [UInt8]) -> Discovery {
-    Discovery(
+  private func scanReport(_ number: Int, _ data: [UInt8]) -> ScanReport {
+    ScanReport(
       address: DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random), isConnectable: true,
       isScanResponse: false, data: data, rssi: -40)
   }
@@ -31,7 +31,7 @@ import Testing
     let octets = kind.octets
     var first = scanning()
     var effects = CentralEffects()
-    first.discovered([discovery(0, octets)], into: &effects)
+    first.discovered([scanReport(0, octets)], into: &effects)
     let each = first.devices.allocatedOctets
     #expect(each >= octets.count && each < 4096)
     for (knownOctets, count) in [(3 * each, 3), (3 * each - 1, 2)] {
@@ -39,7 +39,7 @@ import Testing
       var objects: [CBPeripheral] = []
       for number in 0..<50 {
         var effects = CentralEffects()
-        state.discovered([discovery(number, octets)], into: &effects)
+        state.discovered([scanReport(number, octets)], into: &effects)
         guard case .discovered(let object, _)? = effects.calls.first else {
           Issue.record("no report")
           continue
@@ -59,8 +59,8 @@ import Testing
     let filter = ScanFilter(number: 1, allowsDuplicates: true)
     for (data, isKept) in [(short, true), (LongAdvertisement.uuids.octets, false)] {
       var effects = CentralEffects()
-      state.discovered([discovery(1, data)], into: &effects)
-      _ = table.add(discovery(1, data), for: filter)
+      state.discovered([scanReport(1, data)], into: &effects)
+      _ = table.add(scanReport(1, data), for: filter)
       let view = AdvertisementDictionary.allocatedOctets(for: table.record(at: 0).data)
       // The capacity of equal arrays can differ by what the allocator rounds.
       let counted = state.devices.allocatedOctets - table.allocatedOctets

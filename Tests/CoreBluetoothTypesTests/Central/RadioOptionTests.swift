@@ -64,10 +64,10 @@ import Testing
   @Test func aConnectionIsOnThePHYsOfTheLastAdvertisement() throws {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
-    var discovery = Discovery(
+    var scanReport = ScanReport(
       address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
-    (discovery.isLegacy, discovery.primaryPHY, discovery.secondaryPHY) = (false, .leCoded, .le2M)
-    fixture.say(.discovered([discovery]))
+    (scanReport.isLegacy, scanReport.primaryPHY, scanReport.secondaryPHY) = (false, .leCoded, .le2M)
+    fixture.say(.discovered([scanReport]))
     let peripheral = try #require(fixture.recorder.takeFound())
     fixture.manager.connect(peripheral)
     guard case .connect(_, _, _, let scan)? = fixture.commands().last else { Issue.record("not posted"); return }

@@ -196,7 +196,7 @@ import Testing
           (0..<100).map { index in
             let number = UInt64(batch * 100 + index)
             return .discovered([
-              Discovery(
+              ScanReport(
                 address: DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number % 900), kind: .random),
                 isConnectable: true, isScanResponse: false, data: [2, 1, UInt8(truncatingIfNeeded: number / 900)],
                 rssi: -40)
@@ -291,10 +291,10 @@ import Testing
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(
       withServices: nil, options: [CBCentralManagerScanOptionWaitsForScanResponseKey: true])
-    var discovery = Discovery(
+    var scanReport = ScanReport(
       address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [2, 9, 0x41], rssi: -50)
-    discovery.isScannable = true
-    fixture.say(.discovered([discovery]))
+    scanReport.isScannable = true
+    fixture.say(.discovered([scanReport]))
     #expect(fixture.takeCalls() == [])
     if isEndedByHost { fixture.say(.scanStopped(nil)) } else { fixture.manager.stopScan() }
     #expect(fixture.takeCalls() == ["discovered A -50"])

@@ -2,7 +2,7 @@ import BLEHCI
 import BLEWire
 
 /// Discoveries from the reports of a controller.
-extension Discovery {
+extension ScanReport {
   /// A report of legacy scanning (Vol 4, Part E, 7.7.65.2).
   ///
   /// - Parameter identity: the device that uses the address of the report.
@@ -18,7 +18,7 @@ extension Discovery {
   }
 }
 
-extension Discovery.Content {
+extension ScanReport.Content {
   /// A complete report in the packet of its event, of a device that is known by the address in the report.
   init(_ view: AdvertisingReportView, in event: Span<UInt8>) {
     switch view.decoded(in: event) {

@@ -5,7 +5,7 @@ package import BLEWire
 ///
 /// Reports of a device with the same content share that content: only the signal strength differs.
 @dynamicMemberLookup
-package struct Discovery: Equatable, Sendable {
+package struct ScanReport: Equatable, Sendable {
   /// Everything except the signal strength.
   package struct Content: Equatable, Sendable {
     /// The identity of the device, where the controller or the host resolved its address.
@@ -88,19 +88,19 @@ extension HostOutput {
   static let maximumDiscoveries = 32
 
   /// Adds a discovery to the last event, if that has discoveries for the same owners, otherwise in an event of its own.
-  mutating func append(_ discovery: Discovery, to recipient: Recipient) {
+  mutating func append(_ scanReport: ScanReport, to recipient: Recipient) {
     let last = events.count - 1
-    guard last >= 0, case .discovered(var discoveries) = events[last].event,
-      discoveries.count < Self.maximumDiscoveries, events[last].recipient == recipient
+    guard last >= 0, case .discovered(var scanReports) = events[last].event,
+      scanReports.count < Self.maximumDiscoveries, events[last].recipient == recipient
     else {
-      var discoveries: [Discovery] = []
-      discoveries.reserveCapacity(Self.maximumDiscoveries)
-      discoveries.append(discovery)
-      return append(.discovered(discoveries), to: recipient)
+      var scanReports: [ScanReport] = []
+      scanReports.reserveCapacity(Self.maximumDiscoveries)
+      scanReports.append(scanReport)
+      return append(.discovered(scanReports), to: recipient)
     }
     // The event releases the array, so that it is not copied.
     events[last].event = .discovered([])
-    discoveries.append(discovery)
-    events[last].event = .discovered(discoveries)
+    scanReports.append(scanReport)
+    events[last].event = .discovered(scanReports)
   }
 }
