@@ -221,9 +221,9 @@ extension ProxyEvent {
       case (_, .success(.value(let octets))): octets.count
       case (_, .success(.services(let services))): services.reduce(0) { $0 + $1.octets }
       case (.write(_, let octets, _), _): octets.count
-      default: 0
+      case (_, .success(.done)), (_, .failure): 0
       }
-    default: 0
+    case .connected, .disconnected, .slots, .scanner, .closed: 0
     }
   }
 }

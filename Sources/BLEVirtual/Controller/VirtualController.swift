@@ -1196,7 +1196,9 @@ extension VirtualController {
       case .restarts(_, let code):
         reset(&context)
         if let code { host.send(HCI.HardwareError { $0.hardwareCode = code }, &context) }
-      default: break
+      case .neverAnswers, .answersTwice, .refuses, .refusesFirst, .answersGarbage, .answers, .losesReports,
+        .losesChains, .packets, .disconnects:
+        break  // Without a time.
       }
     }
   }

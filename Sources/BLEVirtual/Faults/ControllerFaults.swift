@@ -46,11 +46,7 @@ struct ControllerFaults: Sendable {
   var deadline: Instant? {
     var nearest = packets?.deadline
     for fault in faults {
-      switch fault {
-      case .dropsLinks(let time), .sends(_, let time), .restarts(let time, _):
-        if doneUpTo.map({ time > $0 }) ?? true { nearest = .nearer(nearest, time) }
-      default: break
-      }
+      if let time = fault.time, doneUpTo.map({ time > $0 }) ?? true { nearest = .nearer(nearest, time) }
     }
     return nearest
   }
@@ -61,11 +57,8 @@ struct ControllerFaults: Sendable {
     let done = doneUpTo
     doneUpTo = now
     return faults.filter { fault in
-      switch fault {
-      case .dropsLinks(let time), .sends(_, let time), .restarts(let time, _):
-        time <= now && done.map { time > $0 } ?? true
-      default: false
-      }
+      guard let time = fault.time else { return false }
+      return time <= now && done.map { time > $0 } ?? true
     }
   }
 
@@ -89,7 +82,8 @@ struct ControllerFaults: Sendable {
         refusals[place, default: 0] += 1
         return .refusal(status)
       case .answersTwice(let commands) where commands.contains(opcode): answer = .twice
-      default: break
+      case .neverAnswers, .answersGarbage, .answers, .refuses, .refusesFirst, .answersTwice: break  // of other commands
+      case .losesReports, .losesChains, .dropsLinks, .sends, .packets, .disconnects, .restarts: break
       }
     }
     return answer

@@ -68,7 +68,9 @@ struct PacketFaults: Sendable {
       switch fault {
       case .packets(let fault): lanes[fault.direction, default: []].append(fault)
       case .disconnects(let packets, let reason): disconnections.append((packets, reason))
-      default: break
+      case .neverAnswers, .answersTwice, .refuses, .refusesFirst, .answersGarbage, .answers, .losesReports,
+        .losesChains, .dropsLinks, .sends, .restarts:
+        break
       }
     }
     guard !lanes.isEmpty || !disconnections.isEmpty || earlier?.deadline != nil else { return nil }

@@ -48,4 +48,14 @@ public enum VirtualFault: Hashable, Sendable {
   /// supervision timeout. With a code it then sends Hardware Error (Vol 4, Part E, 7.7.16). Without a code its host
   /// gets no event.
   case restarts(at: Instant, hardwareError: UInt8?)
+
+  /// The time at which it occurs; nil for a fault that waits for a command, a packet or an advertisement.
+  var time: Instant? {
+    switch self {
+    case .dropsLinks(let time), .sends(_, let time), .restarts(let time, _): time
+    case .neverAnswers, .answersTwice, .refuses, .refusesFirst, .answersGarbage, .answers, .losesReports,
+      .losesChains, .packets, .disconnects:
+      nil
+    }
+  }
 }

@@ -193,6 +193,7 @@ struct VirtualLink: Sendable {
     switch pdu {
     case .terminate(let reason): turn.end(reason == .pinOrKeyMissing ? reason : .terminatedByLocalHost)
     case .connectionUpdate(let timing): apply(timing, turn, &context)
+    // The other PDUs have an effect on their receiver alone.
     default: break
     }
   }
@@ -385,6 +386,7 @@ struct VirtualLink: Sendable {
     case .connectionUpdate(let timing): apply(timing, turn, &context)
     case .phyUpdate(let transmit, let receive): phy.apply(transmit: transmit, receive: receive, turn, &context)
     case .channelMap(let map): channelMap = map
+    // The other PDUs have no instant.
     default: break
     }
   }

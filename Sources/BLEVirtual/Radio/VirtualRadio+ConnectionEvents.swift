@@ -101,6 +101,7 @@ extension VirtualRadio {
       } else {
         context.connections[connection.id]?.schedule.plan(pdu, from: sender)
       }
+    // The link switches over all PDUs.
     default: _ = controllers[receiver].receive(pdu, on: connection.id, &context)
     }
   }
