@@ -326,7 +326,7 @@ let package = Package(
     tests(
       "ManagerModelTests",
       on: [
-        "CoreBluetoothTypes", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEGATT", "BLEHost", "BLEStorage",
+        "CoreBluetoothTypes", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEGATT", "BLEHost",
         "BLEWire",
       ]),
     tests(

@@ -1,7 +1,6 @@
 import AdapterFixtures
 import BLEAdapter
 import BLEHost
-import BLEStorage
 import BLEWire
 import Dispatch
 import Foundation
