@@ -57,7 +57,7 @@ final class CardPeer: @unchecked Sendable {
 
   private func save(_ card: Data, as way: String) {
     do {
-      try card.write(to: folder.appendingPathComponent(way))
+      try card.write(to: folder.appendingPathComponent(way), options: .atomic)
       print("card \(way) \(card.count) octets")
     } catch {
       print("\(error)")
