@@ -21,7 +21,7 @@ import Testing
     var failures: [String] = []
     let first = ModelRuns.number("KIT_SEED", 1)
     var (runs, calls, slowest) = (0, [String: Int](), (name: "", time: Duration.zero))
-    for seed in first..<first + ModelRuns.number("KIT_RUNS", 100) {
+    for seed in first..<first + ModelRuns.number("KIT_RUNS", 50) {
       let moves = KitMove.program(seed: seed)
       var model = KitModel(moves, seed: seed)
       let fault = model.run()

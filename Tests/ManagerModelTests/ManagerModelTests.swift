@@ -21,7 +21,7 @@ import Testing
   private static func failures() -> [String] {
     var (failures, calls): ([String], [String: Int]) = ([], [:])
     let first = ModelRuns.number("MANAGER_SEED", 1)
-    for seed in first..<first + ModelRuns.number("MANAGER_RUNS", 100) {
+    for seed in first..<first + ModelRuns.number("MANAGER_RUNS", 60) {
       let moves = ManagerModel.moves(seed: seed)
       var model = ManagerModel(moves, seed: seed)
       let fault = model.run()
