@@ -107,7 +107,7 @@ private struct BearersRun {
     core = HostCore(configuration: configuration, cryptography: LibCrypto(), random: .seeded(1))
     core.start(now: now, into: &output)
     settle()
-    for service in TestDatabase.services { perform(.addService(service)) }
+    for service in TestDatabase.services { perform(.services(.add(service))) }
     for index in links.indices { connect(index) }
     open(Self.honest, count: 1, mtu: 517, mps: 247, credits: 20)
     require(links[Self.honest].bearers.count == 1, "the honest client has no bearer")

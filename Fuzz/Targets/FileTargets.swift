@@ -22,7 +22,7 @@ func fuzzBonds(_ input: inout FuzzInput) {
   var core = HostCore(configuration: configuration, cryptography: LibCrypto(), random: .seeded(1))
   var output = HostOutput()
   core.start(now: .start, into: &output)
-  core.perform(.setBonds(record.bonds), from: .process, now: .start, into: &output)
+  core.perform(.security(.setBonds(record.bonds)), from: .process, now: .start, into: &output)
   require(output.events.count <= 1000, "\(output.events.count) events")
   plantedFault(
     record.bonds.contains { (8...15).contains($0.strength.size) }, "a bond with a key of 8 to 15 octets")

@@ -55,7 +55,7 @@ private struct HostRun {
     core = HostCore(configuration: configuration, cryptography: LibCrypto(), random: .seeded(1))
     core.start(now: now, into: &output)
     settle()
-    for service in TestDatabase.services { perform(.addService(service)) }
+    for service in TestDatabase.services { perform(.services(.add(service))) }
   }
 
   mutating func step(_ input: inout FuzzInput) {
@@ -147,7 +147,7 @@ private struct HostRun {
     case 2: receive(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = handle })
     default:
       guard let peer = peers.last else { return }
-      perform(.requestSecurity(peer))
+      perform(.link(peer, .requestSecurity))
     }
   }
 
@@ -159,7 +159,7 @@ private struct HostRun {
         case (.enterPasskey, _): .passkey(Passkey(lowestDigitsOf: UInt32(input.uint16())))
         default: .accept
         }
-      perform(.answerPairing(peer, id, answer))
+      perform(.link(peer, .answerPairing(id, answer)))
     } else if let (peer, token) = requests.popLast() {
       perform(.respond(peer, token, input.flag() ? .success(input.counted()) : .failure(.unlikelyError)))
     }
@@ -169,34 +169,37 @@ private struct HostRun {
     lastID += 1
     let peer = peers.isEmpty ? LinkID(rawValue: 9) : input.element(of: peers)
     switch input.index(22) {
-    case 0: return .removeService(input.element(of: TestDatabase.services).id)
-    case 1: return .addService(input.element(of: TestDatabase.services))
-    case 2: return .setValue(AttributeID(rawValue: UInt32(input.index(20))), input.counted())
+    case 0: return .services(.remove(input.element(of: TestDatabase.services).id))
+    case 1: return .services(.add(input.element(of: TestDatabase.services)))
+    case 2: return .services(.setValue(AttributeID(rawValue: UInt32(input.index(20))), input.counted()))
     case 3:
-      return .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: input.counted(), scanResponse: []))
-    case 4: return .stopAdvertising(AdvertisingID(rawValue: 1))
+      return .advertising(
+        .start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: input.counted(), scanResponse: [])))
+    case 4: return .advertising(.stop(AdvertisingID(rawValue: 1)))
     case 5, 6:
       return update(&input, number: lastID, to: peers)
-    case 7: return .disconnect(peer, .remoteUserTerminatedConnection)
-    case 8: return .updateConnection(peer, ConnectionParameters(latency: input.uint16() % 600))
-    case 9: return .readRSSI(peer)
-    case 10: return .startScanning(ScanParameters())
-    case 11: return .stopScanning
+    case 7: return .link(peer, .disconnect(.remoteUserTerminatedConnection))
+    case 8: return .link(peer, .updateConnection(ConnectionParameters(latency: input.uint16() % 600)))
+    case 9: return .link(peer, .readRSSI)
+    case 10: return .scanning(.start(ScanParameters()))
+    case 11: return .scanning(.stop)
     case 12:
       let address = DeviceAddress(octets: BD_ADDR(0xC0_00_00_00_00_00 | UInt64(input.index(8))), kind: .random)
-      return .connect(ConnectID(rawValue: lastID), address, ConnectionParameters())
-    case 13: return .cancelConnect(ConnectID(rawValue: UInt32(input.octet())))
-    case 14, 15: return .client(peer, GATTClient.Operation(id: .init(rawValue: lastID), operation(&input)))
+      return .initiating(.connect(ConnectID(rawValue: lastID), address, ConnectionParameters()))
+    case 13: return .initiating(.cancel(ConnectID(rawValue: UInt32(input.octet()))))
+    case 14, 15: return .link(peer, .client(GATTClient.Operation(id: .init(rawValue: lastID), operation(&input))))
     case 16:
-      return .listen(ListenID(rawValue: lastID), ChannelService(spsm: SPSM(rawValue: 0x80 + UInt16(input.index(2)))))
-    case 17: return .openChannel(OpenChannelID(rawValue: lastID), peer, ChannelRequest(spsm: SPSM(rawValue: 0x80)))
-    case 18: return channels.last.map { .sendSDU($0, input.counted()) } ?? .reportCapabilities
+      return .channels(
+        .listen(ListenID(rawValue: lastID), ChannelService(spsm: SPSM(rawValue: 0x80 + UInt16(input.index(2))))))
+    case 17: return .channels(.open(OpenChannelID(rawValue: lastID), peer, ChannelRequest(spsm: SPSM(rawValue: 0x80))))
+    case 18: return channels.last.map { .channel($0, .send(input.counted())) } ?? .reportCapabilities
     case 19:
-      return channels.last.map { input.flag() ? .closeChannel($0) : .didReadSDU($0) }
-        ?? .stopListening(SPSM(rawValue: 0x80))
+      return channels.last.map { input.flag() ? .channel($0, .close) : .channel($0, .didRead) }
+        ?? .channels(.stopListening(SPSM(rawValue: 0x80)))
     case 20:
-      return .removeBond(DeviceAddress(octets: BD_ADDR(0xC0_00_00_00_00_00 | UInt64(input.index(8))), kind: .random))
-    default: return .secure(peer, SecurityDemand(level: input.flag() ? .encrypted : .authenticated))
+      return .security(
+        .removeBond(DeviceAddress(octets: BD_ADDR(0xC0_00_00_00_00_00 | UInt64(input.index(8))), kind: .random)))
+    default: return .link(peer, .secure(SecurityDemand(level: input.flag() ? .encrypted : .authenticated)))
     }
   }
 

@@ -71,7 +71,7 @@ private struct IdentitiesRun {
     }
     for index in hosts.indices { hosts[index].start(now: now, into: &outputs[index]) }
     settle()
-    perform(0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    perform(0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
   }
 
   mutating func step(_ input: inout FuzzInput) {
@@ -80,28 +80,29 @@ private struct IdentitiesRun {
     switch input.index(12) {
     case 0, 1: connect(central)
     case 2:
-      if let link = links[central] { perform(central, .disconnect(link, .remoteUserTerminatedConnection)) }
+      if let link = links[central] { perform(central, .link(link, .disconnect(.remoteUserTerminatedConnection))) }
       pass(.milliseconds(100))
     case 3, 4, 5:
-      if let link = links[central] { perform(central, .requestSecurity(link)) }
+      if let link = links[central] { perform(central, .link(link, .requestSecurity)) }
       pass(.milliseconds(100))
     case 6, 7:
       let key = input.element(of: Self.keys)
       settings[central].identityResolvingKey = key
-      perform(central, .setPairing(settings[central]))
+      perform(central, .security(.setPairing(settings[central])))
       // A central shows private addresses only with the key that it distributes.
       let usesPrivacy = input.flag() && key != SecretKey(0)
       let privacy = PrivacySettings(
         identityResolvingKey: key, rotation: .seconds(10), distributesIdentityWhenUnauthenticated: true)
-      perform(central, .setPrivacy(usesPrivacy ? privacy : nil))
+      perform(central, .privacy(usesPrivacy ? privacy : nil))
     case 8: pass(.seconds(Int64(input.index(30))))
-    case 9: perform(central, .removeBond(hosts[0].ownAddress))
+    case 9: perform(central, .security(.removeBond(hosts[0].ownAddress)))
     case 10:
       let identity = hosts[central].ownAddress.identity
       removed.insert(identity)
-      perform(0, .removeBond(identity))
+      perform(0, .security(.removeBond(identity)))
       removed.remove(identity)
-    default: perform(0, .setBonds(bonds.values.sorted { $0.identity.octets.value < $1.identity.octets.value }))
+    default:
+      perform(0, .security(.setBonds(bonds.values.sorted { $0.identity.octets.value < $1.identity.octets.value })))
     }
     check()
   }
@@ -111,9 +112,9 @@ private struct IdentitiesRun {
     connections += 1
     connecting = central
     perform(
-      central, .connect(ConnectID(rawValue: connections), hosts[0].addressOnAir, ConnectionParameters()))
+      central, .initiating(.connect(ConnectID(rawValue: connections), hosts[0].addressOnAir, ConnectionParameters())))
     for _ in 0..<10 where links[central] == nil { pass(.milliseconds(100)) }
-    if links[central] == nil { perform(central, .cancelConnect(ConnectID(rawValue: connections))) }
+    if links[central] == nil { perform(central, .initiating(.cancel(ConnectID(rawValue: connections)))) }
     pass(.milliseconds(100))
     connecting = nil
   }
@@ -148,9 +149,9 @@ private struct IdentitiesRun {
     _ question: PairingQuestion, _ id: PairingQuestionID, on peer: LinkID, of host: Int
   ) {
     switch question {
-    case .consent, .replaceBond, .compare: command(host, .answerPairing(peer, id, .accept))
+    case .consent, .replaceBond, .compare: command(host, .link(peer, .answerPairing(id, .accept)))
     case .enterPasskey:
-      command(host, .answerPairing(peer, id, .passkey(Passkey(lowestDigitsOf: 123_456))))
+      command(host, .link(peer, .answerPairing(id, .passkey(Passkey(lowestDigitsOf: 123_456)))))
     case .display: break
     }
   }

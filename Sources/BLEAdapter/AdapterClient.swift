@@ -213,16 +213,16 @@ extension AdapterClient {
   package func remove(_ bond: Bond) {
     // The store has the change even if the client ends before the host reports it.
     link.hub?.bonds.receive(.bondRemoved(bond.identity))
-    commands.post(.removeBond(bond.identity))
+    commands.post(.security(.removeBond(bond.identity)))
   }
 
   /// Forgets what was discovered of a bonded device's database.
-  package func discardAttributeCache(of bond: Bond) { commands.post(.discardAttributeCacheOfBond(bond.identity)) }
+  package func discardAttributeCache(of bond: Bond) { commands.post(.security(.discardAttributeCache(bond.identity))) }
 
   /// Changes how the adapter pairs from now on, for all its clients; ``PairingOptions/storage`` stays.
   package func setPairing(_ options: PairingOptions) {
     for command in link.hub?.bonds.commands(options) ?? [] {
-      if case .setPairing = command { commands.post(command) }
+      if case .security(.setPairing) = command { commands.post(command) }
     }
   }
 
@@ -255,7 +255,7 @@ extension AdapterClient {
       )
     }
     if case .display = question.kind { return }
-    commands.post(.answerPairing(question.peer, question.id, .reject))
+    commands.post(.link(question.peer, .answerPairing(question.id, .reject)))
   }
 }
 

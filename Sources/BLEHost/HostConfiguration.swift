@@ -41,7 +41,7 @@ package struct HostConfiguration: Sendable {
   /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero:
   /// none, and peers are not offered any. Where the kernel has the controller there are none.
   package var enhancedBearers = 0
-  /// How we pair; nil refuses every attempt. ``HostCommand/setPairing(_:)`` changes it.
+  /// How we pair; nil refuses every attempt. ``HostCommand/Security/setPairing(_:)`` changes it.
   package var pairing: PairingSettings?
   /// The bonds of earlier runs.
   package var bonds: [Bond] = []
@@ -49,7 +49,7 @@ package struct HostConfiguration: Sendable {
   package var maximumBonds = 128
   /// The least time between two reports of one bond whose client only changed its subscriptions.
   package var bondReportInterval: Duration = .seconds(10)
-  /// Whether ``HostCommand/bondsStored(_:)`` reports which bonds are stored. A sign counter is then accepted
+  /// Whether ``HostCommand/Security/bondsStored(_:)`` reports which bonds are stored. A sign counter is then accepted
   /// only after it was stored; otherwise a bond counts as stored when it is reported (Docs/Decisions/0055).
   package var awaitsBondStorage = false
   /// How long a signed write waits for its counter to be stored.

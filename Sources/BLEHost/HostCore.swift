@@ -70,11 +70,19 @@ package struct HostCore: Sendable {
   ) {
     begin(now, &output)
     switch command {
-    case .startAdvertising, .stopAdvertising, .startScanning, .stopScanning, .cancelConnect, .setPrivacy:
-      if case .startAdvertising(_, let intent) = command, let name = intent.localName { links.advertises(as: name) }
+    case .services(let command): links.perform(command, from: owner, &context)
+    case .advertising(let command):
+      if case .start(_, let intent) = command, let name = intent.localName { links.advertises(as: name) }
       withRadio { $0.perform(command, from: owner, &$1) }
-    case .connect(let id, let address, let parameters, let scan):
+    case .scanning(let command): withRadio { $0.perform(command, from: owner, &$1) }
+    case .initiating(.connect(let id, let address, let parameters, let scan)):
       connect(PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan))
+    case .initiating(.cancel(let id)): withRadio { $0.cancel(id, of: owner, &$1) }
+    case .privacy(let settings): withRadio { $0.setPrivacy(settings, from: owner, &$1) }
+    case .link(let peer, let command): links.perform(command, on: peer, from: owner, &context)
+    case .security(let command): links.perform(command, from: owner, &context)
+    case .channels(let command): links.perform(command, from: owner, &context)
+    case .channel(let id, let command): links.perform(command, on: id, from: owner, &context)
     case .update(let token, let attribute, let value, let peers):
       let octets = value.isEmpty ? octets : value.span
       let run = UpdateRun(of: attribute, from: owner, to: peers, count: 1, octets: octets.count)
@@ -83,7 +91,6 @@ package struct HostCore: Sendable {
     case .respond(let peer, let token, let answer):
       links.respond(OwnerAnswer(owner, answer, to: token), octets, of: peer, &context)
     case .reportCapabilities: withSession { $0.reportCapabilities(to: owner, into: &$2) }
-    default: links.perform(command, from: owner, &context)
     }
     reviewRadio()
     end(&output)

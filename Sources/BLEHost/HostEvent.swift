@@ -42,7 +42,7 @@ package enum HostEvent: Sendable {
   /// The security level of the link, from the controller's encryption events and the key in use.
   indirect case security(LinkID, SecurityState)
 
-  /// A pairing needs the user or the application; answer with ``HostCommand/answerPairing(_:_:_:)``.
+  /// A pairing needs the user or the application; answer with ``HostCommand/Link/answerPairing(_:_:)``.
   indirect case pairing(LinkID, PairingQuestionID, PairingQuestion)
   /// A question is void: its pairing has ended without an answer to it, or another question has taken its place. A
   /// passkey that was displayed is void when its pairing ends, with success or without.
@@ -60,8 +60,8 @@ package enum HostEvent: Sendable {
   /// Encryption with the keys of a bond failed.
   indirect case bondLost(LinkID, DeviceAddress, BondLoss)
   indirect case rssi(LinkID, Result<Int8, HostError>)
-  /// The PHYs of a link: changes go to all owners, the answer to ``HostCommand/readPHY(_:)`` and a failure to the owner
-  /// of the request.
+  /// The PHYs of a link: changes go to all owners, the answer to ``HostCommand/Link/readPHY`` and a failure to the
+  /// owner of the request.
   indirect case phy(LinkID, Result<ConnectionPHY, HostError>)
 
   /// A client reads a dynamic value; answer with ``HostCommand/respond(_:_:_:)``.
@@ -89,12 +89,13 @@ package enum HostEvent: Sendable {
   indirect case connectionFailed(ConnectID, HostError)
   indirect case client(LinkID, GATTClient.Event)
 
-  /// The answer to ``HostCommand/listen(_:_:)``, with the number that the host assigned where the command had none.
+  /// The answer to ``HostCommand/Channels/listen(_:_:)``, with the number that the host assigned where the command had
+  /// none.
   indirect case listening(ListenID, Result<SPSM, HostError>)
   case stoppedListening(SPSM)
   indirect case channelOpened(OpenedChannel)
   indirect case channelOpenFailed(OpenChannelID, HostError)
-  /// An SDU of the peer; answer with ``HostCommand/didReadSDU(_:)`` when it is read.
+  /// An SDU of the peer; answer with ``HostCommand/Channel/didRead`` when it is read.
   case sduReceived(L2CAPChannelID, [UInt8])
   /// These octets of SDUs have left the queue of the channel towards the controller.
   case sduSent(L2CAPChannelID, octets: Int)

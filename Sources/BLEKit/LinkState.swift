@@ -77,7 +77,7 @@ extension AdapterSession.State {
     // made stays, because the device uses it. The request may also be that of another owner, which is reported to
     // everyone.
     let isAbandoned = abandonedConnects.remove(request) != nil
-    if isAbandoned, connection.role == .central { actions.commands.append(.release(connection.peer)) }
+    if isAbandoned, connection.role == .central { actions.commands.append(.link(connection.peer, .release)) }
   }
 
   /// The device has sent something on the link.

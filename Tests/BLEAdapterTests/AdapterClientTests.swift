@@ -88,8 +88,8 @@ import Testing
     target.resume()
     client.queue.sync {}
     #expect(seen.withLock { $0 } == [1, 2] && link.taken == 6)
-    guard case .didReadSDU(Self.channel.id) = link.commands.first,
-      case .sendSDU(Self.channel.id, [7]) = link.commands.last
+    guard case .channel(Self.channel.id, .didRead) = link.commands.first,
+      case .channel(Self.channel.id, .send([7])) = link.commands.last
     else { return #expect(Bool(false), "\(link.commands)") }
   }
 
@@ -137,7 +137,8 @@ import Testing
     while stream.end == nil { await Task.yield() }
     #expect(stream.end == .overloaded)
     while link.commandCount < 2 { await Task.yield() }
-    guard case .sendSDU(Self.channel.id, [1]) = link.commands[0], case .closeChannel(Self.channel.id) = link.commands[1]
+    guard case .channel(Self.channel.id, .send([1])) = link.commands[0],
+      case .channel(Self.channel.id, .close) = link.commands[1]
     else { return #expect(Bool(false), "\(link.commands)") }
   }
 

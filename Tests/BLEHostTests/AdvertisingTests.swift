@@ -15,7 +15,7 @@ struct AdvertisingTests {
   @Test func configuresThenEnables() {
     var bench = Bench()
     let before = bench.controller.commands.count
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     #expect(
       sent(bench, after: before) == [
         .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
@@ -29,7 +29,7 @@ struct AdvertisingTests {
 
   @Test func beginsAgainWhileACentralIsConnectedAndAfterItLeft() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     var before = bench.controller.commands.count
     bench.receive(ScriptedController.connected(0x40))
     #expect(sent(bench, after: before) == [.leSetAdvertisingEnable])
@@ -40,7 +40,7 @@ struct AdvertisingTests {
 
   @Test func waitsForALinkToEndWhereTheControllerHasNoRoom() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     bench.controller.refusals[.leSetAdvertisingEnable] = .connectionLimitExceeded
     bench.receive(ScriptedController.connected(0x40))
     guard case .advertisingPaused(id, .connectionLimitExceeded) = bench.events.last else {
@@ -55,7 +55,7 @@ struct AdvertisingTests {
     var bench = Bench()
     var resting = intent
     resting.continuesWhileConnected = false
-    bench.perform(.startAdvertising(id, resting))
+    bench.perform(.advertising(.start(id, resting)))
     let before = bench.controller.commands.count
     bench.receive(ScriptedController.connected(0x40))
     #expect(sent(bench, after: before).isEmpty)
@@ -68,18 +68,18 @@ struct AdvertisingTests {
     var once = intent
     once.continuesWhileConnected = false
     once.resumesAfterDisconnection = false
-    bench.perform(.startAdvertising(id, once))
+    bench.perform(.advertising(.start(id, once)))
     let before = bench.controller.commands.count
     bench.receive(ScriptedController.connected(0x40))
     bench.receive(ScriptedController.disconnected(0x40))
     #expect(sent(bench, after: before).isEmpty)
-    bench.perform(.startAdvertising(id, once))
+    bench.perform(.advertising(.start(id, once)))
     guard case .advertisingStarted(id, .success) = bench.events.last else { Issue.record("not started"); return }
   }
 
   @Test func comesBackAfterAReset() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     bench.receive([0x04, 0x10, 0x01, 0x00])
     #expect(bench.controller.commands.last?.opcode == .leSetAdvertisingEnable)
     guard case .advertisingResumed(id) = bench.events.last else { Issue.record("not resumed"); return }
@@ -87,8 +87,8 @@ struct AdvertisingTests {
 
   @Test func stopsAndIsForgotten() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
-    bench.perform(.stopAdvertising(id))
+    bench.perform(.advertising(.start(id, intent)))
+    bench.perform(.advertising(.stop(id)))
     #expect(bench.controller.commands.last?.parameters == [0])
     bench.receive([0x04, 0x10, 0x01, 0x00])
     #expect(bench.controller.commands.last?.opcode == .leSetEventMask)
@@ -97,7 +97,7 @@ struct AdvertisingTests {
   @Test func aRefusalIsTheAnswerToTheStart() {
     var bench = Bench()
     bench.controller.refusals[.leSetAdvertisingParameters] = .invalidCommandParameters
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     guard case .advertisingStarted(id, .failure(let error)) = bench.events.last else {
       Issue.record("no answer"); return
     }
@@ -107,14 +107,14 @@ struct AdvertisingTests {
   @Test func whatCannotBeAdvertisedIsRefusedBeforeTheController() {
     var bench = Bench()
     let before = bench.controller.commands.count
-    bench.perform(.startAdvertising(id, AdvertisingIntent(data: [UInt8](repeating: 0, count: 32), scanResponse: [])))
-    bench.perform(.startAdvertising(id, AdvertisingIntent(data: [], scanResponse: [UInt8](repeating: 0, count: 32))))
+    bench.perform(.advertising(.start(id, AdvertisingIntent(data: [UInt8](repeating: 0, count: 32), scanResponse: []))))
+    bench.perform(.advertising(.start(id, AdvertisingIntent(data: [], scanResponse: [UInt8](repeating: 0, count: 32)))))
     var wrong = intent
     wrong.interval = 0x10...0x20
-    bench.perform(.startAdvertising(id, wrong))
+    bench.perform(.advertising(.start(id, wrong)))
     wrong = intent
     wrong.usesExtendedPDUs = true
-    bench.perform(.startAdvertising(id, wrong))
+    bench.perform(.advertising(.start(id, wrong)))
     let refused = bench.events.filter { if case .advertisingStarted(id, .failure) = $0 { true } else { false } }
     #expect(refused.count == 4)
     #expect(bench.controller.commands.count == before)
@@ -122,8 +122,8 @@ struct AdvertisingTests {
 
   @Test func aLegacyControllerHasOneAdvertisement() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
-    bench.perform(.startAdvertising(AdvertisingID(rawValue: 8), intent))
+    bench.perform(.advertising(.start(id, intent)))
+    bench.perform(.advertising(.start(AdvertisingID(rawValue: 8), intent)))
     guard case .advertisingStarted(AdvertisingID(rawValue: 8), .failure(.tooMany(_, limit: 1))) = bench.events.last
     else { Issue.record("not refused"); return }
   }
@@ -137,7 +137,7 @@ struct AdvertisingTests {
     ] { controller.supported.insert(opcode) }
     var bench = Bench(controller)
     let before = bench.controller.commands.count
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     #expect(
       sent(bench, after: before) == [
         .leSetExtendedAdvertisingParameters, .leSetExtendedAdvertisingData, .leSetExtendedScanResponseData,
@@ -148,13 +148,13 @@ struct AdvertisingTests {
     bench.receive(ScriptedController.connected(0x40))
     bench.receive(terminated)
     #expect(sent(bench, after: before).filter { $0 == .leSetExtendedAdvertisingEnable }.count == 2)
-    bench.perform(.stopAdvertising(id))
+    bench.perform(.advertising(.stop(id)))
     #expect(bench.controller.commands.last?.opcode == .leRemoveAdvertisingSet)
   }
 
   @Test func shutdownTakesItOffTheAir() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     bench.receive(ScriptedController.connected(0x40))
     bench.shutdown()
     let last = bench.controller.commands.suffix(2).map(\.opcode)
@@ -167,7 +167,7 @@ struct AdvertisingTests {
   /// A link can come up before the controller has stopped advertising.
   @Test func shutdownEndsALinkThatComesUpMeanwhile() {
     var bench = Bench()
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     bench.controller.silent = [.leSetAdvertisingEnable]
     bench.shutdown()
     bench.receive(ScriptedController.connected(0x40))

@@ -34,7 +34,7 @@ import Testing
       couple.forget()
       let begin = couple.world.now
       let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1000 + number), .read(handle))
-      couple.world.ask(1, .client(link.central, operation))
+      couple.world.ask(1, .link(link.central, .client(operation)))
       func isAnswered() -> Bool {
         couple.events(1).contains { if case .client(_, .finished(operation.id, .success)) = $0 { true } else { false } }
       }

@@ -48,7 +48,7 @@ import Testing
     let first = couple.perform(.discoverPrimaryServices)
     couple.disconnect()
     let bond = try #require(couple.bond(1))
-    couple.world.ask(1, .setBonds([bond]))
+    couple.world.ask(1, .security(.setBonds([bond])))
     let start = couple.world.sent[1].count
     try couple.connect()
     #expect(couple.perform(.discoverPrimaryServices) == first)
@@ -61,7 +61,7 @@ import Testing
     couple.disconnect()
     couple.world.ask(
       0,
-      .addService(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: [])))
+      .services(.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: []))))
     try couple.connect()
     guard case .success(.services(let services)) = couple.perform(.discoverPrimaryServices) else {
       return #expect(Bool(false), "no services")
@@ -76,7 +76,7 @@ import Testing
     _ = couple.perform(.discoverPrimaryServices)
     couple.world.ask(
       0,
-      .addService(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: [])))
+      .services(.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: []))))
     couple.world.run(for: .seconds(1))
     couple.forget()
     #expect(couple.read(Couple.plain) == .failure(.databaseOutOfSync))
@@ -102,7 +102,7 @@ import Testing
     couple.forget()
     couple.world.ask(
       0,
-      .addService(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: [])))
+      .services(.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: []))))
     couple.world.run(for: .seconds(1))
     #expect(couple.events(1).contains { if case .client(_, .servicesChanged) = $0 { true } else { false } })
     guard case .success(.services(let services)) = couple.perform(.discoverPrimaryServices) else {
@@ -127,7 +127,7 @@ import Testing
     _ = couple.perform(.discoverPrimaryServices)
     if !isConnected { couple.disconnect() }
     let bond = try #require(couple.bond(1))
-    couple.world.ask(1, .discardAttributeCacheOfBond(bond.identity))
+    couple.world.ask(1, .security(.discardAttributeCache(bond.identity)))
     if isConnected { couple.disconnect() }
     couple.world.run(for: .seconds(60))
     #expect(couple.bond(1)?.attributeCache == nil)
@@ -142,7 +142,7 @@ import Testing
     var couple = try bonded()
     _ = couple.perform(.discoverPrimaryServices)
     let identity = try #require(couple.bond(1)).identity
-    couple.world.ask(1, .removeBond(identity))
+    couple.world.ask(1, .security(.removeBond(identity)))
     let before = requests(Self.readByGroupType, couple)
     _ = couple.perform(.discoverPrimaryServices)
     #expect(requests(Self.readByGroupType, couple) > before)

@@ -16,13 +16,13 @@ import Testing
     var couple = Couple(peripheral: .with { $0.bondRules.replacement = replacement }, central: central)
     couple.world.application = { host, event in
       guard host == 0, case .pairing(let peer, let id, .replaceBond) = event else { return [] }
-      return [.answerPairing(peer, id, answer)]
+      return [.link(peer, .answerPairing(id, answer))]
     }
     try couple.connect()
     couple.secure()
     let bond = try #require(couple.bond(0))
     couple.disconnect()
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     couple.forget()
     try couple.connect()
     return (couple, bond)
@@ -52,7 +52,7 @@ import Testing
     #expect(couple.failures(0) == [PairingFailure(.authenticationRequirements, .local)])
     #expect(couple.losses(0) == [.forgottenByPeer] && couple.bond(0) == nil && replaced(couple).isEmpty)
     // The remedy that the event names.
-    couple.world.ask(0, .removeBond(bond.identity))
+    couple.world.ask(0, .security(.removeBond(bond.identity)))
     couple.secure()
     #expect(couple.bond(0)?.identity == bond.identity && replaced(couple).isEmpty)
   }
@@ -71,11 +71,11 @@ import Testing
   @Test func authenticationNeedsNoPermission() throws {
     for replacement in [BondRules.Replacement.never, .ask] {
       var (couple, bond) = try forgetful(replacement)
-      couple.world.ask(0, .setPairing(.with(.displayOnly) { $0.bondRules.replacement = replacement }))
-      couple.world.ask(1, .setPairing(.with(.keyboardOnly)))
+      couple.world.ask(0, .security(.setPairing(.with(.displayOnly) { $0.bondRules.replacement = replacement })))
+      couple.world.ask(1, .security(.setPairing(.with(.keyboardOnly))))
       couple.world.application = { host, event in
         guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
-        return Passkey(123_456).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
+        return Passkey(123_456).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
       }
       couple.secure()
       #expect(couple.bond(0)?.strength.isAuthenticated == true && replaced(couple) == [bond.identity])
@@ -90,14 +90,14 @@ import Testing
         peripheral: .with { $0.bondRules.replacement = replacement },
         central: { _ in .with { $0.bondRules.replacement = replacement } })
       let identity = DeviceAddress(octets: BD_ADDR(0x0011_2233_4455), kind: .public)
-      couple.world.ask(role, .setBonds([BondRoomTests.bond(identity, isProtected: false)]))
+      couple.world.ask(role, .security(.setBonds([BondRoomTests.bond(identity, isProtected: false)])))
       couple.world.claimed = { host, packet in
         host == 1 - role && packet.count == 17 && packet[9] == 9
           ? Array(packet.prefix(10)) + [0] + identity.octets.littleEndian : packet
       }
       couple.world.application = { host, event in
         guard host == role, case .pairing(let peer, let id, .replaceBond) = event else { return [] }
-        return [.answerPairing(peer, id, answer)]
+        return [.link(peer, .answerPairing(id, answer))]
       }
       try couple.connect()
       couple.secure()
@@ -114,7 +114,7 @@ import Testing
   @Test func aQuestionAtTheEndOfAPairingTimesOut() throws {
     var couple = Couple(peripheral: .with { $0.bondRules.replacement = .ask })
     let identity = DeviceAddress(octets: BD_ADDR(0x0011_2233_4455), kind: .public)
-    couple.world.ask(0, .setBonds([BondRoomTests.bond(identity, isProtected: false)]))
+    couple.world.ask(0, .security(.setBonds([BondRoomTests.bond(identity, isProtected: false)])))
     couple.world.claimed = { host, packet in
       host == 1 && packet.count == 17 && packet[9] == 9
         ? Array(packet.prefix(10)) + [0] + identity.octets.littleEndian : packet
@@ -139,7 +139,7 @@ import Testing
     couple.secure()
     #expect(couple.security(0)?.isBondProven == true)
     // The central forgets the bond, but not that the link is encrypted.
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     couple.secure()
     #expect(couple.paired(0).count == 1 && couple.bond(0)?.peripheralKey != bond.peripheralKey)
     #expect(replaced(couple).isEmpty && couple.failures(0).isEmpty)
@@ -149,12 +149,12 @@ import Testing
   @Test func aBondExistsBeforeItIsProven() throws {
     var (couple, _) = try forgetful(.always)
     let link = try #require(couple.links[1])
-    couple.world.ask(0, .authorize(link.peripheral, true))
+    couple.world.ask(0, .link(link.peripheral, .authorize(true)))
     #expect(couple.security(0).map { [$0.isBonded, $0.isBondProven] } == [true, false])
     couple.secure()
     #expect(couple.security(0).map { [$0.isBonded, $0.isBondProven] } == [true, true])
-    couple.world.ask(0, .removeBond(couple.world.hosts[1].ownAddress))
-    couple.world.ask(0, .authorize(link.peripheral, false))
+    couple.world.ask(0, .security(.removeBond(couple.world.hosts[1].ownAddress)))
+    couple.world.ask(0, .link(link.peripheral, .authorize(false)))
     #expect(couple.security(0).map { [$0.isBonded, $0.isBondProven] } == [false, false])
   }
 }

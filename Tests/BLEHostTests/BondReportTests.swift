@@ -53,7 +53,7 @@ import Testing
   @Test func aRemovedBondIsNotReported() throws {
     var (couple, descriptor) = try subscribing()
     for value in [1, 0] as [UInt8] { _ = couple.perform(.write(descriptor, [value, 0])) }
-    couple.world.ask(0, .removeBond(try #require(reports(couple).first).identity))
+    couple.world.ask(0, .security(.removeBond(try #require(reports(couple).first).identity)))
     couple.world.run(for: .seconds(60))
     couple.disconnect()
     #expect(reports(couple).count == 1)

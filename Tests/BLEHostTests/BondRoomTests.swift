@@ -39,7 +39,7 @@ import Testing
       host == 1 && packet.count == 17 && packet[9] == 9
         ? Array(packet.prefix(10)) + [0, number, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE] : packet
     }
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     try couple.connect()
     couple.secure()
     couple.disconnect()
@@ -61,7 +61,7 @@ import Testing
 
   @Test func unprotectedBondsDoNotRemoveAProtectedOne() throws {
     var couple = couple()
-    couple.world.ask(0, .setBonds([Self.bond(Self.owner)]))
+    couple.world.ask(0, .security(.setBonds([Self.bond(Self.owner)])))
     for number in 0..<7 as Range<UInt8> {
       try pair(&couple, as: number)
       #expect(removed(couple).isEmpty)
@@ -76,7 +76,7 @@ import Testing
   /// After as many pairings as there is room for bonds, a pairing under the protected identity still fails.
   @Test func unprotectedBondsDoNotFreeTheIdentityOfAProtectedOne() throws {
     var couple = couple()
-    couple.world.ask(0, .setBonds([Self.bond(Self.owner)]))
+    couple.world.ask(0, .security(.setBonds([Self.bond(Self.owner)])))
     try pair(&couple, as: 255)
     #expect(couple.losses(0) == [.forgottenByPeer])
     for number in 0..<12 as Range<UInt8> { try pair(&couple, as: number) }
@@ -101,7 +101,7 @@ import Testing
       if number == 1 { bond.addressOnAir = couple.world.hosts[1].ownAddress }
       bonds.append(bond)
     }
-    couple.world.ask(0, .setBonds(bonds))
+    couple.world.ask(0, .security(.setBonds(bonds)))
     couple.forget()
     try couple.connect()
     couple.secure()
@@ -133,7 +133,7 @@ import Testing
   @Test func withoutRoomAPairingMakesNoBond() throws {
     var couple = couple(room: 2)
     let protected = [Self.bond(Self.owner), Self.bond(DeviceAddress(octets: BD_ADDR(2), kind: .public))]
-    couple.world.ask(0, .setBonds(protected))
+    couple.world.ask(0, .security(.setBonds(protected)))
     let start = couple.world.sent[0].count
     try couple.connect()
     couple.secure()
@@ -142,7 +142,7 @@ import Testing
     #expect(removed(couple).isEmpty && couple.read(Couple.encrypted) == .success([7]))
     #expect(declined(couple) == 1)
     // With room again it bonds.
-    couple.world.ask(0, .removeBond(Self.owner))
+    couple.world.ask(0, .security(.removeBond(Self.owner)))
     couple.disconnect()
     couple.forget()
     try couple.connect()
@@ -170,13 +170,13 @@ import Testing
     #expect(couple.security(0)?.level == .encrypted && declined(couple) == 1)
     try pair(&couple, as: 11)
     #expect(couple.paired(0).map(\.isBonded) == [true], "a bond is replaced")
-    couple.world.ask(0, .setPairing(.with(.displayOnly)))
-    couple.world.ask(1, .setPairing(.with(.keyboardOnly) { $0.unconfirmedBonds.count = 1000 }))
+    couple.world.ask(0, .security(.setPairing(.with(.displayOnly))))
+    couple.world.ask(1, .security(.setPairing(.with(.keyboardOnly) { $0.unconfirmedBonds.count = 1000 })))
     try pair(&couple, as: 13)
     #expect(couple.paired(0).map(\.isBonded) == [true])
-    couple.world.ask(0, .removeBond(try #require(couple.bond(0)).identity))
-    couple.world.ask(0, .setPairing(.with()))
-    couple.world.ask(1, .setPairing(.with { $0.unconfirmedBonds.count = 1000 }))
+    couple.world.ask(0, .security(.removeBond(try #require(couple.bond(0)).identity)))
+    couple.world.ask(0, .security(.setPairing(.with())))
+    couple.world.ask(1, .security(.setPairing(.with { $0.unconfirmedBonds.count = 1000 })))
     couple.world.run(for: .seconds(3600))
     try pair(&couple, as: 14)
     #expect(couple.paired(0).map(\.isBonded) == [true])
@@ -197,7 +197,7 @@ import Testing
     var couple = couple(room: 1, unconfirmed: 1)
     for _ in 1...3 {
       couple.forget()
-      couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
       try couple.connect()
       couple.secure()
       couple.disconnect()
@@ -211,7 +211,7 @@ import Testing
     var couple = Couple(central: { _ in .with { $0.unconfirmedBonds.count = 0 } })
     let start = couple.world.sent[1].count
     try couple.connect()
-    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.ask(0, .link(try #require(couple.links[1]).peripheral, .requestSecurity))
     couple.world.run(for: .seconds(1))
     #expect(features(couple, sentBy: 1, since: start, code: 1) == [0, 0, 0])
     for host in 0...1 { #expect(couple.paired(host).map(\.isBonded) == [false]) }
@@ -234,8 +234,10 @@ import Testing
       bond.lastUse = [9, 1, 2, 5, 3, 4][number]
       return bond
     }
-    core.perform(.setBonds(bonds), from: .process, now: .start, into: &output)
-    for bond in bonds { core.perform(.removeBond(bond.identity), from: .process, now: .start, into: &output) }
+    core.perform(.security(.setBonds(bonds)), from: .process, now: .start, into: &output)
+    for bond in bonds {
+      core.perform(.security(.removeBond(bond.identity)), from: .process, now: .start, into: &output)
+    }
     let kept = output.events.compactMap { if case .bondRemoved(let identity) = $0.event { identity } else { nil } }
     #expect(kept == [0, 1, 3].map { bonds[$0].identity })
   }

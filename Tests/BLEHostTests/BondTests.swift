@@ -44,10 +44,10 @@ import Testing
     try couple.connect()
     couple.secure()
     #expect(couple.bond(1)?.strength.isAuthenticated == false)
-    couple.world.ask(1, .setPairing(.with(.keyboardOnly, secure: secure)))
+    couple.world.ask(1, .security(.setPairing(.with(.keyboardOnly, secure: secure))))
     couple.forget()
     let link = try #require(couple.links[1])
-    couple.world.ask(1, .secure(link.central, SecurityDemand(level: .authenticated)))
+    couple.world.ask(1, .link(link.central, .secure(SecurityDemand(level: .authenticated))))
     couple.world.run(for: .seconds(1))
     for host in 0...1 {
       let events = couple.events(host).compactMap { event in
@@ -119,8 +119,8 @@ import Testing
     couple.secure()
     let (ours, theirs) = (try #require(couple.bond(0)), try #require(couple.bond(1)))
     var later = Couple()
-    later.world.ask(0, .setBonds([ours]))
-    later.world.ask(1, .setBonds([theirs]))
+    later.world.ask(0, .security(.setBonds([ours])))
+    later.world.ask(1, .security(.setBonds([theirs])))
     try later.connect()
     later.secure()
     #expect(later.paired(0).isEmpty && later.failures(0).isEmpty)
@@ -132,7 +132,7 @@ import Testing
     try couple.connect()
     couple.secure()
     couple.disconnect()
-    couple.world.ask(0, .removeBond(try #require(couple.bond(0)).identity))
+    couple.world.ask(0, .security(.removeBond(try #require(couple.bond(0)).identity)))
     couple.forget()
     try couple.connect()
     couple.secure()
@@ -143,7 +143,7 @@ import Testing
       #expect(couple.perform(.read(try #require(couple.handles[attribute]))) == .failure(.notEncrypted))
     }
     // The remedy that the events name.
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     couple.secure()
     #expect(couple.paired(0).count == 1)
     #expect(couple.read(Couple.encrypted) == .success([7]))
@@ -156,14 +156,14 @@ import Testing
     couple.disconnect()
     var bond = try #require(couple.bond(0))
     bond.peripheralKey?.value.value ^= 1
-    couple.world.ask(0, .setBonds([bond]))
+    couple.world.ask(0, .security(.setBonds([bond])))
     couple.forget()
     try couple.connect()
     couple.secure()
     #expect(couple.losses(0) == [.keysDiffer] && couple.losses(1) == [.keysDiffer])
     couple.world.run(for: .seconds(1))
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
-    couple.world.ask(0, .removeBond(bond.identity))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
+    couple.world.ask(0, .security(.removeBond(bond.identity)))
     try couple.connect()
     couple.secure()
     #expect(couple.read(Couple.encrypted) == .success([7]))
@@ -177,7 +177,7 @@ import Testing
     couple.disconnect()
     var bond = try #require(couple.bond(1))
     bond.centralKey?.ediv ^= 1
-    couple.world.ask(1, .setBonds([bond]))
+    couple.world.ask(1, .security(.setBonds([bond])))
     couple.forget()
     try couple.connect()
     #expect(couple.losses(0) == [.keysDiffer] && couple.losses(1) == [.forgottenByPeer])
@@ -203,7 +203,7 @@ import Testing
     try couple.connect()
     couple.secure()
     #expect(couple.failures(1) == [PairingFailure(.pairingNotSupported, .peer)])
-    couple.world.ask(0, .setPairing(.with()))
+    couple.world.ask(0, .security(.setPairing(.with())))
     couple.secure()
     #expect(couple.read(Couple.encrypted) == .success([7]))
   }
@@ -214,7 +214,7 @@ import Testing
     for _ in 1...2 {
       try couple.connect()
       let link = try #require(couple.links[1])
-      couple.world.ask(0, .requestSecurity(link.peripheral))
+      couple.world.ask(0, .link(link.peripheral, .requestSecurity))
       couple.world.run(for: .seconds(1))
       #expect(couple.read(Couple.encrypted) == .success([7]))
       couple.disconnect()
@@ -253,7 +253,7 @@ import Testing
     let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
     couple.world.ask(
       1,
-      (0..<6).map { .client(link.central, GATTClient.Operation(id: .init(rawValue: 1000 + $0), .read(handle))) })
+      (0..<6).map { .link(link.central, .client(GATTClient.Operation(id: .init(rawValue: 1000 + $0), .read(handle)))) })
     couple.world.run(for: .seconds(5))
     let refused = couple.events(1).count { if case .client(_, .finished(_, .failure)) = $0 { true } else { false } }
     #expect(refused == 6 && couple.failures(1).count == 1)
@@ -280,7 +280,7 @@ import Testing
     let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
     for number in 0..<65 as Range<UInt32> {
       let id = GATTClient.OperationID(rawValue: 1000 + number)
-      couple.world.ask(1, .client(link.central, GATTClient.Operation(id: id, .read(handle))))
+      couple.world.ask(1, .link(link.central, .client(GATTClient.Operation(id: id, .read(handle)))))
     }
     couple.world.run(for: .seconds(5))
     func ended() -> Int {
@@ -289,7 +289,7 @@ import Testing
     #expect(ended() == 0)
     // The user gives up: all have their refusal, and start no other pairing.
     let question = try #require(couple.questions(1).last)
-    couple.world.ask(1, .answerPairing(link.central, question.id, .reject))
+    couple.world.ask(1, .link(link.central, .answerPairing(question.id, .reject)))
     couple.world.run(for: .seconds(1))
     #expect(ended() == 65 && couple.failures(1).count == 1)
     #expect(couple.read(Couple.plain) == .success([7]))
@@ -304,7 +304,7 @@ import Testing
     var theirs = try #require(couple.bond(1))
     theirs.centralKey = nil
     couple.disconnect()
-    couple.world.ask(1, .setBonds([theirs]))
+    couple.world.ask(1, .security(.setBonds([theirs])))
     try couple.connect()
     let pdu = try couple.forgeSignedWrite(of: [9], to: handle, key: theirs.ownCSRK, counter: 64)
     #expect(couple.read(Couple.signed) == .success([9]))
@@ -330,8 +330,10 @@ import Testing
         identity: DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public),
         strength: KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true))
     }
-    core.perform(.setBonds(bonds), from: .process, now: .start, into: &output)
-    for bond in bonds { core.perform(.removeBond(bond.identity), from: .process, now: .start, into: &output) }
+    core.perform(.security(.setBonds(bonds)), from: .process, now: .start, into: &output)
+    for bond in bonds {
+      core.perform(.security(.removeBond(bond.identity)), from: .process, now: .start, into: &output)
+    }
     let removed = output.events.compactMap { if case .bondRemoved(let identity) = $0.event { identity } else { nil } }
     #expect(removed == bonds.suffix(128).map(\.identity))
   }

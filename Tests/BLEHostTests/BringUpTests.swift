@@ -115,7 +115,7 @@ struct BringUpTests {
     var bench = Bench()
     bench.receive(ScriptedController.connected(0x40))
     bench.controller.silent = [.readRSSI]
-    bench.perform(.readRSSI(LinkID(rawValue: 1)))
+    bench.perform(.link(LinkID(rawValue: 1), .readRSSI))
     _ = bench.takeEvents()
     bench.run(for: .seconds(3))
     let states = bench.events.compactMap { event -> AdapterState? in

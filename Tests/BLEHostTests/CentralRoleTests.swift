@@ -15,29 +15,29 @@ struct CentralRoleTests {
   @Test func scanningIsConfiguredThenEnabled() {
     var bench = Bench()
     let before = bench.controller.commands.count
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     #expect(sent(bench, after: before) == [.leSetScanParameters, .leSetScanEnable])
     #expect(bench.controller.commands.last?.parameters == [1, 1])
-    bench.perform(.stopScanning)
+    bench.perform(.scanning(.stop))
     #expect(bench.controller.commands.last?.parameters.first == 0)
   }
 
   @Test func otherParametersTakeTheScannerOffAndOnAgain() {
     var bench = Bench()
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     let before = bench.controller.commands.count
     var wanted = ScanParameters()
     wanted.allowsDuplicates = true
-    bench.perform(.startScanning(wanted))
+    bench.perform(.scanning(.start(wanted)))
     #expect(sent(bench, after: before) == [.leSetScanEnable, .leSetScanParameters, .leSetScanEnable])
     #expect(bench.controller.commands.last?.parameters == [1, 0])
   }
 
   @Test func theSameParametersChangeNothing() {
     var bench = Bench()
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     let before = bench.controller.commands.count
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     #expect(sent(bench, after: before).isEmpty)
   }
 
@@ -59,7 +59,7 @@ struct CentralRoleTests {
           },
         ]
       })
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     _ = bench.takeEvents()
     bench.receive(event)
     let heard = bench.events.flatMap { event -> [ScanReport] in
@@ -73,7 +73,7 @@ struct CentralRoleTests {
 
   @Test func scanningComesBackAfterAReset() {
     var bench = Bench()
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     bench.receive([0x04, 0x10, 0x01, 0x00])
     #expect(bench.controller.commands.last?.opcode == .leSetScanEnable)
   }
@@ -93,7 +93,7 @@ struct CentralRoleTests {
 
   @Test func aConnectionFulfilsItsWishAndRaisesTheMTU() {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 3), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 3), address(1), ConnectionParameters())))
     #expect(bench.controller.commands.last?.opcode == .leCreateConnection)
     bench.receive(connected(0x40, address(1)))
     let link = bench.events.compactMap { event -> ConnectedLink? in
@@ -109,14 +109,14 @@ struct CentralRoleTests {
   @Test func aCancelledWishCancelsTheController() {
     var bench = Bench()
     let id = ConnectID(rawValue: 3)
-    bench.perform(.connect(id, address(1), ConnectionParameters()))
-    bench.perform(.cancelConnect(id))
+    bench.perform(.initiating(.connect(id, address(1), ConnectionParameters())))
+    bench.perform(.initiating(.cancel(id)))
     guard case .connectionFailed(id, .cancelled) = bench.events.last else { Issue.record("not told"); return }
     #expect(bench.controller.commands.last?.opcode == .leCreateConnectionCancel)
     var event: [UInt8] = []
     event.append(hci: HCI.LEConnectionComplete { $0.status = .unknownConnectionIdentifier })
     bench.receive(event)
-    bench.perform(.connect(ConnectID(rawValue: 4), address(2), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 4), address(2), ConnectionParameters())))
     #expect(bench.controller.commands.last?.opcode == .leCreateConnection)
   }
 
@@ -124,9 +124,9 @@ struct CentralRoleTests {
     var controller = ScriptedController()
     controller.supported.insert(.leReadFilterAcceptListSize)
     var bench = Bench(controller)
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
     let before = bench.controller.commands.count
-    bench.perform(.connect(ConnectID(rawValue: 2), address(2), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), address(2), ConnectionParameters())))
     #expect(sent(bench, after: before) == [.leCreateConnectionCancel])
     var cancelled: [UInt8] = []
     cancelled.append(hci: HCI.LEConnectionComplete { $0.status = .unknownConnectionIdentifier })
@@ -147,7 +147,7 @@ struct CentralRoleTests {
   @Test func aRefusedCommandFailsTheWish() {
     var bench = Bench()
     bench.controller.refusals[.leCreateConnection] = .invalidCommandParameters
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
     guard
       case .connectionFailed(ConnectID(rawValue: 1), .controller(.leCreateConnection, .invalidCommandParameters)) =
         bench.events.last
@@ -156,8 +156,8 @@ struct CentralRoleTests {
 
   @Test func theSameDeviceIsNotWantedTwice() {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
-    bench.perform(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters())))
     guard case .connectionFailed(ConnectID(rawValue: 2), .invalidParameters) = bench.events.last else {
       Issue.record("not refused"); return
     }
@@ -167,15 +167,15 @@ struct CentralRoleTests {
     var controller = ScriptedController()
     controller.refusals[.reset] = .hardwareFailure
     var bench = Bench(controller)
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
     guard case .connectionFailed(_, .notPoweredOn) = bench.events.last else { Issue.record("not refused"); return }
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     guard case .scanStopped(.notPoweredOn) = bench.events.last else { Issue.record("not refused"); return }
   }
 
   @Test func aPeripheralsWishForOtherParametersIsTaken() {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
     bench.receive(connected(0x40, address(1)))
     let before = bench.data.count
     bench.receive(
@@ -190,15 +190,15 @@ struct CentralRoleTests {
     var controller = ScriptedController()
     controller.supported.insert(.leReadFilterAcceptListSize)
     var bench = Bench(controller)
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: address(1)))
-    bench.perform(.disconnect(LinkID(rawValue: 1), .remoteUserTerminatedConnection))
+    bench.perform(.link(LinkID(rawValue: 1), .disconnect(.remoteUserTerminatedConnection)))
     var before = bench.controller.commands.count
-    bench.perform(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters())))
     #expect(sent(bench, after: before).isEmpty)
-    bench.perform(.connect(ConnectID(rawValue: 3), address(2), ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 3), address(2), ConnectionParameters())))
     #expect(sent(bench, after: before) == [.leCreateConnection])
-    bench.perform(.cancelConnect(ConnectID(rawValue: 3)))
+    bench.perform(.initiating(.cancel(ConnectID(rawValue: 3))))
     var cancelled: [UInt8] = []
     cancelled.append(hci: HCI.LEConnectionComplete { $0.status = .unknownConnectionIdentifier })
     bench.receive(cancelled)

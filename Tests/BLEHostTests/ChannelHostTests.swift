@@ -19,7 +19,7 @@ struct ChannelPair {
     configure: (Int, inout HostConfiguration) -> Void = { _, _ in }
   ) throws {
     self.couple = couple ?? Couple(configure: configure)
-    if let listening { self.couple.world.ask(0, .listen(ListenID(rawValue: 1), listening)) }
+    if let listening { self.couple.world.ask(0, .channels(.listen(ListenID(rawValue: 1), listening))) }
     try self.couple.connect()
   }
 
@@ -38,7 +38,7 @@ struct ChannelPair {
   ) -> OpenChannelID {
     opened += 1
     let id = OpenChannelID(rawValue: opened)
-    ask(host, .openChannel(id, link(host), request), from: owner)
+    ask(host, .channels(.open(id, link(host), request)), from: owner)
     couple.world.run(for: .milliseconds(500))
     return id
   }
@@ -112,9 +112,9 @@ struct ChannelPair {
     pair.open(.init(spsm: ChannelPair.service, mode: mode))
     let (theirs, ours) = (try #require(pair.openedChannels(0).first), try #require(pair.openedChannels(1).first))
     let sdu = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
-    pair.ask(1, .sendSDU(ours.id, sdu))
-    pair.ask(0, .sendSDU(theirs.id, [1, 2, 3]))
-    pair.ask(0, .sendSDU(theirs.id, []))
+    pair.ask(1, .channel(ours.id, .send(sdu)))
+    pair.ask(0, .channel(theirs.id, .send([1, 2, 3])))
+    pair.ask(0, .channel(theirs.id, .send([])))
     #expect(pair.received(0) == [sdu])
     #expect(pair.received(1) == [[1, 2, 3], []])
     #expect(pair.sent(1) == 1000)
@@ -137,15 +137,15 @@ struct ChannelPair {
     #expect(sizes().isEmpty)
     for _ in 1...2 { try pair.forge("190a0600b80b0004" + "4000", on: 5, from: 1 - end) }
     #expect(sizes() == [3000])
-    pair.ask(end, .sendSDU(opened.id, [UInt8](repeating: 1, count: 3000)))
+    pair.ask(end, .channel(opened.id, .send([UInt8](repeating: 1, count: 3000))))
     #expect(!pair.couple.events(end).contains { if case .refused = $0 { true } else { false } })
   }
 
   /// The host, not the application, gives a service without a number one of 0x0080 to 0x00FF.
   @Test func assignsFreeNumbersToServices() throws {
     var pair = try ChannelPair(ChannelService())
-    pair.ask(0, .listen(ListenID(rawValue: 2), ChannelService()))
-    pair.ask(0, .listen(ListenID(rawValue: 3), ChannelService(spsm: SPSM(rawValue: 0x0025))))
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 2), ChannelService())))
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 3), ChannelService(spsm: SPSM(rawValue: 0x0025)))))
     #expect(
       pair.listening(0) == [
         .success(.init(rawValue: 0x80)), .success(.init(rawValue: 0x81)), .success(.init(rawValue: 0x25)),
@@ -155,7 +155,7 @@ struct ChannelPair {
   @Test(arguments: [0x0000, 0x0027, 0x0080, 0x0100, 0xFFFF] as [UInt16])
   func refusesAServiceNumber(number: UInt16) throws {
     var pair = try ChannelPair()
-    pair.ask(0, .listen(ListenID(rawValue: 2), ChannelService(spsm: SPSM(rawValue: number))))
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 2), ChannelService(spsm: SPSM(rawValue: number)))))
     guard case .failure(.invalidParameters)? = pair.listening(0).last else { Issue.record("accepted"); return }
   }
 
@@ -168,7 +168,7 @@ struct ChannelPair {
 
   @Test func theNumberOfServicesIsLimited() throws {
     var pair = try ChannelPair(nil)
-    for number in 0...128 { pair.ask(0, .listen(ListenID(rawValue: UInt32(number)), ChannelService())) }
+    for number in 0...128 { pair.ask(0, .channels(.listen(ListenID(rawValue: UInt32(number)), ChannelService()))) }
     let results = pair.listening(0)
     #expect(results.count { if case .success = $0 { true } else { false } } == 128)
     #expect(results.last == .failure(.tooMany("channel services", limit: 128)))
@@ -186,12 +186,12 @@ struct ChannelPair {
     var pair = try ChannelPair()
     pair.open()
     let channels = [try #require(pair.openedChannels(0).first), try #require(pair.openedChannels(1).first)]
-    pair.ask(end, .closeChannel(channels[end].id))
+    pair.ask(end, .channel(channels[end].id, .close))
     #expect(pair.closed(end) == [.local])
     #expect(pair.closed(1 - end) == [.peer])
-    pair.ask(end, .closeChannel(channels[end].id))
-    pair.ask(end, .sendSDU(channels[end].id, [1]))
-    pair.ask(end, .didReadSDU(channels[end].id))
+    pair.ask(end, .channel(channels[end].id, .close))
+    pair.ask(end, .channel(channels[end].id, .send([1])))
+    pair.ask(end, .channel(channels[end].id, .didRead))
     #expect(pair.closed(end) == [.local], "a command about a channel that is closed is ignored")
     #expect(!pair.couple.events(end).contains { if case .refused = $0 { true } else { false } })
   }
@@ -201,7 +201,7 @@ struct ChannelPair {
     for _ in 1...3 {
       pair.open()
       let id = try #require(pair.openedChannels(1).last?.id)
-      pair.ask(1, .closeChannel(id))
+      pair.ask(1, .channel(id, .close))
     }
     for host in 0...1 { #expect(Set(pair.openedChannels(host).map(\.id)).count == 3) }
   }
@@ -209,9 +209,9 @@ struct ChannelPair {
   @Test func theEndOfTheServiceClosesItsChannels() throws {
     var pair = try ChannelPair()
     pair.open()
-    pair.ask(0, .stopListening(ChannelPair.service), from: OwnerID(rawValue: 7))
+    pair.ask(0, .channels(.stopListening(ChannelPair.service)), from: OwnerID(rawValue: 7))
     #expect(pair.closed(0).isEmpty, "another owner has no say")
-    pair.ask(0, .stopListening(ChannelPair.service))
+    pair.ask(0, .channels(.stopListening(ChannelPair.service)))
     #expect(pair.closed(0) == [.local])
     #expect(pair.closed(1) == [.peer])
     pair.open()
@@ -226,7 +226,7 @@ struct ChannelPair {
       #expect(pair.closed(host) == [.linkEnded(reason)])
     }
     let id = OpenChannelID(rawValue: 9)
-    pair.ask(1, .openChannel(id, pair.link(1), ChannelRequest(spsm: ChannelPair.service)))
+    pair.ask(1, .channels(.open(id, pair.link(1), ChannelRequest(spsm: ChannelPair.service))))
     #expect(pair.failures(1) == [.notConnected])
     // The service is declared for later links, too.
     try pair.couple.connect()
@@ -274,12 +274,12 @@ struct ChannelPair {
       ChannelService(spsm: ChannelPair.service, parameters: .init(mtu: 100, mps: 102, initialCredits: 4)))
     pair.open()
     let (theirs, ours) = (try #require(pair.openedChannels(0).first), try #require(pair.openedChannels(1).first))
-    for octet in 0..<10 { pair.ask(1, .sendSDU(ours.id, [UInt8](repeating: UInt8(octet), count: 100))) }
+    for octet in 0..<10 { pair.ask(1, .channel(ours.id, .send([UInt8](repeating: UInt8(octet), count: 100)))) }
     #expect(pair.received(0).count == 4, "as many as the reader has room for")
     #expect(pair.sent(1) == 400)
-    pair.ask(0, .didReadSDU(theirs.id))
+    pair.ask(0, .channel(theirs.id, .didRead))
     #expect(pair.received(0).count == 5)
-    for _ in 1...9 { pair.ask(0, .didReadSDU(theirs.id)) }
+    for _ in 1...9 { pair.ask(0, .channel(theirs.id, .didRead)) }
     #expect(pair.received(0).map { $0[0] } == Array(0..<10))
     #expect(pair.sent(1) == 1000)
   }
@@ -288,7 +288,7 @@ struct ChannelPair {
     var pair = try ChannelPair()
     pair.open()
     let ours = try #require(pair.openedChannels(1).first)
-    pair.ask(1, .sendSDU(ours.id, [UInt8](repeating: 0, count: 2222)))
+    pair.ask(1, .channel(ours.id, .send([UInt8](repeating: 0, count: 2222))))
     guard case .refused(.invalidParameters)? = pair.couple.events(1).last else { Issue.record("accepted"); return }
     #expect(pair.closed(1).isEmpty)
   }
@@ -299,9 +299,9 @@ struct ChannelPair {
     pair.open()
     let ours = try #require(pair.openedChannels(1).first)
     // The first one arrives, and has its credit until it is read.
-    for _ in 1...67 { pair.ask(1, .sendSDU(ours.id, [UInt8](repeating: 0, count: 1000))) }
+    for _ in 1...67 { pair.ask(1, .channel(ours.id, .send([UInt8](repeating: 0, count: 1000)))) }
     #expect(!pair.couple.events(1).contains { if case .refused = $0 { true } else { false } })
-    pair.ask(1, .sendSDU(ours.id, [0]))
+    pair.ask(1, .channel(ours.id, .send([0])))
     guard case .refused(.invalidParameters)? = pair.couple.events(1).last else { Issue.record("accepted"); return }
   }
 
@@ -317,9 +317,9 @@ struct ChannelPair {
     try pair.couple.connect(2)
     for central in 1...2 {
       let link = try #require(pair.couple.links[central]).central
-      pair.ask(central, .openChannel(.init(rawValue: 50), link, ChannelRequest(spsm: ChannelPair.service)))
+      pair.ask(central, .channels(.open(.init(rawValue: 50), link, ChannelRequest(spsm: ChannelPair.service))))
       let id = try #require(pair.openedChannels(central).first?.id)
-      pair.ask(central, .sendSDU(id, [UInt8(central)]))
+      pair.ask(central, .channel(id, .send([UInt8(central)])))
     }
     #expect(pair.received(0) == [[1], [2]])
     pair.couple.disconnect(1)
@@ -334,8 +334,8 @@ struct ChannelPair {
 
   @Test func eventsGoToTheOwnerAlone() throws {
     var pair = try ChannelPair(nil)
-    pair.ask(0, .listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service)), from: first)
-    pair.ask(0, .listen(ListenID(rawValue: 1), ChannelService()), from: second)
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service))), from: first)
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 1), ChannelService())), from: second)
     pair.open(owner: second)
     for host in 0...1 {
       let owner = host == 0 ? first : second
@@ -347,18 +347,18 @@ struct ChannelPair {
       }
     }
     let id = try #require(pair.openedChannels(1).first?.id)
-    pair.ask(1, .closeChannel(id), from: first)
-    pair.ask(1, .sendSDU(id, [1]), from: first)
+    pair.ask(1, .channel(id, .close), from: first)
+    pair.ask(1, .channel(id, .send([1])), from: first)
     #expect(pair.closed(1).isEmpty)
     #expect(pair.received(0).isEmpty, "a channel obeys its owner")
-    pair.ask(1, .sendSDU(id, [1]), from: second)
+    pair.ask(1, .channel(id, .send([1])), from: second)
     #expect(pair.received(0) == [[1]])
   }
 
   @Test func servicesAndChannelsEndWithTheirOwner() throws {
     var pair = try ChannelPair(nil)
-    pair.ask(0, .listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service)), from: first)
-    pair.ask(0, .listen(ListenID(rawValue: 1), ChannelService()), from: second)
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service))), from: first)
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 1), ChannelService())), from: second)
     pair.open()
     pair.couple.world.detach(first, from: 0)
     #expect(pair.closed(1) == [.peer])
@@ -367,7 +367,7 @@ struct ChannelPair {
     pair.open(.init(spsm: SPSM(rawValue: 0x81)))
     #expect(pair.openedChannels(1).count == 2)
     // The number is free for the next owner.
-    pair.ask(0, .listen(ListenID(rawValue: 2), ChannelService(spsm: ChannelPair.service)), from: second)
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 2), ChannelService(spsm: ChannelPair.service))), from: second)
     #expect(pair.listening(0).last == .success(ChannelPair.service))
   }
 
@@ -379,7 +379,7 @@ struct ChannelPair {
         ? Array(packet[..<9]) + [0x01] + packet[10...] : packet
     }
     // Another owner keeps the link.
-    pair.ask(1, .client(pair.link(1), .init(id: .init(rawValue: 70), .read(.init(rawValue: 1)))), from: second)
+    pair.ask(1, .link(pair.link(1), .client(.init(id: .init(rawValue: 70), .read(.init(rawValue: 1))))), from: second)
     pair.open(owner: first)
     pair.couple.world.detach(first, from: 1)
     let request = try #require(pair.frames(of: 1, on: 5).last)

@@ -68,7 +68,7 @@ import Testing
     pair.couple.secure()
     pair.open()
     #expect(pair.failures(1) == [.channelRefused(.insufficientAuthorization)])
-    pair.ask(0, .authorize(pair.link(0), true))
+    pair.ask(0, .link(pair.link(0), .authorize(true)))
     pair.open()
     #expect(pair.openedChannels(0).count == 1)
   }
@@ -101,14 +101,14 @@ import Testing
   /// A peripheral cannot pair: its request is refused.
   @Test func aPeripheralDoesNotPairOnDemand() throws {
     var pair = try ChannelPair(nil)
-    pair.ask(1, .listen(ListenID(rawValue: 1), encrypted))
+    pair.ask(1, .channels(.listen(ListenID(rawValue: 1), encrypted)))
     pair.open(from: 0)
     #expect(pair.failures(0) == [.channelRefused(.insufficientAuthentication)])
   }
 
   @Test(arguments: [0, 1]) func theDemandOfARequestIsMetBeforeItIsSent(host: Int) throws {
     var pair = try ChannelPair(nil)
-    pair.ask(1 - host, .listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service)))
+    pair.ask(1 - host, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service))))
     pair.open(from: host, .init(spsm: ChannelPair.service, demand: SecurityDemand()))
     #expect(pair.couple.paired(host).count == 1)
     #expect(pair.openedChannels(host).count == 1)
@@ -130,7 +130,7 @@ import Testing
 
   @Test func aDemandThatTheCentralDoesNotMeetFailsAfterATime() throws {
     var pair = try ChannelPair(nil, couple: Couple(central: { _ in nil }))
-    pair.ask(1, .listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service)))
+    pair.ask(1, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service))))
     pair.open(from: 0, .init(spsm: ChannelPair.service, demand: SecurityDemand()))
     #expect(pair.failures(0).isEmpty)
     pair.couple.world.run(for: .seconds(120))
@@ -148,11 +148,11 @@ import Testing
   /// nothing.
   @Test func aBondedPeripheralThatDoesNotEncryptGetsNoChannel() throws {
     var pair = try ChannelPair()
-    pair.ask(1, .listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service)))
+    pair.ask(1, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service))))
     pair.couple.secure()
     let bond = try #require(pair.couple.bond(0))
     pair.couple.disconnect()
-    pair.ask(0, .removeBond(bond.identity))
+    pair.ask(0, .security(.removeBond(bond.identity)))
     try pair.couple.connect()
     pair.open()
     guard case .notSecured? = pair.failures(1).first else { Issue.record("\(pair.failures(1))"); return }

@@ -29,7 +29,7 @@ import Testing
       var commands: [HostCommand] = []
       while queued < total, queued - left < window {
         let count = min(mtu, total - queued)
-        commands.append(.sendSDU(channels[sender].id, (queued..<queued + count).map(octet)))
+        commands.append(.channel(channels[sender].id, .send((queued..<queued + count).map(octet))))
         queued += count
       }
       pair.couple.world.ask(sender, commands)
@@ -46,7 +46,7 @@ import Testing
         for (place, found) in sdu.enumerated() where found != octet(arrived + place) { isIntact = false }
         arrived += sdu.count
         unread += 1
-        commands.append(.didReadSDU(channels[1 - sender].id))
+        commands.append(.channel(channels[1 - sender].id, .didRead))
       }
       #expect(unread <= 16, "no more than the credits allow")
       guard !commands.isEmpty else { break }
@@ -67,10 +67,10 @@ import Testing
       couple: Couple(controller: configuration, pacing: .connectionEvents(packetsPerEvent: 1)))
     pair.open()
     let ours = try #require(pair.openedChannels(1).first)
-    for _ in 1...30 { pair.ask(1, .sendSDU(ours.id, [UInt8](repeating: 7, count: 2000))) }
+    for _ in 1...30 { pair.ask(1, .channel(ours.id, .send([UInt8](repeating: 7, count: 2000)))) }
     let before = pair.frames(of: 1, on: UInt16(0x40)).count
     let handle = try #require(pair.couple.handles[Couple.plain])
-    pair.ask(1, .client(pair.link(1), .init(id: .init(rawValue: 900), .read(handle))))
+    pair.ask(1, .link(pair.link(1), .client(.init(id: .init(rawValue: 900), .read(handle)))))
     var after = 0
     for _ in 1...1000 where pair.frames(of: 1, on: 4).last?.hasPrefix("0a") != true {
       pair.couple.world.run(for: .milliseconds(1))
@@ -89,8 +89,9 @@ import Testing
     let handle = try #require(pair.couple.handles[Couple.plain])
     var commands: [HostCommand] = []
     for number in 1...50 {
-      commands.append(.client(pair.link(1), .init(id: .init(rawValue: 100 + UInt32(number)), .write(handle, [1]))))
-      commands += Array(repeating: HostCommand.sendSDU(ours.id, [UInt8](repeating: 7, count: 20)), count: 4)
+      commands.append(
+        .link(pair.link(1), .client(.init(id: .init(rawValue: 100 + UInt32(number)), .write(handle, [1])))))
+      commands += Array(repeating: HostCommand.channel(ours.id, .send([UInt8](repeating: 7, count: 20))), count: 4)
     }
     pair.couple.world.ask(1, commands)
     pair.couple.world.run(for: .seconds(1))

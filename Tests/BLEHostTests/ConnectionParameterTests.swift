@@ -33,8 +33,9 @@ import Testing
       // LE Set Event Mask without LE Remote Connection Parameter Request, behind the host's back.
       world.forge([0x01, 0x01, 0x20, 0x08, 0xDF, 0xFF, 0xFF, 0, 0, 0, 0, 0], from: 1)
     }
-    world.ask(0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
-    world.ask(1, .connect(ConnectID(rawValue: 1), world.hosts[0].addressOnAir, ConnectionParameters()))
+    world.ask(
+      0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
+    world.ask(1, .initiating(.connect(ConnectID(rawValue: 1), world.hosts[0].addressOnAir, ConnectionParameters())))
     world.run(for: .seconds(1))
     let link = world.heard[0].compactMap { if case .connected(let link) = $0 { link.peer } else { nil } }.last
     return (world, try #require(link))
@@ -63,7 +64,7 @@ import Testing
   func asksByTheLinkLayerWhereBothDevicesHaveTheProcedure(_ pair: Pair) throws {
     var (world, link) = try world(pair)
     for round in 1...2 {
-      world.ask(0, .updateConnection(link, Self.wanted))
+      world.ask(0, .link(link, .updateConnection(Self.wanted)))
       world.run(for: .seconds(1))
       let isLinkLayer = pair.peripheral && pair.central && pair.host
       let (signalling, commands) = asked(world)
@@ -108,7 +109,7 @@ import Testing
   func asksOverL2CAPWhereTheProcedureIsRefusedAsUnsupported(_ status: HCIErrorCode, isAtOnce: Bool) {
     var (bench, peer) = bench(isAtOnce ? status : nil)
     let before = bench.data.count
-    bench.perform(.updateConnection(peer, Self.wanted))
+    bench.perform(.link(peer, .updateConnection(Self.wanted)))
     if !isAtOnce {
       #expect(bench.attPayloads(from: before).isEmpty)
       bench.receive(updated(status))
@@ -129,25 +130,25 @@ import Testing
   func anotherRefusalIsReported(_ status: HCIErrorCode, _ error: HostError) {
     var (bench, peer) = bench()
     let before = bench.data.count
-    bench.perform(.updateConnection(peer, Self.wanted))
+    bench.perform(.link(peer, .updateConnection(Self.wanted)))
     bench.receive(updated(status))
     #expect(bench.attPayloads(from: before).isEmpty)
     guard case .connectionUpdateRefused(peer, error)? = bench.events.last else { Issue.record("not told"); return }
     // The next one asks by the link layer again.
-    bench.perform(.updateConnection(peer, Self.wanted))
+    bench.perform(.link(peer, .updateConnection(Self.wanted)))
     #expect(bench.controller.commands.count { $0.opcode == .leConnectionUpdate } == 2)
   }
 
   @Test func oneRequestFollowsTheOther() {
     var (bench, peer) = bench()
-    bench.perform(.updateConnection(peer, Self.wanted))
-    bench.perform(.updateConnection(peer, ConnectionParameters()))
+    bench.perform(.link(peer, .updateConnection(Self.wanted)))
+    bench.perform(.link(peer, .updateConnection(ConnectionParameters())))
     guard case .connectionUpdateRefused(peer, .invalidParameters)? = bench.events.last else {
       Issue.record("not refused")
       return
     }
     bench.receive(updated(.success))
-    bench.perform(.updateConnection(peer, ConnectionParameters()))
+    bench.perform(.link(peer, .updateConnection(ConnectionParameters())))
     #expect(bench.controller.commands.count { $0.opcode == .leConnectionUpdate } == 2)
   }
 }

@@ -20,13 +20,13 @@ import Testing
   private func answer(_ answer: PairingAnswer, _ couple: inout Couple) throws {
     let (link, question) = (try #require(couple.links[1]), try #require(couple.questions(1).last))
     #expect(question.question == .consent)
-    couple.world.ask(1, .answerPairing(link.central, question.id, answer))
+    couple.world.ask(1, .link(link.central, .answerPairing(question.id, answer)))
     couple.world.run(for: .seconds(1))
   }
 
   @Test(arguments: [true, false]) func aSecurityRequestAsksForConsent(agreed: Bool) throws {
     var couple = try couple()
-    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.ask(0, .link(try #require(couple.links[1]).peripheral, .requestSecurity))
     couple.world.run(for: .seconds(1))
     #expect(couple.bond(1) == nil && couple.security(1) == nil)
     try answer(agreed ? .accept : .reject, &couple)
@@ -38,7 +38,7 @@ import Testing
   @Test(arguments: [true, false]) func aRequestMayAskForConsentToJustWorks(agreed: Bool) throws {
     var couple = try couple { $0.asksConsent = false }
     let link = try #require(couple.links[1])
-    couple.world.ask(1, .secure(link.central, SecurityDemand(asksConsent: true)))
+    couple.world.ask(1, .link(link.central, .secure(SecurityDemand(asksConsent: true))))
     couple.world.run(for: .seconds(1))
     #expect(couple.bond(1) == nil && couple.security(1) == nil)
     try answer(agreed ? .accept : .reject, &couple)
@@ -51,7 +51,7 @@ import Testing
   func aPairingThatCannotHaveTheLevelFails(level: SecurityLevel) throws {
     var couple = Couple()
     try couple.connect()
-    couple.world.ask(1, .secure(try #require(couple.links[1]).central, SecurityDemand(level: level)))
+    couple.world.ask(1, .link(try #require(couple.links[1]).central, .secure(SecurityDemand(level: level))))
     couple.world.run(for: .seconds(1))
     #expect(couple.failures(1) == [PairingFailure(.authenticationRequirements, .local)] && couple.bond(1) == nil)
     // Without the demand the two pair.
@@ -66,7 +66,7 @@ import Testing
     try couple.connect()
     couple.secure()
     #expect(couple.security(1)?.level == .encrypted)
-    couple.world.ask(1, .secure(try #require(couple.links[1]).central, SecurityDemand(level: .authenticated)))
+    couple.world.ask(1, .link(try #require(couple.links[1]).central, .secure(SecurityDemand(level: .authenticated))))
     couple.world.run(for: .seconds(1))
     #expect(couple.security(1)?.level ?? .none >= .authenticated && couple.paired(1).count == 2)
   }
@@ -75,7 +75,7 @@ import Testing
     var couple = try couple { $0.pairsOnDemand = true }
     let (link, handle) = (try #require(couple.links[1]), try #require(couple.handles[Couple.encrypted]))
     couple.world.ask(
-      1, .client(link.central, GATTClient.Operation(id: GATTClient.OperationID(rawValue: 9), .read(handle))))
+      1, .link(link.central, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: 9), .read(handle)))))
     couple.world.run(for: .seconds(5))
     func results() -> [Result<GATTClient.Outcome, GATTClientError>] {
       couple.events(1).compactMap { if case .client(_, .finished(_, let result)) = $0 { result } else { nil } }
@@ -94,10 +94,10 @@ import Testing
   @Test func aSecurityRequestAfterAFailedPairingAsksForNothing() throws {
     var couple = try couple()
     let link = try #require(couple.links[1])
-    couple.world.ask(0, .requestSecurity(link.peripheral))
+    couple.world.ask(0, .link(link.peripheral, .requestSecurity))
     couple.world.run(for: .seconds(1))
     try answer(.reject, &couple)
-    couple.world.ask(0, .requestSecurity(link.peripheral))
+    couple.world.ask(0, .link(link.peripheral, .requestSecurity))
     couple.world.run(for: .seconds(1))
     #expect(couple.questions(1).count == 1 && couple.failures(1).count == 1)
     // The application may pair.
@@ -116,7 +116,7 @@ import Testing
     var couple = Couple(
       peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) { $0.asksConsent = true } })
     try couple.connect()
-    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.ask(0, .link(try #require(couple.links[1]).peripheral, .requestSecurity))
     couple.world.run(for: .seconds(1))
     #expect(couple.questions(1).map(\.question) == [.enterPasskey] && couple.paired(1).count == 1)
   }
@@ -128,7 +128,7 @@ import Testing
     couple.disconnect()
     couple.forget()
     try couple.connect()
-    couple.world.ask(0, .requestSecurity(try #require(couple.links[1]).peripheral))
+    couple.world.ask(0, .link(try #require(couple.links[1]).peripheral, .requestSecurity))
     couple.world.run(for: .seconds(1))
     #expect(couple.questions(1).isEmpty && couple.security(1)?.level == .encrypted)
   }

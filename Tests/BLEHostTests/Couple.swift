@@ -47,16 +47,17 @@ struct Couple {
     world.application = { _, event in
       guard case .pairing(let peer, let id, let question) = event else { return [] }
       switch question {
-      case .consent, .replaceBond, .compare: return [.answerPairing(peer, id, .accept)]
-      case .enterPasskey: return Passkey(123_456).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
+      case .consent, .replaceBond, .compare: return [.link(peer, .answerPairing(id, .accept))]
+      case .enterPasskey: return Passkey(123_456).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
       case .display: return []
       }
     }
-    world.ask(0, .addService(Self.service))
+    world.ask(0, .services(.add(Self.service)))
     for event in world.takeHeard(0) {
       if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
     }
-    world.ask(0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(
+      0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
   }
 
   static var service: ServiceDefinition {
@@ -92,7 +93,8 @@ struct Couple {
   /// Connects, where no fault prevents it.
   mutating func attemptConnection(_ central: Int = 1) -> Bool {
     world.ask(
-      central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters()))
+      central,
+      .initiating(.connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters())))
     world.run(for: .seconds(1))
     var (ours, theirs): (LinkID?, LinkID?)
     for event in world.heard[central] { if case .connected(let connection) = event { ours = connection.peer } }
@@ -106,21 +108,21 @@ struct Couple {
   mutating func connectInTheClear(_ bond: Bond, _ central: Int = 1) throws {
     var keyless = bond
     keyless.centralKey = nil
-    world.ask(central, .setBonds([keyless]))
+    world.ask(central, .security(.setBonds([keyless])))
     try connect(central)
-    world.ask(central, .setBonds([bond]))
+    world.ask(central, .security(.setBonds([bond])))
   }
 
   mutating func disconnect(_ central: Int = 1) {
     guard let link = links[central] else { return }
-    world.ask(central, .disconnect(link.central, .remoteUserTerminatedConnection))
+    world.ask(central, .link(link.central, .disconnect(.remoteUserTerminatedConnection)))
     world.run(for: .seconds(1))
   }
 
   /// The central encrypts with its bond, or pairs where it has none.
   mutating func secure(_ central: Int = 1) {
     guard let link = links[central] else { return }
-    world.ask(central, .requestSecurity(link.central))
+    world.ask(central, .link(link.central, .requestSecurity))
     world.run(for: .seconds(1))
   }
 
@@ -130,7 +132,7 @@ struct Couple {
     guard let link = links[central] else { return nil }
     operations += 1
     let id = GATTClient.OperationID(rawValue: operations)
-    world.ask(central, .client(link.central, GATTClient.Operation(id: id, kind)))
+    world.ask(central, .link(link.central, .client(GATTClient.Operation(id: id, kind))))
     world.run(for: .milliseconds(500))
     var result: Result<GATTClient.Outcome, GATTClientError>?
     for event in world.heard[central] { if case .client(_, .finished(id, let outcome)) = event { result = outcome } }

@@ -29,7 +29,7 @@ import Testing
     configuration.pairing = .with()
     configuration.bonds = bonds
     var bench = Bench(configuration: configuration)
-    bench.perform(.addService(Couple.service))
+    bench.perform(.services(.add(Couple.service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in bench.takeEvents() {
       if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
@@ -82,13 +82,13 @@ import Testing
   @Test func aBondedDeviceIsFoundAndCalledByItsPrivateAddress() throws {
     var (bench, _) = serving()
     let octets = try #require(DeviceAddress(Self.privateAddress, kind: .random)).octets.littleEndian
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x01] + octets + [0, 0xC0])
     guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
       Issue.record("not heard"); return
     }
     #expect(discovery.address == Self.identity)
-    bench.perform(.connect(ConnectID(rawValue: 1), Self.identity, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), Self.identity, ConnectionParameters())))
     let create = try #require(bench.controller.commands.last { $0.opcode == .leCreateConnection })
     #expect(Array(create.parameters[create.parameters.startIndex.advanced(by: 5)...].prefix(7)) == [0x01] + octets)
   }
@@ -101,14 +101,14 @@ import Testing
       .with(), [Self.bond], .sharedWithKernel
     )
     var bench = Bench(configuration: configuration)
-    bench.perform(.setPairing(.with()))
+    bench.perform(.security(.setPairing(.with())))
     bench.receive(ScriptedController.connected(0x40, from: Self.privateAddress))
     let before = bench.controller.commands.count
     _ = bench.takeEvents()
     bench.receive(Self.keyRequest(0x40))
     bench.receive(Self.encryption(0x40, on: 1))
     #expect(bench.controller.commands.count == before && bench.events.isEmpty)
-    bench.perform(.requestSecurity(LinkID(rawValue: 1)))
+    bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
     #expect(bench.data.isEmpty)
   }
 
@@ -196,7 +196,7 @@ import Testing
       case 3:
         let peer = LinkID(rawValue: UInt32(random.next() % 3))
         let question = PairingQuestionID(rawValue: random.next() % 4)
-        bench.perform(.answerPairing(peer, question, random.next() % 2 == 0 ? .accept : .reject))
+        bench.perform(.link(peer, .answerPairing(question, random.next() % 2 == 0 ? .accept : .reject)))
       default:
         let code = Int(random.next() % 16)
         let count = random.next() % 8 == 0 ? Int(random.next() % 70) : max(0, lengths[code] - 1)

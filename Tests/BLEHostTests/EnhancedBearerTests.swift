@@ -25,8 +25,9 @@ private struct EnhancedPair {
     }
     pair.ask(
       0,
-      .addService(
-        ServiceDefinition(id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFF21), characteristics: definitions)),
+      .services(
+        .add(
+          ServiceDefinition(id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFF21), characteristics: definitions))),
       from: OwnerID(rawValue: 4))
     for event in pair.couple.events(0) {
       if case .serviceAdded(ServiceID(rawValue: 9), .success(let added)) = event {
@@ -52,7 +53,7 @@ private struct EnhancedPair {
   mutating func perform(_ kinds: [GATTClient.Operation.Kind]) {
     let commands = kinds.map { kind in
       operations += 1
-      return HostCommand.client(pair.link(1), .init(id: .init(rawValue: operations), kind))
+      return HostCommand.link(pair.link(1), .client(.init(id: .init(rawValue: operations), kind)))
     }
     pair.couple.world.ask(1, commands)
   }

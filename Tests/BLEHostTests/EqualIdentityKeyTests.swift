@@ -34,7 +34,7 @@ import Testing
     couple.secure(central)
     couple.disconnect(central)
     couple.world.run(for: .seconds(2))
-    couple.world.ask(0, .startAdvertising(AdvertisingID(rawValue: UInt32(10 + central)), Self.intent))
+    couple.world.ask(0, .advertising(.start(AdvertisingID(rawValue: UInt32(10 + central)), Self.intent)))
     couple.world.run(for: .seconds(1))
   }
 
@@ -64,7 +64,7 @@ import Testing
       central: { number in
         .with(number == 1 ? .keyboardOnly : .noInputNoOutput) { $0.identityResolvingKey = Self.key }
       }, controller: controller)
-    couple.world.ask(1, .setPrivacy(Self.privacy))
+    couple.world.ask(1, .privacy(Self.privacy))
     for central in strangerFirst ? [2, 1] : [1, 2] { try pair(central, &couple) }
     let (victim, stranger) = (couple.world.hosts[1].ownAddress, couple.world.hosts[2].ownAddress)
     #expect(couple.paired(0).map(\.isBonded) == [true, true])
@@ -88,7 +88,7 @@ import Testing
       couple.disconnect(central)
       couple.forget()
       couple.world.run(for: .seconds(2))
-      couple.world.ask(0, .startAdvertising(AdvertisingID(rawValue: UInt32(20 + central)), Self.intent))
+      couple.world.ask(0, .advertising(.start(AdvertisingID(rawValue: UInt32(20 + central)), Self.intent)))
       couple.world.run(for: .seconds(1))
     }
   }
@@ -97,7 +97,7 @@ import Testing
   @Test func aPairingFromAPrivateAddressOfTheSameKeyIsRejected() throws {
     var couple = Couple(
       centrals: 2, peripheral: .with(), central: { _ in .with { $0.identityResolvingKey = Self.key } })
-    for central in 1...2 { couple.world.ask(central, .setPrivacy(Self.privacy)) }
+    for central in 1...2 { couple.world.ask(central, .privacy(Self.privacy)) }
     try pair(1, &couple)
     let victim = try #require(couple.bond(0))
     couple.forget()
@@ -117,15 +117,15 @@ import Testing
       })
     func connect(to peripheral: Int, _ address: DeviceAddress) throws {
       let number = UInt32(peripheral)
-      couple.world.ask(peripheral, .startAdvertising(AdvertisingID(rawValue: number), Self.intent))
-      couple.world.ask(0, .connect(ConnectID(rawValue: number), address, ConnectionParameters()))
+      couple.world.ask(peripheral, .advertising(.start(AdvertisingID(rawValue: number), Self.intent)))
+      couple.world.ask(0, .initiating(.connect(ConnectID(rawValue: number), address, ConnectionParameters())))
       couple.world.run(for: .seconds(5))
       let links = couple.events(0).compactMap { if case .connected(let it) = $0 { it.peer } else { nil } }
       let link = try #require(links.last)
-      couple.world.ask(0, .requestSecurity(link))
+      couple.world.ask(0, .link(link, .requestSecurity))
       couple.world.run(for: .seconds(2))
-      couple.world.ask(0, .disconnect(link, .remoteUserTerminatedConnection))
-      couple.world.ask(peripheral, .stopAdvertising(AdvertisingID(rawValue: number)))
+      couple.world.ask(0, .link(link, .disconnect(.remoteUserTerminatedConnection)))
+      couple.world.ask(peripheral, .advertising(.stop(AdvertisingID(rawValue: number))))
       couple.world.run(for: .seconds(2))
     }
     for peripheral in strangerFirst ? [2, 1] : [1, 2] {
@@ -134,7 +134,7 @@ import Testing
     let (victim, stranger) = (couple.world.hosts[1].ownAddress, couple.world.hosts[2].ownAddress)
     #expect(couple.paired(0).map(\.isBonded) == [true, true])
     #expect(storedKeys(couple) == [victim: Self.key])
-    couple.world.ask(1, .setPrivacy(Self.privacy))
+    couple.world.ask(1, .privacy(Self.privacy))
     couple.world.run(for: .seconds(70))
     for (peripheral, identity) in [(1, victim), (2, stranger)] {
       couple.forget()
@@ -149,11 +149,11 @@ import Testing
   /// The ordinary pairing anew: the central has lost its bond, and has the same address and key.
   @Test(arguments: [true, false]) func theDeviceItselfPairsAgain(isPrivate: Bool) throws {
     var couple = Couple(central: { _ in .with { $0.identityResolvingKey = Self.key } })
-    if isPrivate { couple.world.ask(1, .setPrivacy(Self.privacy)) }
+    if isPrivate { couple.world.ask(1, .privacy(Self.privacy)) }
     try pair(1, &couple)
     let identity = couple.world.hosts[1].ownAddress
     let first = try #require(couple.bond(0))
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     couple.forget()
     try pair(1, &couple)
     let second = try #require(couple.bond(0))
@@ -181,7 +181,7 @@ import Testing
     for _ in 0..<12 {
       let central = Int(random.next() % 6) + 1
       let before = storedKeys(couple)
-      couple.world.ask(central, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.world.ask(central, .security(.removeBond(couple.world.hosts[0].ownAddress)))
       try pair(central, &couple)
       let after = storedKeys(couple)
       #expect(Set(after.values).count == after.count && !after.values.contains(own))
@@ -254,9 +254,9 @@ extension EqualIdentityKeyTests {
     #expect(added() == [3, 1])
     // A key of ours makes our private addresses, not a peer's.
     let before = bench.controller.commands.count
-    bench.perform(.setPrivacy(PrivacySettings(identityResolvingKey: SecretKey(3))))
+    bench.perform(.privacy(PrivacySettings(identityResolvingKey: SecretKey(3))))
     #expect(added(after: before) == [1])
-    bench.perform(.setBonds(configuration.bonds.reversed()))
+    bench.perform(.security(.setBonds(configuration.bonds.reversed())))
     let lines = bench.events.compactMap { if case .diagnostic(let it) = $0 { "\(it)" } else { nil } }
     #expect(lines.count { $0.contains("\(device(2))") } == 1)
   }
@@ -303,7 +303,7 @@ extension EqualIdentityKeyTests {
     bench.hear(.asked(device(2), .consent))
     pair(&bench, Self.strong)
     #expect(loaded(bench.takeDirectives()) == [device(2)])
-    bench.perform(.setBonds([bond(1), bond(3, isAuthenticated: true)]))
+    bench.perform(.security(.setBonds([bond(1), bond(3, isAuthenticated: true)])))
     #expect(loaded(bench.takeDirectives()) == [device(3)])
   }
 

@@ -179,7 +179,7 @@ struct ErringSession {
   private mutating func client(_ name: String, _ kind: GATTClient.Operation.Kind, _ link: LinkID) -> Bool {
     number += 1
     let id = GATTClient.OperationID(rawValue: number)
-    return call(name, 1, .client(link, GATTClient.Operation(id: id, kind))) {
+    return call(name, 1, .link(link, .client(GATTClient.Operation(id: id, kind)))) {
       switch $0 {
       case .client(link, .finished(id, .success)): "done"
       case .client(link, .finished(id, .failure(let error))): "\(error)"
@@ -195,7 +195,7 @@ struct ErringSession {
     link = connect()
     guard let link else { return couple.world.run(for: .seconds(5)) }
     converse(link)
-    _ = call("disconnect", 1, .disconnect(link, .remoteUserTerminatedConnection)) {
+    _ = call("disconnect", 1, .link(link, .disconnect(.remoteUserTerminatedConnection))) {
       if case .disconnected(link, _) = $0 { "done" } else { nil }
     }
     couple.world.run(for: .seconds(5))
@@ -217,7 +217,7 @@ struct ErringSession {
   private mutating func advertise() -> Bool {
     if isAdvertising { return true }
     let id = AdvertisingID(rawValue: 7)
-    return call("start of advertising", 0, .startAdvertising(id, Self.intent)) {
+    return call("start of advertising", 0, .advertising(.start(id, Self.intent))) {
       switch $0 {
       case .advertisingStarted(id, .success): "done"
       case .advertisingStarted(id, .failure(let error)): "\(error)"
@@ -229,21 +229,21 @@ struct ErringSession {
   /// A scan promises no report, only its end.
   private mutating func scan() {
     let start = couple.world.heard[1].count
-    couple.world.ask(1, .startScanning(ScanParameters()))
+    couple.world.ask(1, .scanning(.start(ScanParameters())))
     for _ in 0..<20 {
       couple.world.run(for: .milliseconds(500))
       for event in couple.world.heard[1].dropFirst(start) {
         switch event {
         case .discovered:
           outcomes.append("scan: done")
-          return couple.world.ask(1, .stopScanning)
+          return couple.world.ask(1, .scanning(.stop))
         case .scanStopped(let error?): return outcomes.append("scan: \(error)")
         default: break
         }
       }
     }
     outcomes.append("scan: nothing")
-    couple.world.ask(1, .stopScanning)
+    couple.world.ask(1, .scanning(.stop))
   }
 
   /// As a program with a timeout connects.
@@ -259,12 +259,12 @@ struct ErringSession {
       default: return nil
       }
     }
-    couple.world.ask(1, .connect(id, couple.world.hosts[0].addressOnAir, ConnectionParameters()))
+    couple.world.ask(1, .initiating(.connect(id, couple.world.hosts[0].addressOnAir, ConnectionParameters())))
     for _ in 0..<20 where !couple.world.heard[1].dropFirst(start).contains(where: { answer($0) != nil }) {
       couple.world.run(for: .milliseconds(500))
     }
     if !couple.world.heard[1].dropFirst(start).contains(where: { answer($0) != nil }) {
-      couple.world.ask(1, .cancelConnect(id))
+      couple.world.ask(1, .initiating(.cancel(id)))
     }
     _ = wait("connect", of: 1, from: start, answer)
     return link
@@ -278,7 +278,7 @@ struct ErringSession {
     _ = client("services", .discoverPrimaryServices, link)
     _ = client("read", .read(handle(Couple.plain)), link)
     _ = client("write", .write(handle(Couple.plain), [7]), link)
-    _ = call("security", 1, .requestSecurity(link)) {
+    _ = call("security", 1, .link(link, .requestSecurity)) {
       switch $0 {
       case .security(link, let security) where security.level != .none: "done"
       case .pairingFailed(link, let failure): "\(failure)"
@@ -293,7 +293,7 @@ struct ErringSession {
     let range = AttributeHandle(rawValue: value + 1)...AttributeHandle(rawValue: value + 1)
     _ = client("subscribe", .configure(.notify, in: range), link)
     notify()
-    _ = call("timing", 1, .updateConnection(link, ConnectionParameters(interval: 12...12))) {
+    _ = call("timing", 1, .link(link, .updateConnection(ConnectionParameters(interval: 12...12)))) {
       switch $0 {
       case .connectionUpdated(link, _): "done"
       case .connectionUpdateRefused(link, let error): "\(error)"
@@ -301,7 +301,8 @@ struct ErringSession {
       }
     }
     for (name, command) in [
-      ("set PHY", HostCommand.setPHY(link, PHYPreference(transmit: .le2M, receive: .le2M))), ("PHY", .readPHY(link)),
+      ("set PHY", HostCommand.link(link, .setPHY(PHYPreference(transmit: .le2M, receive: .le2M)))),
+      ("PHY", .link(link, .readPHY)),
     ] {
       _ = call(name, 1, command) {
         switch $0 {
@@ -311,14 +312,14 @@ struct ErringSession {
         }
       }
     }
-    _ = call("RSSI", 1, .readRSSI(link)) {
+    _ = call("RSSI", 1, .link(link, .readRSSI)) {
       switch $0 {
       case .rssi(link, .success): "done"
       case .rssi(link, .failure(let error)): "\(error)"
       default: ended($0)
       }
     }
-    couple.world.ask(1, .prioritize(link, .throughput))
+    couple.world.ask(1, .link(link, .prioritize(.throughput)))
     couple.world.run(for: .seconds(1))
   }
 
@@ -356,7 +357,7 @@ struct ErringSession {
     for host in 0...1 { couple.world.setFaults([], of: host) }
     for event in couple.world.heard[1] {
       guard case .connected(let connection) = event else { continue }
-      couple.world.ask(1, .disconnect(connection.peer, .remoteUserTerminatedConnection))
+      couple.world.ask(1, .link(connection.peer, .disconnect(.remoteUserTerminatedConnection)))
     }
     couple.world.run(for: .seconds(75))
     for host in 0...1 where couple.world.hosts[host].state != .poweredOn {
@@ -364,8 +365,8 @@ struct ErringSession {
       couple.world.reconnectTransport(of: host)
       couple.world.run(for: .seconds(5))
     }
-    if !isAdvertising { couple.world.ask(0, .startAdvertising(AdvertisingID(rawValue: 7), Self.intent)) }
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    if !isAdvertising { couple.world.ask(0, .advertising(.start(AdvertisingID(rawValue: 7), Self.intent))) }
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     let isKnown = isExplained(host)
     couple.forget()
     if !isConnected() {

@@ -82,12 +82,12 @@ extension EventOrderTests {
     configuration.pairing = .with(.noInputNoOutput, secure: true)
     configuration.bonds = [EncryptionTests.bond]
     var bench = Bench(configuration: configuration)
-    bench.perform(.addService(Couple.service))
+    bench.perform(.services(.add(Couple.service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in bench.events { if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes } }
     let peer = EncryptionTests.bond.identity
     if isCentral {
-      bench.perform(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters()))
+      bench.perform(.initiating(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters())))
       bench.receive(ScriptedController.connectedAsCentral(0x40, to: peer))
     } else {
       bench.receive(ScriptedController.connected(0x40, from: "\(peer.octets)"))

@@ -48,13 +48,14 @@ import Testing
   private mutating func perform(_ client: Client, _ kind: GATTClient.Operation.Kind) -> GATTClient.OperationID {
     operations += 1
     let id = GATTClient.OperationID(rawValue: operations)
-    world.ask(client.host, .client(client.peer, GATTClient.Operation(id: id, kind)))
+    world.ask(client.host, .link(client.peer, .client(GATTClient.Operation(id: id, kind))))
     return id
   }
 
   private mutating func connect(_ host: Int, to other: Int) throws {
     world.ask(
-      host, .connect(ConnectID(rawValue: UInt32(other)), world.hosts[other].ownAddress, ConnectionParameters()))
+      host,
+      .initiating(.connect(ConnectID(rawValue: UInt32(other)), world.hosts[other].ownAddress, ConnectionParameters())))
     world.run(for: .seconds(1))
     let links = world.takeHeard(host).compactMap { event -> LinkID? in
       guard case .connected(let link) = event, link.role == .central else { return nil }
@@ -65,18 +66,18 @@ import Testing
 
   private mutating func start() throws {
     for host in world.hosts.indices {
-      world.ask(host, .addService(service))
+      world.ask(host, .services(.add(service)))
       for event in world.takeHeard(host) {
         if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
       }
       // Host 7 is there for the scan.
       guard host == 0 || host > 3 else { continue }
       let id = AdvertisingID(rawValue: UInt32(host))
-      world.ask(host, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+      world.ask(host, .advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     }
     var scan = ScanParameters()
     scan.allowsDuplicates = true
-    world.ask(0, .startScanning(scan))
+    world.ask(0, .scanning(.start(scan)))
     for central in Self.centrals { try connect(central, to: 0) }
     for peripheral in Self.peripherals { try connect(0, to: peripheral) }
     let stream = try #require(handles[Self.stream])
@@ -139,7 +140,7 @@ import Testing
     #expect(reports > 50, "the scan goes on")
     #expect(world.complaints.isEmpty, "\(world.complaints)")
     // It still advertises: another central finds it, and can connect.
-    world.ask(7, .startScanning(ScanParameters()))
+    world.ask(7, .scanning(.start(ScanParameters())))
     world.run(for: .seconds(1))
     #expect(
       world.takeHeard(7).contains {

@@ -45,7 +45,7 @@ import Testing
       $0.sets = [.init()]
     }
     world.forge(command(enable), from: 0)
-    world.ask(1, .startScanning(ScanParameters()))
+    world.ask(1, .scanning(.start(ScanParameters())))
     world.run(for: .seconds(2))
     return world.heard[1].flatMap { event -> [ScanReport] in
       if case .discovered(let found) = event { found } else { [] }
@@ -81,7 +81,7 @@ import Testing
 
   private static func scanning() -> Bench {
     var bench = Bench()
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     _ = bench.takeEvents()
     return bench
   }
@@ -115,9 +115,9 @@ import Testing
   @Test func whatIsIncompleteEndsWithItsScan() {
     var bench = Self.scanning()
     bench.receive(Self.report([1], .moreToCome))
-    bench.perform(.stopScanning)
+    bench.perform(.scanning(.stop))
     #expect(bench.core.deadline == nil)
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     bench.receive(Self.report([2], .complete))
     #expect(Self.heard(&bench) == [[2]])
     // And with the controller's state.

@@ -107,14 +107,14 @@ import Testing
       world.application = Self.application(behaviour)
       world.claimed = Self.claim(behaviour)
       for host in world.hosts.indices {
-        world.ask(host, .addService(Self.definition))
+        world.ask(host, .services(.add(Self.definition)))
         for event in world.takeHeard(host) {
           if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
         }
-        world.ask(host, .listen(ListenID(rawValue: 1), ChannelService(spsm: Self.service)))
+        world.ask(host, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: Self.service))))
         guard (host == 0) == (role == .peripheral) else { continue }
         let id = AdvertisingID(rawValue: 1)
-        world.ask(host, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+        world.ask(host, .advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
       }
       for device in [1] + (behaviour == nil ? [] : Array(hostile)) { try connect(device) }
       try prepare()
@@ -143,8 +143,8 @@ import Testing
         switch event {
         case .read(let peer, let token, _, _): [.respond(peer, token, .success([1, 2, 3]))]
         case .write(let peer, let token?, _): [.respond(peer, token, .success([]))]
-        case .sduReceived(let channel, _) where !hostile.contains(host): [.didReadSDU(channel)]
-        case .pairing(let peer, let id, _): [.answerPairing(peer, id, .accept)]
+        case .sduReceived(let channel, _) where !hostile.contains(host): [.channel(channel, .didRead)]
+        case .pairing(let peer, let id, _): [.link(peer, .answerPairing(id, .accept))]
         // A value that has left is followed by the next one.
         case .updateFinished(let peer, let token) where token.rawValue >= firstOfFlood:
           [value(UpdateToken(rawValue: token.rawValue + valuesAtATime), to: peer)]
@@ -185,7 +185,8 @@ import Testing
       let (from, to) = role == .peripheral ? (device, 0) : (0, device)
       var parameters = ConnectionParameters()
       parameters.interval = 24...24
-      world.ask(from, .connect(ConnectID(rawValue: UInt32(device)), world.hosts[to].ownAddress, parameters))
+      world.ask(
+        from, .initiating(.connect(ConnectID(rawValue: UInt32(device)), world.hosts[to].ownAddress, parameters)))
       world.run(for: .seconds(1))
       links[device] = (try #require(world.peers[0].last), try #require(world.peers[device].last))
       forget()
@@ -201,7 +202,7 @@ import Testing
         for attribute in [Self.notified, Self.indicated] { try subscribe(device, attribute) }
       }
       let theirs = try #require(links[1]).theirs
-      world.ask(1, .openChannel(OpenChannelID(rawValue: 1), theirs, ChannelRequest(spsm: Self.service)))
+      world.ask(1, .channels(.open(OpenChannelID(rawValue: 1), theirs, ChannelRequest(spsm: Self.service))))
       world.run(for: .seconds(1))
       func opened(_ host: Int) -> L2CAPChannelID? {
         world.heard[host].compactMap { if case .channelOpened(let channel) = $0 { channel.id } else { nil } }.last
@@ -232,7 +233,7 @@ import Testing
       guard let link = links[device] else { return }
       operations += 1
       let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), kind)
-      world.ask(device, .client(link.theirs, operation))
+      world.ask(device, .link(link.theirs, .client(operation)))
     }
 
     // MARK: Exchanges
@@ -277,13 +278,14 @@ import Testing
       case .ownRead, .ownWrite:
         operations += 1
         let kind = exchange == .ownRead ? GATTClient.Operation.Kind.read(value) : .write(value, [7])
-        world.ask(0, .client(link.own, GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), kind)))
+        world.ask(
+          0, .link(link.own, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), kind))))
       case .notification: update(Self.notified)
       case .indication: update(Self.indicated)
-      case .received: world.ask(1, .sendSDU(try #require(channel).theirs, [UInt8](repeating: 1, count: 100)))
-      case .sent: world.ask(0, .sendSDU(try #require(channel).own, [UInt8](repeating: 1, count: 100)))
+      case .received: world.ask(1, .channel(try #require(channel).theirs, .send([UInt8](repeating: 1, count: 100))))
+      case .sent: world.ask(0, .channel(try #require(channel).own, .send([UInt8](repeating: 1, count: 100))))
       case .pairing:
-        world.ask(role == .peripheral ? 1 : 0, .requestSecurity(role == .peripheral ? link.theirs : link.own))
+        world.ask(role == .peripheral ? 1 : 0, .link(role == .peripheral ? link.theirs : link.own, .requestSecurity))
       }
     }
 
@@ -334,7 +336,7 @@ import Testing
         indicate(to: link.own)
         operations += 1
         let read = GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), .read(value))
-        if steps % 20 == 0 { world.ask(0, .client(link.own, read)) }
+        if steps % 20 == 0 { world.ask(0, .link(link.own, .client(read))) }
       case .floodsReads: for _ in 0..<4 { ask(device, .read(dynamic)) }
       case .floodsCommands:
         for _ in 0..<8 { ask(device, .writeWithoutResponse(value, [UInt8](repeating: 1, count: 20))) }
@@ -345,10 +347,10 @@ import Testing
         ask(device, .configure(steps % 2 == 0 ? .notify : [], in: range))
       case .fillsChannels: fillChannel(device, link)
       case .reconnects:
-        if steps % 20 == 0 { world.ask(device, .disconnect(link.theirs, .remoteUserTerminatedConnection)) }
+        if steps % 20 == 0 { world.ask(device, .link(link.theirs, .disconnect(.remoteUserTerminatedConnection))) }
       case .pairsWithoutEnd:
         world.deaf.insert(device)
-        world.ask(device, .requestSecurity(link.theirs))
+        world.ask(device, .link(link.theirs, .requestSecurity))
       }
     }
 
@@ -362,15 +364,15 @@ import Testing
     private mutating func fillChannel(_ device: Int, _ link: (own: LinkID, theirs: LinkID)) {
       if steps % 10 == 0 {
         let id = OpenChannelID(rawValue: UInt32(1_000 * device + steps))
-        world.ask(device, .openChannel(id, link.theirs, ChannelRequest(spsm: FairnessTests.Scene.service)))
+        world.ask(device, .channels(.open(id, link.theirs, ChannelRequest(spsm: FairnessTests.Scene.service))))
       }
       for event in world.heard[device] {
         guard case .channelOpened(let channel) = event else { continue }
-        for _ in 0..<8 { world.ask(device, .sendSDU(channel.id, [UInt8](repeating: 1, count: 200))) }
+        for _ in 0..<8 { world.ask(device, .channel(channel.id, .send([UInt8](repeating: 1, count: 200)))) }
       }
       for event in world.heard[0] {
         guard case .channelOpened(let channel) = event, channel.peer == link.own else { continue }
-        for _ in 0..<8 { world.ask(0, .sendSDU(channel.id, [UInt8](repeating: 1, count: 200))) }
+        for _ in 0..<8 { world.ask(0, .channel(channel.id, .send([UInt8](repeating: 1, count: 200)))) }
       }
     }
 
@@ -383,7 +385,9 @@ import Testing
         links[device] = (own, theirs)
         return
       }
-      world.ask(from, .connect(ConnectID(rawValue: UInt32(steps)), world.hosts[to].ownAddress, ConnectionParameters()))
+      world.ask(
+        from,
+        .initiating(.connect(ConnectID(rawValue: UInt32(steps)), world.hosts[to].ownAddress, ConnectionParameters())))
     }
   }
 }

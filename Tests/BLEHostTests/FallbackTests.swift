@@ -48,7 +48,7 @@ import Testing
   @Test(arguments: [HCIOpcode.leSetExtendedScanParameters, .leSetExtendedScanEnable], statuses)
   func scanningGoesByLegacyCommands(without opcode: HCIOpcode, status: HCIErrorCode) {
     var bench = bench(without: opcode, status)
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     #expect(sent(bench).suffix(2) == [.leSetScanParameters, .leSetScanEnable])
     #expect(faults(bench).filter { $0.contains("\(opcode)") }.count == 1)
     #expect(bench.core.state == .poweredOn && bench.controller.commands.filter { $0.opcode == .reset }.count == 2)
@@ -60,8 +60,9 @@ import Testing
     }
     #expect(!told, "the owner's scan goes on")
     // One choice for the whole set, which stays.
-    bench.perform(.startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
-    bench.perform(.connect(ConnectID(rawValue: 1), device, ConnectionParameters()))
+    bench.perform(
+      .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), device, ConnectionParameters())))
     #expect(sent(bench).contains(.leSetAdvertisingEnable) && sent(bench).contains(.leCreateConnection))
     #expect(bench.controller.commands.filter { $0.opcode == opcode }.count == 1)
   }
@@ -73,7 +74,8 @@ import Testing
     ], statuses)
   func advertisingGoesByLegacyCommands(without opcode: HCIOpcode, status: HCIErrorCode) {
     var bench = bench(without: opcode, status)
-    bench.perform(.startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    bench.perform(
+      .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     #expect(
       sent(bench) == [
         .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
@@ -87,7 +89,7 @@ import Testing
   @Test(arguments: statuses)
   func connectingGoesByTheLegacyCommand(status: HCIErrorCode) {
     var bench = bench(without: .leExtendedCreateConnection, status)
-    bench.perform(.connect(ConnectID(rawValue: 1), device, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), device, ConnectionParameters())))
     #expect(sent(bench) == [.leCreateConnection])
     #expect(faults(bench).filter { $0.contains("\(HCIOpcode.leExtendedCreateConnection)") }.count == 1)
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: device))
@@ -104,8 +106,8 @@ import Testing
     let id = AdvertisingID(rawValue: 1)
     var intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
     intent.usesExtendedPDUs = isExtended
-    bench.perform(.startAdvertising(id, intent))
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.advertising(.start(id, intent)))
+    bench.perform(.scanning(.start(ScanParameters())))
     let isGivenUp = bench.events.contains {
       if case .advertisingEnded(id, .unsupported) = $0 { true } else { false }
     }
@@ -117,7 +119,7 @@ import Testing
   @Test func aLinkIsNotLostForIt() {
     var bench = bench(without: .leSetExtendedScanParameters)
     bench.receive(ScriptedController.connected(0x40))
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     #expect(sent(bench).last == .leSetExtendedScanParameters && bench.core.linkCount == 1)
     bench.receive(ScriptedController.disconnected(0x40))
     #expect(sent(bench).suffix(2) == [.leSetScanParameters, .leSetScanEnable])
@@ -129,7 +131,7 @@ import Testing
     let masks = bench.controller.commands.filter { $0.opcode == .leSetEventMask }.map(\.parameters)
     #expect(masks.count == 2 && masks.last == [0x1F, 0, 0, 0, 0, 0, 0, 0][...])
     #expect(bench.core.state == .poweredOn)
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     #expect(sent(bench).suffix(2) == [.leSetScanParameters, .leSetScanEnable])
   }
 

@@ -36,10 +36,10 @@ import Testing
   ) {
     for host in 0...1 { couple.world.setFaults([], of: host) }
     // A request of the conversation may still be pending, or have given a link since.
-    couple.world.ask(1, .cancelConnect(ConnectID(rawValue: 1)))
+    couple.world.ask(1, .initiating(.cancel(ConnectID(rawValue: 1))))
     for event in couple.events(1) {
       guard case .connected(let connection) = event else { continue }
-      couple.world.ask(1, .disconnect(connection.peer, .remoteUserTerminatedConnection))
+      couple.world.ask(1, .link(connection.peer, .disconnect(.remoteUserTerminatedConnection)))
     }
     couple.world.run(for: .seconds(35))
     couple.forget()
@@ -51,7 +51,7 @@ import Testing
       #expect(outcome == .failure(.notEncrypted), "\(comment)", sourceLocation: sourceLocation)
     }
     if !couple.losses(1).isEmpty {
-      couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
       couple.disconnect()
       let isConnected = couple.attemptConnection()
       #expect(isConnected, "\(comment): no second link", sourceLocation: sourceLocation)
@@ -134,7 +134,8 @@ import Testing
     for packets in stride(from: 1, through: 61, by: 6) {
       var couple = Couple()
       couple.world.setFaults([.packets(PacketFault(.delay(.milliseconds(packets)), .all, .toHost))], of: 1)
-      couple.world.ask(1, .connect(ConnectID(rawValue: 1), couple.world.hosts[0].addressOnAir, ConnectionParameters()))
+      couple.world.ask(
+        1, .initiating(.connect(ConnectID(rawValue: 1), couple.world.hosts[0].addressOnAir, ConnectionParameters())))
       couple.world.run(for: .milliseconds(packets * 7))
       couple.world.jump(.seconds(seconds))
       converse(&couple)

@@ -12,17 +12,18 @@ struct HostileInputTests {
   private func serving() -> Bench {
     var bench = Bench()
     bench.perform(
-      .addService(
-        ServiceDefinition(
-          id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0),
-          characteristics: [
-            CharacteristicDefinition(
-              id: AttributeID(rawValue: 1), uuid: BluetoothUUID(0xFFF1), properties: [.read, .write, .notify],
-              permissions: .readableAndWritable, value: .stored([1, 2, 3], length: 0...512)),
-            CharacteristicDefinition(
-              id: AttributeID(rawValue: 2), uuid: BluetoothUUID(0xFFF2), properties: [.read, .write, .indicate],
-              permissions: .readableAndWritable, value: .dynamic),
-          ])))
+      .services(
+        .add(
+          ServiceDefinition(
+            id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0),
+            characteristics: [
+              CharacteristicDefinition(
+                id: AttributeID(rawValue: 1), uuid: BluetoothUUID(0xFFF1), properties: [.read, .write, .notify],
+                permissions: .readableAndWritable, value: .stored([1, 2, 3], length: 0...512)),
+              CharacteristicDefinition(
+                id: AttributeID(rawValue: 2), uuid: BluetoothUUID(0xFFF2), properties: [.read, .write, .indicate],
+                permissions: .readableAndWritable, value: .dynamic),
+            ]))))
     bench.receive(ScriptedController.connected(0x40))
     return bench
   }
@@ -83,12 +84,12 @@ struct ApplicationMisuseTests {
   @Test func namesOfLinksThatAreNotThere() {
     var bench = Bench()
     let nobody = LinkID(rawValue: 99)
-    bench.perform(.disconnect(nobody, .remoteUserTerminatedConnection))
-    bench.perform(.updateConnection(nobody, ConnectionParameters()))
-    bench.perform(.requestSecurity(nobody))
-    bench.perform(.readRSSI(nobody))
+    bench.perform(.link(nobody, .disconnect(.remoteUserTerminatedConnection)))
+    bench.perform(.link(nobody, .updateConnection(ConnectionParameters())))
+    bench.perform(.link(nobody, .requestSecurity))
+    bench.perform(.link(nobody, .readRSSI))
     bench.perform(
-      .client(nobody, GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1), .discoverPrimaryServices)))
+      .link(nobody, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1), .discoverPrimaryServices))))
     let told = bench.events.filter {
       switch $0 {
       case .refused(.notConnected), .rssi(_, .failure(.notConnected)), .client(_, .finished(_, .failure(.linkEnded))):
@@ -102,18 +103,19 @@ struct ApplicationMisuseTests {
   @Test func aServiceTwiceAndAValueTooLong() {
     var bench = Bench()
     let service = ServiceDefinition(id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0))
-    bench.perform(.addService(service))
-    bench.perform(.addService(service))
+    bench.perform(.services(.add(service)))
+    bench.perform(.services(.add(service)))
     bench.perform(
-      .addService(
-        ServiceDefinition(
-          id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFF0),
-          characteristics: [
-            CharacteristicDefinition(
-              id: AttributeID(rawValue: 1), uuid: BluetoothUUID(0xFFF1), properties: .read, permissions: .readable,
-              value: .fixed([UInt8](repeating: 0, count: 513)))
-          ])))
-    bench.perform(.removeService(ServiceID(rawValue: 3)))
+      .services(
+        .add(
+          ServiceDefinition(
+            id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFF0),
+            characteristics: [
+              CharacteristicDefinition(
+                id: AttributeID(rawValue: 1), uuid: BluetoothUUID(0xFFF1), properties: .read, permissions: .readable,
+                value: .fixed([UInt8](repeating: 0, count: 513)))
+            ]))))
+    bench.perform(.services(.remove(ServiceID(rawValue: 3))))
     let failures = bench.events.compactMap { event -> DatabaseError? in
       switch event {
       case .serviceAdded(_, .failure(let error)), .serviceRemoved(_, .failure(let error)): error
@@ -140,7 +142,7 @@ struct ApplicationMisuseTests {
     guard let value else { Issue.record("no Service Changed among \(found)"); return }
     #expect(bench.att(0x40, [0x12, value + 1, 0, 2, 0]) == [[0x13]])
     let before = bench.data.count
-    bench.perform(.addService(ServiceDefinition(id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0))))
+    bench.perform(.services(.add(ServiceDefinition(id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0)))))
     let indication = bench.attPayloads(from: before).first
     #expect(indication?.prefix(3) == [0x1D, value, 0])
     #expect(indication?.count == 7)

@@ -133,7 +133,7 @@ import Testing
     var couple = Couple(peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
       guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
-      return Passkey(1).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
+      return Passkey(1).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     // The fifth wrong guess costs 2 seconds, which the new link takes anyway; the sixth costs 4.
     for _ in 1...7 {
@@ -148,7 +148,7 @@ import Testing
     try couple.connect()
     couple.world.application = { host, event in
       guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
-      return Passkey(123_456).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
+      return Passkey(123_456).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     couple.secure()
     #expect(couple.read(Couple.authenticated) == .success([7]))
@@ -166,7 +166,9 @@ import Testing
       for pdu in pdus { send(pdu, from: 12, in: &couple) }
       send([UInt8(random.next() % 16)] + random.octets(Int(random.next() % 80)), from: 12, in: &couple)
       let central = number + 1
-      if central < 12, let link = couple.links[central] { couple.world.ask(central, .requestSecurity(link.central)) }
+      if central < 12, let link = couple.links[central] {
+        couple.world.ask(central, .link(link.central, .requestSecurity))
+      }
     }
     couple.world.run(for: .seconds(2))
     for central in 1...11 {

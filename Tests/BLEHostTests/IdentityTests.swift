@@ -15,7 +15,7 @@ import Testing
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds) = (.with(), [EncryptionTests.bond])
     var bench = Bench(configuration: configuration)
-    bench.perform(.addService(Couple.service))
+    bench.perform(.services(.add(Couple.service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in bench.takeEvents() {
       if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
@@ -91,7 +91,7 @@ import Testing
     #expect(story(bench) == ["1 proven true"] && bench.core.linkCount == 2)
     let secret = UInt8(try #require(handles[Couple.encrypted]).rawValue)
     #expect(bench.att(0x41, [0x0A, secret, 0]).first?.last == ATTErrorCode.insufficientEncryption.rawValue)
-    bench.perform(.authorize(Self.second, true))
+    bench.perform(.link(Self.second, .authorize(true)))
     bench.receive(ScriptedController.disconnected(0x40))
     // A third one is the device for all that is known, until the second proves to be.
     bench.receive(ScriptedController.connected(0x42, from: EncryptionTests.privateAddress))
@@ -144,10 +144,10 @@ import Testing
   @Test func aClaimIsNoConnection() {
     var (bench, _) = bench()
     _ = bench.takeEvents()
-    bench.perform(.connect(ConnectID(rawValue: 1), EncryptionTests.identity, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), EncryptionTests.identity, ConnectionParameters())))
     #expect(bench.events.isEmpty && bench.controller.commands.contains { $0.opcode == .leCreateConnection })
     prove(0x40, &bench)
-    bench.perform(.connect(ConnectID(rawValue: 2), EncryptionTests.identity, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), EncryptionTests.identity, ConnectionParameters())))
     guard case .connectionFailed(ConnectID(rawValue: 2), .invalidParameters) = bench.events.last else {
       Issue.record("not refused")
       return

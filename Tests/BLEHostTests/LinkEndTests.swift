@@ -11,7 +11,7 @@ import Testing
   /// A central with a link of the handle 0x0040.
   private func linked() -> Bench {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), Self.address, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), Self.address, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.address))
     _ = bench.takeEvents()
     bench.controller.commands = []
@@ -30,7 +30,7 @@ import Testing
 
   @Test func aLinkThatWasAskedToEndEndsForItsOwnersAfterASecond() {
     var bench = linked()
-    bench.perform(.disconnect(Self.peer, .remoteUserTerminatedConnection))
+    bench.perform(.link(Self.peer, .disconnect(.remoteUserTerminatedConnection)))
     bench.run(for: .milliseconds(999))
     #expect(ends(bench.events).isEmpty)
     bench.run(for: .milliseconds(1))
@@ -46,9 +46,9 @@ import Testing
   /// A controller refuses a second link to a device that it has one to.
   @Test func theNextConnectionWaitsForTheEndAtTheController() {
     var bench = linked()
-    bench.perform(.disconnect(Self.peer, .remoteUserTerminatedConnection))
+    bench.perform(.link(Self.peer, .disconnect(.remoteUserTerminatedConnection)))
     bench.run(for: .seconds(1))
-    bench.perform(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters())))
     #expect(opcodes(bench) == [.disconnect])
     bench.receive(ScriptedController.disconnected(0x40, .connectionTimeout))
     #expect(opcodes(bench) == [.disconnect, .leCreateConnection])
@@ -57,8 +57,8 @@ import Testing
   /// The supervision timeout of the link is 5 s: then the controller has to have ended it.
   @Test func aControllerThatNeverReportsTheEndIsReset() {
     var bench = linked()
-    bench.perform(.disconnect(Self.peer, .remoteUserTerminatedConnection))
-    bench.perform(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters()))
+    bench.perform(.link(Self.peer, .disconnect(.remoteUserTerminatedConnection)))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters())))
     bench.run(for: .milliseconds(7_999))
     #expect(!opcodes(bench).contains(.reset))
     bench.run(for: .milliseconds(1))
@@ -74,7 +74,7 @@ import Testing
   @Test func theResetWaitsForTheOtherLinks() {
     var bench = linked()
     bench.receive(ScriptedController.connected(0x41))
-    bench.perform(.disconnect(Self.peer, .remoteUserTerminatedConnection))
+    bench.perform(.link(Self.peer, .disconnect(.remoteUserTerminatedConnection)))
     bench.run(for: .seconds(60))
     #expect(bench.core.linkCount == 1 && !opcodes(bench).contains(.reset))
     bench.receive(ScriptedController.disconnected(0x41))
@@ -84,7 +84,7 @@ import Testing
   @Test func aRejectedDisconnectIsSentAgain() {
     var bench = linked()
     bench.controller.refusals[.disconnect] = .commandDisallowed
-    bench.perform(.disconnect(Self.peer, .remoteUserTerminatedConnection))
+    bench.perform(.link(Self.peer, .disconnect(.remoteUserTerminatedConnection)))
     #expect(lines(bench.events).contains { $0.contains("Command Disallowed") })
     bench.controller.refusals = [:]
     bench.run(for: .seconds(1))
@@ -96,7 +96,7 @@ import Testing
   @Test func theShutdownOfAHostWhoseControllerIsSilentIsShort() {
     var bench = linked()
     bench.controller.silent = [.disconnect]
-    bench.perform(.disconnect(Self.peer, .remoteUserTerminatedConnection))
+    bench.perform(.link(Self.peer, .disconnect(.remoteUserTerminatedConnection)))
     bench.run(for: .seconds(1))
     #expect(bench.core.linkCount == 0)
     bench.shutdown()

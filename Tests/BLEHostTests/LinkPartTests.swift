@@ -98,14 +98,16 @@ import Testing
 
   @Test mutating func commandsOfOwnersAreForThePartThatTheyConcern() {
     var link = link()
-    func perform(_ command: HostCommand) { link.perform(command, from: owner, ControllerCapabilities(), &context.turn) }
-    perform(.requestSecurity(link.peer))
+    func perform(_ command: HostCommand.Link) {
+      link.perform(command, from: owner, ControllerCapabilities(), &context.turn)
+    }
+    perform(.requestSecurity)
     #expect(take(&link).first?.hasPrefix("security requested") == true)
-    perform(.readRSSI(link.peer))
+    perform(.readRSSI)
     #expect(take(&link) == ["\(HCIOpcode.readRSSI)"])
-    perform(.authorize(link.peer, true))
+    perform(.authorize(true))
     #expect(take(&link) == ["securityChanged"])
-    perform(.authorize(link.peer, true))
+    perform(.authorize(true))
     #expect(take(&link).isEmpty)
   }
 
@@ -113,7 +115,7 @@ import Testing
     var link = link()
     #expect(!link.isClosing)
     link.perform(
-      .disconnect(link.peer, .remoteUserTerminatedConnection), from: owner, ControllerCapabilities(), &context.turn)
+      .disconnect(.remoteUserTerminatedConnection), from: owner, ControllerCapabilities(), &context.turn)
     #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
     #expect(link.isClosing)
     link.close(.authenticationFailure, &context.turn)

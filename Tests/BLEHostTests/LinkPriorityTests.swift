@@ -103,7 +103,7 @@ import Testing
 
   @Test func aCentralAsksForOneSettingAfterTheOther() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     #expect(steps(bench) == [.leReadRemoteFeatures])
     bench.receive(features())
     #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
@@ -121,7 +121,7 @@ import Testing
   /// The interval follows the packets of the link: one request at a time, and none for what the link has.
   @Test func theIntervalFollowsThePackets() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features())
     bench.receive(phyUpdate(.le2M))
     #expect(try intervals(bench) == [6...6])
@@ -145,12 +145,12 @@ import Testing
   /// The timing that a program or the peer has requested since stays.
   @Test(arguments: [false, true]) func anotherTimingStays(isOfProgram: Bool) throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features())
     bench.receive(phyUpdate(.le2M))
     bench.receive(timing(6))
     if isOfProgram {
-      bench.perform(.updateConnection(peer, ConnectionParameters(interval: 80...80)))
+      bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 80...80))))
       #expect(try intervals(bench) == [6...6, 80...80])
     }
     bench.receive(timing(80))
@@ -158,7 +158,7 @@ import Testing
     bench.receive(dataLength(251))
     #expect(try intervals(bench) == before)
     // Asked for anew, the priority counts again.
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(phyUpdate(.le2M))
     #expect(try intervals(bench) == before + [9...9])
   }
@@ -167,7 +167,7 @@ import Testing
   @Test(arguments: [ConnectionPriority?.none, .balanced, .lowPower])
   func onlyThroughputFollowsThePackets(_ priority: ConnectionPriority?) throws {
     var (bench, peer) = try linked(able())
-    if let priority { bench.perform(.prioritize(peer, priority)) }
+    if let priority { bench.perform(.link(peer, .prioritize(priority))) }
     let before = try intervals(bench)
     bench.receive(dataLength(251))
     bench.receive(phyUpdate(.le2M))
@@ -180,7 +180,7 @@ import Testing
     var (bench, peer) = try linked(able(), .peripheral)
     bench.receive(dataLength(251))
     bench.receive(timing(9))
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features())
     let before = bench.data.count
     bench.receive(phyUpdate(.le2M))
@@ -190,7 +190,7 @@ import Testing
 
   @Test func aPeripheralAsksForIntervalsThatPhonesAccept() throws {
     var (bench, peer) = try linked(able(), .peripheral)
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features())
     let before = bench.data.count
     bench.receive(phyUpdate(.le2M))
@@ -216,7 +216,7 @@ import Testing
     var controller = able()
     controller.refusals[refused] = .controllerBusy
     var (bench, peer) = try linked(controller)
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     if refused != .leReadRemoteFeatures { bench.receive(features()) }
     if refused != .leSetPHY { bench.receive(phyUpdate(.le2M)) }
     #expect(steps(bench) == Self.procedures)
@@ -232,7 +232,7 @@ import Testing
 
   @Test func aProcedureThatFailsIsFollowedByTheNext() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features([], .unsupportedRemoteFeature))
     #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
     bench.receive(phyUpdate(.le1M, .unsupportedRemoteFeature))
@@ -242,14 +242,14 @@ import Testing
 
   @Test func whatThePeerLacksIsNotAskedFor() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features([.encryption]))
     #expect(steps(bench) == [.leReadRemoteFeatures, .leConnectionUpdate])
   }
 
   @Test func whatTheControllerLacksIsNotAskedFor() throws {
     var (bench, peer) = try linked(ScriptedController())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     #expect(steps(bench) == [.leConnectionUpdate])
   }
 
@@ -257,30 +257,30 @@ import Testing
     var controller = able()
     controller.leFeatures.remove(.peripheralInitiatedFeaturesExchange)
     var (bench, peer) = try linked(controller, .peripheral)
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     #expect(steps(bench) == [.leSetDataLength, .leSetPHY])
   }
 
   @Test func anotherPriorityReturnsTheLinkToLE1M() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(features())
     bench.receive(phyUpdate(.le2M))
-    bench.perform(.prioritize(peer, .lowPower))
+    bench.perform(.link(peer, .prioritize(.lowPower)))
     #expect(steps(bench) == Self.procedures + [.leSetPHY])
     #expect(try last(HCI.LESetPHY.self, bench).txPHYs == .le1M)
     bench.receive(phyUpdate(.le1M))
     let timing = try last(HCI.LEConnectionUpdate.self, bench).parameters
     #expect(timing.connectionIntervalMin == 84 && timing.connectionIntervalMax == 100 && timing.maxLatency == 2)
     // The features are read once, and LE 1M is asked for once.
-    bench.perform(.prioritize(peer, .lowPower))
+    bench.perform(.link(peer, .prioritize(.lowPower)))
     #expect(steps(bench) == Self.procedures + [.leSetPHY, .leConnectionUpdate, .leConnectionUpdate])
   }
 
   @Test func theLastOfSeveralPrioritiesIsReached() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
-    bench.perform(.prioritize(peer, .lowPower))
+    bench.perform(.link(peer, .prioritize(.throughput)))
+    bench.perform(.link(peer, .prioritize(.lowPower)))
     bench.receive(features())
     #expect(steps(bench) == [.leReadRemoteFeatures, .leConnectionUpdate])
     #expect(try last(HCI.LEConnectionUpdate.self, bench).parameters.connectionIntervalMin == 84)
@@ -288,7 +288,7 @@ import Testing
 
   @Test func aTimingThatTheLinkHasIsNotAskedFor() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .balanced))
+    bench.perform(.link(peer, .prioritize(.balanced)))
     #expect(steps(bench).isEmpty)
   }
 
@@ -303,11 +303,11 @@ import Testing
 
   @Test func aLinkThatHasEndedHasNoPriority() throws {
     var (bench, peer) = try linked(able())
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     bench.receive(ScriptedController.disconnected(0x40))
     bench.receive(features())
     #expect(steps(bench) == [.leReadRemoteFeatures])
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     guard case .refused(.notConnected)? = bench.takeEvents().last else { Issue.record("not refused"); return }
   }
 }
@@ -387,11 +387,12 @@ import Testing
       // What is sent at once makes room for more.
       repeat {
         let commands = (handedOver..<sent + 16).map { number in
-          HostCommand.client(
+          HostCommand.link(
             peer,
-            GATTClient.Operation(
-              id: GATTClient.OperationID(rawValue: UInt32(number) + 100),
-              .writeWithoutResponse(handle, [UInt8](repeating: 7, count: 20))))
+            .client(
+              GATTClient.Operation(
+                id: GATTClient.OperationID(rawValue: UInt32(number) + 100),
+                .writeWithoutResponse(handle, [UInt8](repeating: 7, count: 20)))))
         }
         handedOver = sent + 16
         couple.world.ask(1, commands)

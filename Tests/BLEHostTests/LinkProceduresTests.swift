@@ -16,7 +16,7 @@ import Testing
     controller.maximumDataLength = (251, 2120)
     var bench = Bench(controller)
     let device = DeviceAddress(octets: BD_ADDR(0xC000_0000_0001), kind: .random)
-    bench.perform(.connect(ConnectID(rawValue: 1), device, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), device, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: device))
     for packet in bench.data { bench.receive(ScriptedController.completedPackets(UInt16(packet[1]), 1)) }
     // The answer to Exchange MTU: a server that does not answer ends the link before.
@@ -31,7 +31,7 @@ import Testing
 
   @Test func aChangeOfTheTimingFailsAfterTheTimeout() {
     var bench = bench()
-    bench.perform(.updateConnection(peer, ConnectionParameters(interval: 12...12)))
+    bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 12...12))))
     bench.run(for: HostConfiguration().procedureTimeout)
     let failures = bench.events.compactMap { event -> HostError? in
       if case .connectionUpdateRefused(_, let error) = event { error } else { nil }
@@ -42,7 +42,7 @@ import Testing
 
   @Test func aChangeOfThePHYFailsAfterTheTimeout() {
     var bench = bench()
-    bench.perform(.setPHY(peer, PHYPreference(transmit: .le2M, receive: .le2M)))
+    bench.perform(.link(peer, .setPHY(PHYPreference(transmit: .le2M, receive: .le2M))))
     bench.run(for: HostConfiguration().procedureTimeout)
     let failures = bench.events.compactMap { event -> HostError? in
       if case .phy(_, .failure(let error)) = event { error } else { nil }
@@ -53,7 +53,7 @@ import Testing
   /// The steps of a priority follow each other, however they end.
   @Test func aPriorityReachesItsLastStep() {
     var bench = bench()
-    bench.perform(.prioritize(peer, .throughput))
+    bench.perform(.link(peer, .prioritize(.throughput)))
     #expect(bench.controller.commands.last?.opcode == .leReadRemoteFeatures)
     bench.run(for: HostConfiguration().procedureTimeout)
     #expect(bench.controller.commands.suffix(2).map(\.opcode) == [.leSetDataLength, .leSetPHY])
@@ -66,7 +66,7 @@ import Testing
 
   @Test func anEventThatComesInTimeEndsTheProcedure() {
     var bench = bench()
-    bench.perform(.updateConnection(peer, ConnectionParameters(interval: 12...12)))
+    bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 12...12))))
     var updated: [UInt8] = []
     updated.append(
       hci: HCI.LEConnectionUpdateComplete {

@@ -14,14 +14,15 @@ struct LinkTests {
   private func serving(_ controller: ScriptedController = ScriptedController()) throws -> (Bench, value: UInt16) {
     var bench = Bench(controller)
     bench.perform(
-      .addService(
-        ServiceDefinition(
-          id: ServiceID(rawValue: 1), uuid: 0xFFF0.uuid,
-          characteristics: [
-            CharacteristicDefinition(
-              id: counter, uuid: 0xFFF1.uuid, properties: [.read, .write, .notify, .indicate],
-              permissions: .readableAndWritable, value: .dynamic)
-          ])))
+      .services(
+        .add(
+          ServiceDefinition(
+            id: ServiceID(rawValue: 1), uuid: 0xFFF0.uuid,
+            characteristics: [
+              CharacteristicDefinition(
+                id: counter, uuid: 0xFFF1.uuid, properties: [.read, .write, .notify, .indicate],
+                permissions: .readableAndWritable, value: .dynamic)
+            ]))))
     var handle: UInt16?
     for event in bench.takeEvents() {
       if case .serviceAdded(_, .success(let handles)) = event { handle = handles.attributes[counter]?.rawValue }
@@ -169,7 +170,7 @@ struct LinkTests {
   @Test func aPeripheralAsksForParametersBySignalling() throws {
     var (bench, _) = try serving()
     let before = bench.data.count
-    bench.perform(.updateConnection(peer, ConnectionParameters(interval: 24...40)))
+    bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 24...40))))
     let request = bench.attPayloads(from: before)
     #expect(request == [[0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 0x58, 0x02]])
     bench.receive(ScriptedController.frame(0x40, cid: 5, [0x13, 0x01, 0x02, 0x00, 0x01, 0x00]))
@@ -179,7 +180,7 @@ struct LinkTests {
   @Test func invalidParametersNeverLeaveTheHost() throws {
     var (bench, _) = try serving()
     let before = bench.data.count
-    bench.perform(.updateConnection(peer, ConnectionParameters(interval: 1...2)))
+    bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 1...2))))
     #expect(bench.data.count == before)
     guard case .connectionUpdateRefused(peer, .invalidParameters) = bench.events.last else {
       Issue.record("not refused"); return
@@ -201,7 +202,7 @@ struct LinkTests {
 
   @Test func theStrengthOfTheSignalIsRead() throws {
     var (bench, _) = try serving()
-    bench.perform(.readRSSI(peer))
+    bench.perform(.link(peer, .readRSSI))
     guard case .rssi(peer, .success(-42)) = bench.events.last else { Issue.record("no RSSI"); return }
   }
 

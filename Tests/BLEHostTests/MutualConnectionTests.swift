@@ -13,12 +13,12 @@ import Testing
 
   private func advertise(_ host: Int, in world: inout World) {
     let intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
-    world.ask(host, .startAdvertising(AdvertisingID(rawValue: 1), intent))
+    world.ask(host, .advertising(.start(AdvertisingID(rawValue: 1), intent)))
   }
 
   private func connect(_ host: Int, in world: inout World, from owner: OwnerID = .process, as id: ConnectID? = nil) {
     let peer = world.hosts[1 - host].ownAddress
-    world.ask(host, .connect(id ?? Self.requests[host], peer, ConnectionParameters()), from: owner)
+    world.ask(host, .initiating(.connect(id ?? Self.requests[host], peer, ConnectionParameters())), from: owner)
   }
 
   /// The answers to requests to connect, in words.
@@ -78,7 +78,7 @@ import Testing
     var configuration = HostConfiguration()
     (configuration.pairing, configuration.bonds) = (.with(), [EncryptionTests.bond])
     var bench = Bench(configuration: configuration)
-    bench.perform(.connect(Self.requests[0], EncryptionTests.identity, ConnectionParameters()))
+    bench.perform(.initiating(.connect(Self.requests[0], EncryptionTests.identity, ConnectionParameters())))
     bench.receive(ScriptedController.connected(0x40, from: EncryptionTests.privateAddress))
     func fulfilled() -> [ConnectedLink.Role] {
       bench.events.compactMap { event in
@@ -103,15 +103,15 @@ import Testing
         if case .connected(let link) = event, link.request == id { link.peer } else { nil }
       }
     }
-    bench.perform(.connect(Self.requests[0], device, ConnectionParameters()))
+    bench.perform(.initiating(.connect(Self.requests[0], device, ConnectionParameters())))
     #expect(fulfilled(Self.requests[0]) == [LinkID(rawValue: 1)])
     if isPending {
-      bench.perform(.disconnect(LinkID(rawValue: 1), .remoteUserTerminatedConnection))
-      bench.perform(.connect(Self.requests[1], device, ConnectionParameters()))
+      bench.perform(.link(LinkID(rawValue: 1), .disconnect(.remoteUserTerminatedConnection)))
+      bench.perform(.initiating(.connect(Self.requests[1], device, ConnectionParameters())))
       #expect(fulfilled(Self.requests[1]).isEmpty)
     }
     bench.receive(ScriptedController.disconnected(0x40, .connectionTimeout))
-    if !isPending { bench.perform(.connect(Self.requests[1], device, ConnectionParameters())) }
+    if !isPending { bench.perform(.initiating(.connect(Self.requests[1], device, ConnectionParameters()))) }
     #expect(fulfilled(Self.requests[1]) == [LinkID(rawValue: 2)])
     // While the first link ends the controller may be asked for another one; that attempt is cancelled.
     let attempts = bench.controller.commands.map(\.opcode).filter {

@@ -45,9 +45,9 @@ import Testing
 
   @Test(arguments: [false, true]) func isShownFromTheStartAndRotated(extended: Bool) throws {
     var bench = Bench(extended ? Self.extended : ScriptedController())
-    bench.perform(.setPrivacy(Self.settings()))
-    bench.perform(.startAdvertising(id, intent))
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.privacy(Self.settings()))
+    bench.perform(.advertising(.start(id, intent)))
+    bench.perform(.scanning(.start(ScanParameters())))
     let setAddress: HCIOpcode = extended ? .leSetAdvertisingSetRandomAddress : .leSetRandomAddress
     let first = try #require(addresses(bench, setAddress).last)
     #expect(first == bench.core.addressOnAir && bench.core.ownAddress.kind == .public)
@@ -79,9 +79,9 @@ import Testing
 
   @Test func aWishToConnectIsTakenBackAndMadeAgain() throws {
     var bench = Bench()
-    bench.perform(.setPrivacy(Self.settings(.seconds(1))))
+    bench.perform(.privacy(Self.settings(.seconds(1))))
     let peer = DeviceAddress(octets: BD_ADDR(0xC000_0000_0001), kind: .random)
-    bench.perform(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters())))
     let create = try #require(bench.controller.commands.last)
     #expect(create.parameters[create.parameters.startIndex + 12] == 1, "own address type")
     let before = bench.controller.commands.count
@@ -99,8 +99,8 @@ import Testing
     var bench = Bench()
     var intent = intent
     intent.continuesWhileConnected = continues
-    bench.perform(.setPrivacy(Self.settings(.seconds(1))))
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.privacy(Self.settings(.seconds(1))))
+    bench.perform(.advertising(.start(id, intent)))
     bench.controller.silent = [.leSetAdvertisingEnable]
     bench.run(for: .seconds(1))
     bench.receive(ScriptedController.connected(0x40))
@@ -115,22 +115,22 @@ import Testing
 
   @Test func stoppingWhileTheAddressIsChangedStopsForGood() {
     var bench = Bench(Self.extended)
-    bench.perform(.setPrivacy(Self.settings(.seconds(1))))
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.privacy(Self.settings(.seconds(1))))
+    bench.perform(.advertising(.start(id, intent)))
     bench.controller.silent = [.leSetRandomAddress]
     bench.run(for: .seconds(1))
-    bench.perform(.stopAdvertising(id))
+    bench.perform(.advertising(.stop(id)))
     bench.controller.silent = []
     bench.receive(ScriptedController.complete(.leSetRandomAddress, [0]))
     #expect(bench.controller.commands.last?.opcode == .leRemoveAdvertisingSet)
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     guard case .advertisingStarted(id, .success) = bench.events.last else { Issue.record("not started"); return }
   }
 
   @Test func aRefusedChangeKeepsTheAddressAndIsTriedAgain() throws {
     var bench = Bench()
-    bench.perform(.setPrivacy(Self.settings(.seconds(10))))
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.privacy(Self.settings(.seconds(10))))
+    bench.perform(.advertising(.start(id, intent)))
     let first = bench.core.addressOnAir
     bench.controller.refusals = [.leSetRandomAddress: .commandDisallowed]
     bench.run(for: .seconds(10))
@@ -143,14 +143,14 @@ import Testing
 
   @Test func aResetGivesAnotherAddressAndNoneIsTheIdentityAgain() throws {
     var bench = Bench()
-    bench.perform(.setPrivacy(Self.settings()))
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.privacy(Self.settings()))
+    bench.perform(.advertising(.start(id, intent)))
     let first = bench.core.addressOnAir
     let before = bench.controller.commands.count
     bench.receive([0x04, 0x10, 0x01, 0x00])
     let second = try #require(addresses(bench, .leSetRandomAddress, after: before).first)
     #expect(second != first && second == bench.core.addressOnAir)
-    bench.perform(.setPrivacy(nil))
+    bench.perform(.privacy(nil))
     #expect(bench.core.addressOnAir == bench.core.ownAddress)
     let parameters = try #require(bench.controller.commands.last { $0.opcode == .leSetAdvertisingParameters })
     #expect(parameters.parameters[parameters.parameters.startIndex + 5] == 0)
@@ -166,7 +166,7 @@ import Testing
     }
     for rotation in [Duration.milliseconds(999), .seconds(3601)] {
       var bench = Bench()
-      bench.perform(.setPrivacy(Self.settings(rotation)))
+      bench.perform(.privacy(Self.settings(rotation)))
       guard case .invalidParameters = refusal(bench) else { Issue.record("\(rotation) was taken"); continue }
       #expect(bench.core.addressOnAir == bench.core.ownAddress)
     }
@@ -174,7 +174,7 @@ import Testing
     configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
     let before = bench.controller.commands.count
-    bench.perform(.setPrivacy(Self.settings()))
+    bench.perform(.privacy(Self.settings()))
     guard case .disabled = refusal(bench) else { Issue.record("not refused"); return }
     bench.run(for: .seconds(7200))
     #expect(bench.controller.commands.count == before)
@@ -187,10 +187,10 @@ import Testing
     if !extended { controller.features.remove(.extendedAdvertising) }
     var couple = Couple(
       peripheral: .with { $0.identityResolvingKey = Self.irk }, central: { _ in .with() }, controller: controller)
-    couple.world.ask(0, .setPrivacy(Self.settings(.seconds(60))))
+    couple.world.ask(0, .privacy(Self.settings(.seconds(60))))
     var settings = Self.settings(.seconds(60))
     settings.identityResolvingKey = World.identityKey(of: 1)
-    couple.world.ask(1, .setPrivacy(settings))
+    couple.world.ask(1, .privacy(settings))
     couple.world.run(for: .seconds(1))
     try couple.connect()
     couple.secure()
@@ -232,7 +232,7 @@ import Testing
       var couple = Couple(
         peripheral: .with(isAuthenticated ? .displayOnly : .noInputNoOutput) { $0.identityResolvingKey = keys[0] },
         central: { _ in .with(.keyboardOnly) { $0.identityResolvingKey = keys[1] } })
-      couple.world.ask(role, .setPrivacy(settings))
+      couple.world.ask(role, .privacy(settings))
       couple.world.run(for: .seconds(1))
       try couple.connect()
       couple.secure()
@@ -249,11 +249,11 @@ import Testing
   /// A change of what is distributed draws no new address.
   @Test func theAddressStaysWhereOnlyTheDistributionChanges() {
     var bench = Bench()
-    bench.perform(.setPrivacy(Self.settings()))
+    bench.perform(.privacy(Self.settings()))
     let before = bench.controller.commands.count
     var settings = Self.settings()
     settings.distributesIdentityWhenUnauthenticated = false
-    bench.perform(.setPrivacy(settings))
+    bench.perform(.privacy(settings))
     #expect(bench.controller.commands.count == before)
   }
 }

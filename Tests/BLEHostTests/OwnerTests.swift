@@ -25,8 +25,8 @@ struct OwnerTests {
   /// A host with one service of each owner, and the handle of each value.
   private func serving(dynamic: Bool = true) throws -> (Bench, [UInt8]) {
     var bench = Bench()
-    bench.perform(.addService(service(1, dynamic: dynamic)), from: Self.first)
-    bench.perform(.addService(service(2, dynamic: dynamic)), from: Self.second)
+    bench.perform(.services(.add(service(1, dynamic: dynamic))), from: Self.first)
+    bench.perform(.services(.add(service(2, dynamic: dynamic))), from: Self.second)
     var handles: [UInt8] = []
     for (event, recipient) in bench.takeAddressed() {
       guard case .serviceAdded(let id, .success(let added)) = event else { continue }
@@ -79,9 +79,9 @@ struct OwnerTests {
 
   @Test func anotherOwnersServiceIsNotTouched() throws {
     var (bench, handles) = try serving(dynamic: false)
-    bench.perform(.setValue(AttributeID(rawValue: 1), [7]), from: Self.second)
+    bench.perform(.services(.setValue(AttributeID(rawValue: 1), [7])), from: Self.second)
     guard case .refused(.invalidParameters) = bench.events.last else { Issue.record("not refused"); return }
-    bench.perform(.removeService(ServiceID(rawValue: 1)), from: Self.second)
+    bench.perform(.services(.remove(ServiceID(rawValue: 1))), from: Self.second)
     guard case .serviceRemoved(_, .failure) = bench.events.last else { Issue.record("not refused"); return }
     bench.perform(.update(UpdateToken(rawValue: 1), AttributeID(rawValue: 1), [8], to: bench.peers), from: Self.second)
     guard case .updateFinished(_, UpdateToken(rawValue: 1)) = bench.events.last else { Issue.record("open"); return }
@@ -104,16 +104,16 @@ struct OwnerTests {
   @Test func storedValuesAreNotReportedToAnOwnerThatDoesNotWantThem() throws {
     var (bench, handles) = try serving(dynamic: false)
     let stored: (HostEvent) -> Bool = { if case .stored = $0 { true } else { false } }
-    bench.perform(.reportStoredWrites(false), from: Self.second)
+    bench.perform(.services(.reportStoredWrites(false)), from: Self.second)
     #expect(bench.att(0x40, [0x12, handles[1], 0, 5]) == [[0x13]])
     #expect(recipients(bench, where: stored) == [])
     #expect(bench.att(0x40, [0x0A, handles[1], 0]) == [[0x0B, 5]])
     #expect(bench.att(0x40, [0x12, handles[0], 0, 6]) == [[0x13]])
     #expect(recipients(bench, where: stored) == [.owner(Self.first)], "it has not asked")
-    bench.perform(.reportStoredWrites(true), from: Self.second)
+    bench.perform(.services(.reportStoredWrites(true)), from: Self.second)
     #expect(bench.att(0x40, [0x12, handles[1], 0, 7]) == [[0x13]])
     #expect(recipients(bench, where: stored) == [.owner(Self.first), .owner(Self.second)])
-    for owner in [Self.first, Self.second] { bench.perform(.reportStoredWrites(false), from: owner) }
+    for owner in [Self.first, Self.second] { bench.perform(.services(.reportStoredWrites(false)), from: owner) }
     for handle in handles { #expect(bench.att(0x40, [0x12, handle, 0, 8]) == [[0x13]]) }
     #expect(recipients(bench, where: stored) == [.owner(Self.first), .owner(Self.second)], "none of these")
   }
@@ -185,10 +185,10 @@ struct OwnerTests {
   @Test func aDetachedOwnerLeavesNothingBehind() throws {
     var bench = Bench()
     bench.perform(
-      .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])),
+      .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))),
       from: Self.first)
-    bench.perform(.startScanning(ScanParameters()), from: Self.first)
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()), from: Self.first)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.first)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())), from: Self.first)
     let before = bench.controller.commands.count
     bench.detach(Self.first)
     let sent = bench.controller.commands.dropFirst(before)
@@ -196,7 +196,7 @@ struct OwnerTests {
       Set(sent.map(\.opcode)) == [.leSetAdvertisingEnable, .leSetScanEnable, .leCreateConnectionCancel])
     #expect(sent.allSatisfy { $0.opcode == .leCreateConnectionCancel || $0.parameters.first == 0 })
     bench.perform(
-      .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])),
+      .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))),
       from: Self.second)
     guard case .advertisingStarted(_, .success) = bench.events.last else { Issue.record("not started"); return }
   }
@@ -204,10 +204,10 @@ struct OwnerTests {
   @Test func anotherOwnersAdvertisementIsNotStopped() {
     var bench = Bench()
     let id = AdvertisingID(rawValue: 1)
-    bench.perform(.startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: Self.first)
+    bench.perform(.advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))), from: Self.first)
     #expect(bench.recipients.last == .owner(Self.first))
     let before = bench.controller.commands.count
-    bench.perform(.stopAdvertising(id), from: Self.second)
+    bench.perform(.advertising(.stop(id)), from: Self.second)
     bench.detach(Self.second)
     #expect(bench.controller.commands.count == before)
   }
@@ -218,19 +218,19 @@ struct OwnerTests {
     var bench = Bench()
     var passive = ScanParameters()
     (passive.isActive, passive.interval, passive.window) = (false, 0x60, 0x60)
-    bench.perform(.startScanning(passive), from: Self.first)
+    bench.perform(.scanning(.start(passive)), from: Self.first)
     bench.receive(report(1))
     #expect(bench.recipients.last == .owner(Self.first))
     let before = bench.controller.commands.count
-    bench.perform(.startScanning(ScanParameters()), from: Self.second)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.second)
     let parameters = bench.controller.commands.dropFirst(before).first { $0.opcode == .leSetScanParameters }
     #expect(parameters?.parameters.prefix(5) == [1, 0x60, 0, 0x60, 0], "active, and the larger share of time")
     bench.receive(report(2))
     #expect(bench.recipients.last == .owners([Self.first, Self.second]))
-    bench.perform(.stopScanning, from: Self.first)
+    bench.perform(.scanning(.stop), from: Self.first)
     bench.receive(report(3))
     #expect(bench.recipients.last == .owner(Self.second))
-    bench.perform(.stopScanning, from: Self.second)
+    bench.perform(.scanning(.stop), from: Self.second)
     #expect(bench.controller.commands.last?.parameters.first == 0)
     let count = bench.events.count
     bench.receive(report(4))
@@ -241,9 +241,9 @@ struct OwnerTests {
     var bench = Bench()
     var all = ScanParameters()
     all.allowsDuplicates = true
-    bench.perform(.startScanning(ScanParameters()), from: Self.first)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.first)
     bench.receive(report(1))
-    bench.perform(.startScanning(all), from: Self.second)
+    bench.perform(.scanning(.start(all)), from: Self.second)
     #expect(bench.controller.commands.last?.parameters == [1, 0], "the controller filters no more")
     bench.receive(report(1))
     #expect(bench.recipients.last == .owner(Self.second), "the first owner has had it")
@@ -253,9 +253,9 @@ struct OwnerTests {
 
   @Test func anOwnerThatScansLaterReceivesTheDevicesThatWereReported() {
     var bench = Bench()
-    bench.perform(.startScanning(ScanParameters()), from: Self.first)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.first)
     let before = bench.controller.commands.count
-    bench.perform(.startScanning(ScanParameters()), from: Self.second)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.second)
     #expect(
       bench.controller.commands.dropFirst(before).map(\.opcode)
         == [.leSetScanEnable, .leSetScanParameters, .leSetScanEnable], "the controller forgets whom it has reported")
@@ -263,8 +263,8 @@ struct OwnerTests {
 
   @Test func theFilterOfDuplicatesIsBounded() {
     var bench = Bench()
-    bench.perform(.startScanning(ScanParameters()), from: Self.first)
-    bench.perform(.startScanning(ScanParameters()), from: Self.second)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.first)
+    bench.perform(.scanning(.start(ScanParameters())), from: Self.second)
     for number in 0..<32_768 {
       var event: [UInt8] = []
       event.append(
@@ -288,16 +288,16 @@ struct OwnerTests {
 
   @Test func aLinkIsSharedAndEndsWithItsLastUser() throws {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()), from: Self.first)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())), from: Self.first)
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: address(1)))
     #expect(recipients(bench) { if case .connected = $0 { true } else { false } } == [.everyone])
-    bench.perform(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters()), from: Self.second)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters())), from: Self.second)
     guard case .connected(let shared) = bench.events.last else { Issue.record("not shared"); return }
     #expect(shared.peer == peer && shared.request == ConnectID(rawValue: 2))
     #expect(bench.recipients.last == .owner(Self.second))
-    bench.perform(.connect(ConnectID(rawValue: 3), address(1), ConnectionParameters()), from: Self.second)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 3), address(1), ConnectionParameters())), from: Self.second)
     guard case .connectionFailed(_, .invalidParameters) = bench.events.last else { Issue.record("twice"); return }
-    bench.perform(.release(peer), from: Self.first)
+    bench.perform(.link(peer, .release), from: Self.first)
     guard case .disconnected(peer, .terminatedByLocalHost) = bench.events.last else { Issue.record("open"); return }
     #expect(bench.recipients.last == .owner(Self.first))
     #expect(!bench.controller.commands.contains { $0.opcode == .disconnect })
@@ -310,10 +310,10 @@ struct OwnerTests {
     var bench = Bench()
     bench.receive(ScriptedController.connected(0x40))
     guard case .connected(let link) = bench.events.last else { Issue.record("not connected"); return }
-    bench.perform(.connect(ConnectID(rawValue: 1), link.address, ConnectionParameters()), from: Self.first)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), link.address, ConnectionParameters())), from: Self.first)
     guard case .connected(let shared) = bench.events.last else { Issue.record("not shared"); return }
     #expect(shared.peer == link.peer && shared.role == .peripheral && shared.request == ConnectID(rawValue: 1))
-    bench.perform(.release(link.peer), from: Self.first)
+    bench.perform(.link(link.peer, .release), from: Self.first)
     guard case .disconnected(link.peer, .terminatedByLocalHost) = bench.events.last else {
       Issue.record("open"); return
     }
@@ -331,8 +331,8 @@ struct OwnerTests {
 
   @Test func twoOwnersMayWantOneDevice() {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()), from: Self.first)
-    bench.perform(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters()), from: Self.second)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())), from: Self.first)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), address(1), ConnectionParameters())), from: Self.second)
     #expect(bench.controller.commands.count { $0.opcode == .leCreateConnection } == 1)
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: address(1)))
     let links = bench.takeAddressed().compactMap { event, recipient -> (ConnectID?, Recipient)? in
@@ -346,17 +346,17 @@ struct OwnerTests {
 
   @Test func clientResultsGoToTheirOwnerAndNotificationsToThoseThatUseTheLink() throws {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters()), from: Self.first)
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())), from: Self.first)
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: address(1)))
     _ = bench.att(0x40, [0x03, 23, 0])
     let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: 5), .read(AttributeHandle(rawValue: 3)))
-    bench.perform(.client(peer, operation), from: Self.second)
+    bench.perform(.link(peer, .client(operation)), from: Self.second)
     _ = bench.att(0x40, [0x0B, 1])
     let results = recipients(bench) { if case .client(_, .finished) = $0 { true } else { false } }
     #expect(results == [.owner(Self.second)])
     _ = bench.att(0x40, [0x1B, 3, 0, 9])
     #expect(bench.recipients.last == .owners([Self.first, Self.second]))
-    bench.perform(.readRSSI(peer), from: Self.second)
+    bench.perform(.link(peer, .readRSSI), from: Self.second)
     #expect(bench.recipients.last == .owner(Self.second))
   }
 }

@@ -51,17 +51,17 @@ import Testing
   private func connected(_ world: inout World, _ phys: HCI.PHYs = .le1M) throws -> (central: LinkID, peripheral: LinkID)
   {
     let scan = InitiatingParameters(phys: phys)
-    world.ask(1, .connect(ConnectID(rawValue: 1), world.hosts[0].ownAddress, ConnectionParameters(), scan))
+    world.ask(1, .initiating(.connect(ConnectID(rawValue: 1), world.hosts[0].ownAddress, ConnectionParameters(), scan)))
     world.run(for: .seconds(5))
     return (try #require(link(world, 1)), try #require(link(world, 0)))
   }
 
   @Test(arguments: air) func aLinkBeginsOnThePHYOfTheAuxiliaryPacket(_ air: Air) throws {
     var world = World(2, pacing: air.pacing)
-    world.ask(0, .startAdvertising(id, extended(air, [2, 1, 6], isConnectable: true)))
+    world.ask(0, .advertising(.start(id, extended(air, [2, 1, 6], isConnectable: true))))
     let links = try connected(&world, [.le1M, .le2M, .leCoded])
-    world.ask(0, .readPHY(links.peripheral))
-    world.ask(1, .readPHY(links.central))
+    world.ask(0, .link(links.peripheral, .readPHY))
+    world.ask(1, .link(links.central, .readPHY))
     let expected = ConnectionPHY(reported: air.secondary, air.secondary)
     #expect(phys(world, 0) == [expected] && phys(world, 1) == [expected])
     #expect(world.complaints.isEmpty, "\(world.complaints)")
@@ -69,10 +69,10 @@ import Testing
 
   @Test(arguments: air) func theLongestAdvertisementIsReceivedWhole(_ air: Air) {
     var world = World(2, pacing: air.pacing)
-    world.ask(0, .startAdvertising(id, extended(air, Self.longest, isConnectable: false)))
+    world.ask(0, .advertising(.start(id, extended(air, Self.longest, isConnectable: false))))
     var scan = ScanParameters()
     scan.phys = [.le1M, .leCoded]
-    world.ask(1, .startScanning(scan))
+    world.ask(1, .scanning(.start(scan)))
     world.run(for: .seconds(5))
     let found = world.heard[1].flatMap { event -> [ScanReport] in
       if case .discovered(let found) = event { found } else { [] }
@@ -90,10 +90,10 @@ import Testing
     var world = World(2, pacing: air.pacing)
     var intent = extended(air, [], isConnectable: false)
     intent.scanResponse = Self.longest
-    world.ask(0, .startAdvertising(id, intent))
+    world.ask(0, .advertising(.start(id, intent)))
     var scan = ScanParameters()
     scan.phys = [.le1M, .leCoded]
-    world.ask(1, .startScanning(scan))
+    world.ask(1, .scanning(.start(scan)))
     world.run(for: .seconds(5))
     let found = world.heard[1].flatMap { event -> [ScanReport] in
       if case .discovered(let found) = event { found } else { [] }
@@ -106,12 +106,12 @@ import Testing
   @Test(arguments: [VirtualRadio.Pacing.immediate, .connectionEvents(packetsPerEvent: 4), .airtime])
   func eitherEndOfALinkMayAskForAnotherPHY(_ pacing: VirtualRadio.Pacing) throws {
     var world = World(2, pacing: pacing)
-    world.ask(0, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(0, .advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     let links = try connected(&world)
     for (host, peer) in [(1, links.central), (0, links.peripheral)] {
       for (phys, phy) in [(HCI.PHYs.le2M, LEPHY.le2M), (.leCoded, .leCoded), (.le1M, .le1M)] {
         for host in world.hosts.indices { _ = world.takeHeard(host) }
-        world.ask(host, .setPHY(peer, PHYPreference(transmit: phys, receive: phys, coding: .s8)))
+        world.ask(host, .link(peer, .setPHY(PHYPreference(transmit: phys, receive: phys, coding: .s8))))
         world.run(for: .seconds(2))
         let expected = ConnectionPHY(transmit: phy, receive: phy)
         #expect(self.phys(world, 0) == [expected] && self.phys(world, 1) == [expected], "\(phy) by host \(host)")
@@ -122,9 +122,9 @@ import Testing
 
   @Test func theTwoDirectionsMayDiffer() throws {
     var world = World(2)
-    world.ask(0, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(0, .advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     let links = try connected(&world)
-    world.ask(1, .setPHY(links.central, PHYPreference(transmit: .le2M, receive: .leCoded)))
+    world.ask(1, .link(links.central, .setPHY(PHYPreference(transmit: .le2M, receive: .leCoded))))
     world.run(for: .seconds(1))
     #expect(phys(world, 1) == [ConnectionPHY(transmit: .le2M, receive: .leCoded)])
     #expect(phys(world, 0) == [ConnectionPHY(transmit: .leCoded, receive: .le2M)])
@@ -132,9 +132,9 @@ import Testing
 
   @Test func aPreferenceThatChangesNothingIsAnsweredAllTheSame() throws {
     var world = World(2)
-    world.ask(0, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(0, .advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     let links = try connected(&world)
-    world.ask(1, .setPHY(links.central, PHYPreference(transmit: .le1M, receive: .le1M)))
+    world.ask(1, .link(links.central, .setPHY(PHYPreference(transmit: .le1M, receive: .le1M))))
     #expect(phys(world, 1) == [ConnectionPHY(transmit: .le1M, receive: .le1M)] && phys(world, 0).isEmpty)
   }
 
@@ -146,28 +146,30 @@ import Testing
         if index == 1 { configuration.features.subtract([.le2MPHY, .leCodedPHY]) }
         return configuration
       })
-    world.ask(0, .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(0, .advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     let links = try connected(&world)
     let owner = OwnerID(rawValue: 7)
     let sent = world.sent[1].count
-    world.ask(1, .setPHY(links.central, PHYPreference(transmit: .le2M)), from: owner)
-    world.ask(1, .setPHY(links.central, PHYPreference(receive: .leCoded)), from: owner)
-    world.ask(1, .setPHY(LinkID(rawValue: 99), PHYPreference()), from: owner)
+    world.ask(1, .link(links.central, .setPHY(PHYPreference(transmit: .le2M))), from: owner)
+    world.ask(1, .link(links.central, .setPHY(PHYPreference(receive: .leCoded))), from: owner)
+    world.ask(1, .link(LinkID(rawValue: 99), .setPHY(PHYPreference())), from: owner)
     #expect(phyErrors(world, 1) == [.unsupported("LE 2M PHY"), .unsupported("LE Coded PHY"), .notConnected])
     var scan = ScanParameters()
     scan.phys = [.le1M, .leCoded]
-    world.ask(1, .startScanning(scan), from: owner)
+    world.ask(1, .scanning(.start(scan)), from: owner)
     guard case .scanStopped(.unsupported("LE Coded PHY")) = world.heard[1].last else {
       Issue.record("\(world.heard[1])"); return
     }
     let stranger = DeviceAddress(octets: BD_ADDR(1), kind: .public)
     world.ask(
-      1, .connect(ConnectID(rawValue: 9), stranger, ConnectionParameters(), InitiatingParameters(phys: [.le1M, .le2M])))
+      1,
+      .initiating(
+        .connect(ConnectID(rawValue: 9), stranger, ConnectionParameters(), InitiatingParameters(phys: [.le1M, .le2M]))))
     guard case .connectionFailed(ConnectID(rawValue: 9), .unsupported("LE 2M PHY")) = world.heard[1].last else {
       Issue.record("\(world.heard[1])"); return
     }
     let air = Air(primary: .leCoded, secondary: .leCoded, pacing: .immediate)
-    world.ask(1, .startAdvertising(id, extended(air, [2, 1, 6], isConnectable: true)))
+    world.ask(1, .advertising(.start(id, extended(air, [2, 1, 6], isConnectable: true))))
     guard case .advertisingStarted(id, .failure(.unsupported("LE Coded PHY"))) = world.heard[1].last else {
       Issue.record("\(world.heard[1])"); return
     }
@@ -179,25 +181,27 @@ import Testing
     for phys in [HCI.PHYs.le2M, [], [.le1M, .le2M]] {
       var scan = ScanParameters()
       scan.phys = phys
-      world.ask(0, .startScanning(scan))
+      world.ask(0, .scanning(.start(scan)))
       guard case .scanStopped(.invalidParameters) = world.takeHeard(0).last else { Issue.record("\(phys)"); return }
     }
     let stranger = DeviceAddress(octets: BD_ADDR(1), kind: .public)
     world.ask(
-      0, .connect(ConnectID(rawValue: 1), stranger, ConnectionParameters(), InitiatingParameters(phys: .le2M)))
+      0,
+      .initiating(.connect(ConnectID(rawValue: 1), stranger, ConnectionParameters(), InitiatingParameters(phys: .le2M)))
+    )
     guard case .connectionFailed(_, .invalidParameters) = world.takeHeard(0).last else { Issue.record("taken"); return }
   }
 
   @Test func aScannerOnOnePHYDoesNotReceiveTheOther() {
     var world = World(2)
     let air = Air(primary: .leCoded, secondary: .leCoded, pacing: .immediate)
-    world.ask(0, .startAdvertising(id, extended(air, [2, 1, 6], isConnectable: true)))
-    world.ask(1, .startScanning(ScanParameters()))
+    world.ask(0, .advertising(.start(id, extended(air, [2, 1, 6], isConnectable: true))))
+    world.ask(1, .scanning(.start(ScanParameters())))
     world.run(for: .seconds(2))
     #expect(!world.takeHeard(1).contains { if case .discovered = $0 { true } else { false } })
     var scan = ScanParameters()
     scan.phys = .leCoded
-    world.ask(1, .startScanning(scan))
+    world.ask(1, .scanning(.start(scan)))
     world.run(for: .seconds(2))
     #expect(world.takeHeard(1).contains { if case .discovered = $0 { true } else { false } })
   }
@@ -205,8 +209,8 @@ import Testing
   @Test func aLinkDoesNotBeginOnAPHYThatWasNotAllowed() {
     var world = World(2)
     let air = Air(primary: .le1M, secondary: .le2M, pacing: .immediate)
-    world.ask(0, .startAdvertising(id, extended(air, [2, 1, 6], isConnectable: true)))
-    world.ask(1, .connect(ConnectID(rawValue: 1), world.hosts[0].ownAddress, ConnectionParameters()))
+    world.ask(0, .advertising(.start(id, extended(air, [2, 1, 6], isConnectable: true))))
+    world.ask(1, .initiating(.connect(ConnectID(rawValue: 1), world.hosts[0].ownAddress, ConnectionParameters())))
     world.run(for: .seconds(2))
     #expect(link(world, 1) == nil)
   }

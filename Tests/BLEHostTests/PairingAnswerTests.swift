@@ -18,7 +18,7 @@ import Testing
     var couple = Couple(peripheral: peripheral, central: { _ in central })
     couple.world.application = { host, event in
       guard host == 1, case .pairing(let peer, let id, .compare) = event else { return [] }
-      return [.answerPairing(peer, id, .accept)]
+      return [.link(peer, .answerPairing(id, .accept))]
     }
     try couple.connect()
     couple.secure()
@@ -31,17 +31,17 @@ import Testing
     let consent = try #require(couple.questions(0).last)
     #expect(consent.question == .consent)
     abort(&couple)
-    couple.world.ask(1, .setPairing(.with(.displayYesNo)))
+    couple.world.ask(1, .security(.setPairing(.with(.displayYesNo))))
     couple.secure()
     let number = try #require(couple.questions(0).last)
     guard case .compare = number.question else { Issue.record("\(number)"); return }
     #expect(couple.withdrawn(0) == [consent.id] && couple.failures(0).count == 1)
     // The user taps "allow" in the first dialogue, which was not closed.
-    couple.world.ask(0, .answerPairing(link.peripheral, consent.id, .accept))
+    couple.world.ask(0, .link(link.peripheral, .answerPairing(consent.id, .accept)))
     couple.world.run(for: .seconds(1))
     #expect(couple.security(0) == nil && couple.paired(0).isEmpty && couple.misuses(0) == 1)
     #expect(couple.read(Couple.secure) == .failure(.insufficientAuthentication))
-    couple.world.ask(0, .answerPairing(link.peripheral, number.id, .accept))
+    couple.world.ask(0, .link(link.peripheral, .answerPairing(number.id, .accept)))
     couple.world.run(for: .seconds(1))
     #expect(couple.security(0)?.level == .secureConnections && couple.misuses(0) == 1)
   }
@@ -53,7 +53,7 @@ import Testing
     abort(&couple)
     couple.secure()
     #expect(couple.questions(0).count == 2 && couple.withdrawn(0) == [first.id])
-    couple.world.ask(0, .answerPairing(link.peripheral, first.id, .accept))
+    couple.world.ask(0, .link(link.peripheral, .answerPairing(first.id, .accept)))
     couple.world.run(for: .seconds(1))
     #expect(couple.security(0) == nil && couple.paired(0).isEmpty && couple.misuses(0) == 1)
   }
@@ -69,12 +69,12 @@ import Testing
     let questions = couple.questions(0)
     let (one, two) = (try #require(couple.links[1]), try #require(couple.links[2]))
     #expect(Set(questions.map(\.id)).count == 2)
-    couple.world.ask(0, .answerPairing(one.peripheral, questions[1].id, .accept))
-    couple.world.ask(0, .answerPairing(two.peripheral, questions[0].id, .accept))
+    couple.world.ask(0, .link(one.peripheral, .answerPairing(questions[1].id, .accept)))
+    couple.world.ask(0, .link(two.peripheral, .answerPairing(questions[0].id, .accept)))
     #expect(couple.misuses(0) == 2)
     couple.disconnect(1)
     #expect(couple.withdrawn(0) == [questions[0].id])
-    couple.world.ask(0, .answerPairing(one.peripheral, questions[0].id, .accept))
+    couple.world.ask(0, .link(one.peripheral, .answerPairing(questions[0].id, .accept)))
     #expect(couple.misuses(0) == 3 && couple.paired(0).isEmpty)
   }
 
@@ -82,9 +82,9 @@ import Testing
     var couple = try couple(.with(.displayOnly), .with(.keyboardOnly))
     let link = try #require(couple.links[1])
     let shown = try #require(couple.questions(0).last)
-    couple.world.ask(0, .answerPairing(link.peripheral, shown.id, .accept))
+    couple.world.ask(0, .link(link.peripheral, .answerPairing(shown.id, .accept)))
     #expect(couple.misuses(0) == 1 && couple.failures(0).isEmpty)
-    couple.world.ask(0, .answerPairing(link.peripheral, shown.id, .reject))
+    couple.world.ask(0, .link(link.peripheral, .answerPairing(shown.id, .reject)))
     couple.world.run(for: .seconds(1))
     #expect(couple.failures(0) == [PairingFailure(.passkeyEntryFailed, .local)])
   }
@@ -96,7 +96,7 @@ import Testing
     guard case .display(let shown) = couple.questions(0).last?.question else { Issue.record("nothing shown"); return }
     let asked = try #require(couple.questions(1).last)
     let typed = Passkey(lowestDigitsOf: shown.value ^ 1)
-    couple.world.ask(1, .answerPairing(link.central, asked.id, .passkey(typed)))
+    couple.world.ask(1, .link(link.central, .answerPairing(asked.id, .passkey(typed))))
     couple.world.run(for: .seconds(1))
     func lines(_ host: Int) -> [String] {
       couple.events(host).compactMap { if case .diagnostic(let line) = $0 { line.text } else { nil } }
@@ -141,16 +141,16 @@ import Testing
     #expect(withdrawn(bench) == [asked[0]])
     _ = bench.takeDirectives()
     for answer in [PairingAnswer.accept, .reject, .passkey(Passkey(lowestDigitsOf: 7))] {
-      bench.perform(.answerPairing(peer, asked[0], answer))
+      bench.perform(.link(peer, .answerPairing(asked[0], answer)))
     }
-    bench.perform(.answerPairing(peer, asked[1], .passkey(Passkey(lowestDigitsOf: 7))))
+    bench.perform(.link(peer, .answerPairing(asked[1], .passkey(Passkey(lowestDigitsOf: 7)))))
     #expect(bench.takeDirectives().isEmpty)
-    bench.perform(.answerPairing(peer, asked[1], .accept))
+    bench.perform(.link(peer, .answerPairing(asked[1], .accept)))
     guard case .answer(Self.device, .compare, .accept) = bench.takeDirectives().first else {
       Issue.record("not answered")
       return
     }
-    bench.perform(.answerPairing(peer, asked[1], .reject))
+    bench.perform(.link(peer, .answerPairing(asked[1], .reject)))
     #expect(bench.takeDirectives().isEmpty)
     let ignored = bench.events.count {
       if case .diagnostic(let diagnostic) = $0 { diagnostic.origin == .application } else { false }

@@ -27,17 +27,17 @@ import Testing
     case 0, 1:
       var intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
       intent.continuesWhileConnected = random.next() % 2 == 0
-      return .startAdvertising(id, intent)
-    case 2: return .stopAdvertising(id)
-    case 3: return .startScanning(ScanParameters())
-    case 4: return .stopScanning
-    case 5: return .connect(ConnectID(rawValue: 1), world.hosts[1].ownAddress, ConnectionParameters())
-    case 6: return .cancelConnect(ConnectID(rawValue: 1))
-    case 7: return .setBonds(bonds(&random))
-    case 8: return .disconnect(LinkID(rawValue: UInt32(random.next() % 8)), .remoteUserTerminatedConnection)
+      return .advertising(.start(id, intent))
+    case 2: return .advertising(.stop(id))
+    case 3: return .scanning(.start(ScanParameters()))
+    case 4: return .scanning(.stop)
+    case 5: return .initiating(.connect(ConnectID(rawValue: 1), world.hosts[1].ownAddress, ConnectionParameters()))
+    case 6: return .initiating(.cancel(ConnectID(rawValue: 1)))
+    case 7: return .security(.setBonds(bonds(&random)))
+    case 8: return .link(LinkID(rawValue: UInt32(random.next() % 8)), .disconnect(.remoteUserTerminatedConnection))
     default:
       let settings = PrivacySettings(identityResolvingKey: key, rotation: .seconds(Int64(random.next() % 3 + 1)))
-      return .setPrivacy(random.next() % 3 == 0 ? nil : settings)
+      return .privacy(random.next() % 3 == 0 ? nil : settings)
     }
   }
 
@@ -46,12 +46,14 @@ import Testing
     var controller = VirtualControllerConfiguration()
     if seed % 2 == 0 { controller.features.remove(.extendedAdvertising) }
     var world = World(2, seed: seed, controller: { _ in controller })
-    world.ask(1, .startScanning(ScanParameters()))
-    world.ask(1, .startAdvertising(AdvertisingID(rawValue: 9), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(1, .scanning(.start(ScanParameters())))
+    world.ask(
+      1, .advertising(.start(AdvertisingID(rawValue: 9), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     for _ in 0..<150 {
       if random.next() % 6 == 0 {
-        let calls = HostCommand.connect(ConnectID(rawValue: 2), world.hosts[0].addressOnAir, ConnectionParameters())
-        world.ask(1, random.next() % 2 == 0 ? calls : .cancelConnect(ConnectID(rawValue: 2)))
+        let calls = HostCommand.initiating(
+          .connect(ConnectID(rawValue: 2), world.hosts[0].addressOnAir, ConnectionParameters()))
+        world.ask(1, random.next() % 2 == 0 ? calls : .initiating(.cancel(ConnectID(rawValue: 2))))
       } else {
         let wanted = Self.command(&random, world)
         world.ask(0, wanted)
@@ -59,20 +61,21 @@ import Testing
       world.run(for: .milliseconds(Int64(random.next() % 700)))
     }
     // Back to something simple, and it works.
-    world.ask(0, .stopScanning)
-    for id in 0..<2 as Range<UInt32> { world.ask(0, .stopAdvertising(AdvertisingID(rawValue: id))) }
-    world.ask(0, .cancelConnect(ConnectID(rawValue: 1)))
-    world.ask(1, .cancelConnect(ConnectID(rawValue: 2)))
-    world.ask(0, .setPrivacy(PrivacySettings(identityResolvingKey: Self.key, rotation: .seconds(4))))
+    world.ask(0, .scanning(.stop))
+    for id in 0..<2 as Range<UInt32> { world.ask(0, .advertising(.stop(AdvertisingID(rawValue: id)))) }
+    world.ask(0, .initiating(.cancel(ConnectID(rawValue: 1))))
+    world.ask(1, .initiating(.cancel(ConnectID(rawValue: 2))))
+    world.ask(0, .privacy(PrivacySettings(identityResolvingKey: Self.key, rotation: .seconds(4))))
     world.run(for: .seconds(1))
     let heard = (world.takeHeard(0), world.takeHeard(1))
     for event in heard.0 + heard.1 {
       guard case .diagnostic(let diagnostic) = event else { continue }
       #expect(diagnostic.origin != .controller, "\(diagnostic)")
     }
-    world.ask(0, .startAdvertising(AdvertisingID(rawValue: 5), AdvertisingIntent(data: [2, 1, 2], scanResponse: [])))
-    world.ask(1, .stopScanning)
-    world.ask(1, .startScanning(ScanParameters()))
+    world.ask(
+      0, .advertising(.start(AdvertisingID(rawValue: 5), AdvertisingIntent(data: [2, 1, 2], scanResponse: []))))
+    world.ask(1, .scanning(.stop))
+    world.ask(1, .scanning(.start(ScanParameters())))
     world.run(for: .seconds(1))
     let now = world.hosts[0].addressOnAir
     #expect(now.randomKind == .resolvablePrivate)

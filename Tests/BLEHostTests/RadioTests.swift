@@ -46,13 +46,13 @@ import Testing
   @Test mutating func aChangeOfAddressWaitsForAllThreeAndRestoresThem() {
     powerOn()
     let intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
-    radio.perform(.startAdvertising(id, intent), from: owner, &turn)
-    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
+    radio.perform(.start(id, intent), from: owner, &turn)
+    radio.perform(.start(ScanParameters()), from: owner, &turn)
     radio.connect(
       PendingConnection(
         id: ConnectID(rawValue: 1), owner: owner, device: device, parameters: ConnectionParameters()), &turn)
     _ = settle()
-    radio.perform(.setPrivacy(privacy), from: owner, &turn)
+    radio.setPrivacy(privacy, from: owner, &turn)
     let opcodes = settle()
     #expect(
       opcodes.prefix(4) == [
@@ -68,9 +68,9 @@ import Testing
 
   @Test mutating func theAddressStaysWhileOneActivityDoesNotEnd() {
     powerOn()
-    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
+    radio.perform(.start(ScanParameters()), from: owner, &turn)
     _ = settle()
-    radio.perform(.setPrivacy(privacy), from: owner, &turn)
+    radio.setPrivacy(privacy, from: owner, &turn)
     #expect(settle(unanswered: .leSetScanEnable) == [.leSetScanEnable])
     #expect(radio.address == radio.identity)
     radio.answered(.scanning(.disable), .leSetScanEnable, .success, &turn)
@@ -99,9 +99,9 @@ import Testing
 
   @Test mutating func anOwnerThatDetachesEndsItsActivities() {
     powerOn()
-    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
+    radio.perform(.start(ScanParameters()), from: owner, &turn)
     radio.perform(
-      .startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
+      .start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
     _ = settle()
     radio.detach(owner, &turn)
     #expect(settle() == [.leSetAdvertisingEnable, .leSetScanEnable])
@@ -135,7 +135,7 @@ import Testing
     powerOn()
     // As reported by a controller of a Raspberry Pi 3, without the combinations of scanning and initiating.
     if isReported { turn.controller.states.bits = 0x03FF_FF3F_FFFF }
-    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
+    radio.perform(.start(ScanParameters()), from: owner, &turn)
     #expect(settleInTurns() == [.leSetScanParameters, .leSetScanEnable])
     radio.connect(request(), &turn)
     let refused: [HCIOpcode] = isReported ? [] : [.leCreateConnection]
@@ -152,14 +152,14 @@ import Testing
       #expect(radio.isConnecting != turnOfScan)
     }
     #expect(turn.now == .start + InitiatingTurns.length * 3)
-    radio.perform(.cancelConnect(ConnectID(rawValue: 1)), from: owner, &turn)
+    radio.cancel(ConnectID(rawValue: 1), of: owner, &turn)
     #expect(settleInTurns(combines: false).isEmpty && isScanning && radio.deadline == nil, "the scan goes on")
   }
 
   @Test mutating func aConnectableAdvertisementIsHeldWhileTheControllerConnects() {
     powerOn()
     turn.controller.states.bits = 0x3FF_FFFF_FFFF & ~(1 << 32)
-    radio.perform(.startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
+    radio.perform(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
     _ = settleInTurns()
     radio.connect(request(), &turn)
     #expect(settleInTurns() == [.leSetAdvertisingEnable, .leCreateConnection])
@@ -172,8 +172,8 @@ import Testing
     powerOn()
     turn.controller.states.bits = 0x3FF_FFFF_FFFF & ~(1 << 27 | 1 << 38)
     turn.links.hasPeripheral = true
-    radio.perform(.startScanning(ScanParameters()), from: owner, &turn)
-    radio.perform(.startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
+    radio.perform(.start(ScanParameters()), from: owner, &turn)
+    radio.perform(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), from: owner, &turn)
     #expect(
       settleInTurns() == [.leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData])
     turn.links.hasPeripheral = false

@@ -22,8 +22,8 @@ import Testing
     configuration.pairing = .with(.noInputNoOutput, secure: true, change)
     (configuration.bonds, configuration.ownership) = ([bond], ownership)
     var bench = Bench(controller, configuration: configuration)
-    bench.perform(.addService(Couple.service))
-    bench.perform(.connect(ConnectID(rawValue: 1), bond.identity, ConnectionParameters()))
+    bench.perform(.services(.add(Couple.service)))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), bond.identity, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: bond.identity))
     return bench
   }
@@ -32,7 +32,7 @@ import Testing
   private static let plain = AttributeHandle(rawValue: 0x0003)
 
   private func read(_ number: UInt32 = 1) -> HostCommand {
-    .client(Self.peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: number), .read(Self.plain)))
+    .link(Self.peer, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: number), .read(Self.plain))))
   }
 
   private func encryption(_ status: UInt8 = 0, on: UInt8 = 1) -> [UInt8] { [0x04, 0x08, 4, status, 0x40, 0, on] }
@@ -87,7 +87,8 @@ import Testing
     #expect(losses(bench) == [loss] && results(bench) == [.failure(.notEncrypted)])
     bench.perform(read(2))
     bench.perform(
-      .client(Self.peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: 3), .discoverPrimaryServices)))
+      .link(Self.peer, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: 3), .discoverPrimaryServices)))
+    )
     #expect(results(bench).count == 3 && results(bench).allSatisfy { $0 == .failure(.notEncrypted) })
     bench.run(for: .seconds(120))
     #expect(bench.data.isEmpty && bench.core.linkCount == 1)
@@ -106,7 +107,7 @@ import Testing
     try couple.connect()
     couple.secure()
     couple.disconnect()
-    couple.world.ask(0, .removeBond(try #require(couple.bond(0)).identity))
+    couple.world.ask(0, .security(.removeBond(try #require(couple.bond(0)).identity)))
     couple.forget()
     try couple.connect()
     #expect(couple.losses(1) == [.forgottenByPeer])
@@ -114,7 +115,7 @@ import Testing
     #expect(couple.perform(.read(try #require(couple.handles[Couple.plain]))) == nil)
     couple.world.run(for: .seconds(60))
     #expect(!couple.world.sent[1].dropFirst(start).contains { $0[0] == 2 })
-    couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+    couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
     couple.secure()
     let read = couple.events(1).contains {
       if case .client(_, .finished(_, .success(.value([7])))) = $0 { true } else { false }

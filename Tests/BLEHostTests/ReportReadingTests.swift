@@ -16,7 +16,7 @@ import Testing
     var bench = Bench()
     var parameters = ScanParameters()
     parameters.allowsDuplicates = true
-    bench.perform(.startScanning(parameters), from: Self.owner)
+    bench.perform(.scanning(.start(parameters)), from: Self.owner)
     _ = bench.takeEvents()
     var octets: [UInt8] = []
     octets.append(hci: event)
@@ -98,7 +98,7 @@ import Testing
     var bench = Bench()
     var parameters = ScanParameters()
     parameters.reportsChanges = true
-    bench.perform(.startScanning(parameters), from: Self.owner)
+    bench.perform(.scanning(.start(parameters)), from: Self.owner)
     _ = bench.takeEvents()
     func receive(_ type: HCI.AdvertisingReportType, _ data: [UInt8]) -> Int {
       var octets: [UInt8] = []

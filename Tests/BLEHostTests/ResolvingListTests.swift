@@ -61,7 +61,7 @@ import Testing
     // Device privacy mode: the identity address is heard, too.
     let mode = try #require(bench.controller.commands.first { $0.opcode == .leSetPrivacyMode })
     #expect(Array(mode.parameters) == [1] + identity.octets.littleEndian + [1])
-    bench.perform(.startAdvertising(id, intent))
+    bench.perform(.advertising(.start(id, intent)))
     let before = bench.controller.commands.count
     bench.receive([0x04, 0x10, 0x01, 0x00])
     let again = sent(bench, after: before).filter { Self.listCommands.dropFirst().contains($0) }
@@ -71,11 +71,11 @@ import Testing
 
   @Test func followsTheBondsWhileNothingIsOn() {
     var bench = bench(bonds: [])
-    bench.perform(.startAdvertising(id, intent))
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.advertising(.start(id, intent)))
+    bench.perform(.scanning(.start(ScanParameters())))
     var before = bench.controller.commands.count
     _ = bench.takeEvents()
-    bench.perform(.setBonds([Self.bond(1)]))
+    bench.perform(.security(.setBonds([Self.bond(1)])))
     let off: [HCIOpcode] = [.leSetAdvertisingEnable, .leSetScanEnable]
     let on: [HCIOpcode] = [.leSetAdvertisingEnable, .leSetScanParameters, .leSetScanEnable]
     #expect(
@@ -83,9 +83,9 @@ import Testing
         + [.leAddDeviceToResolvingList, .leSetPrivacyMode, .leSetAddressResolutionEnable] + on)
     // What a client configured is no reason.
     before = bench.controller.commands.count
-    bench.perform(.setBonds([Self.bond(1)]))
+    bench.perform(.security(.setBonds([Self.bond(1)])))
     #expect(sent(bench, after: before).isEmpty)
-    bench.perform(.removeBond(EncryptionTests.identity))
+    bench.perform(.security(.removeBond(EncryptionTests.identity)))
     #expect(
       sent(bench, after: before) == off + [.leRemoveDeviceFromResolvingList, .leSetAddressResolutionEnable] + on)
     let told = bench.takeEvents()
@@ -95,11 +95,11 @@ import Testing
   /// The reason is gone before everything is off: it is switched on again all the same.
   @Test func aBondThatGoesAtOnceHoldsNothingUp() {
     var bench = bench(bonds: [])
-    bench.perform(.startAdvertising(id, intent))
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.advertising(.start(id, intent)))
+    bench.perform(.scanning(.start(ScanParameters())))
     bench.controller.silent = [.leSetAdvertisingEnable]
-    bench.perform(.setBonds([Self.bond(1)]))
-    bench.perform(.removeBond(EncryptionTests.identity))
+    bench.perform(.security(.setBonds([Self.bond(1)])))
+    bench.perform(.security(.removeBond(EncryptionTests.identity)))
     let before = bench.controller.commands.count
     bench.controller.silent = []
     bench.receive(ScriptedController.complete(.leSetAdvertisingEnable, [0]))
@@ -113,7 +113,7 @@ import Testing
     var bench = bench(Self.controller(size: 2), bonds: [Self.bond(1), Self.bond(2), Self.bond(3)])
     #expect(named(bench, .leAddDeviceToResolvingList) == [3, 2])
     let before = bench.controller.commands.count
-    bench.perform(.removeBond(Self.bond(3).identity))
+    bench.perform(.security(.removeBond(Self.bond(3).identity)))
     #expect(named(bench, .leRemoveDeviceFromResolvingList, after: before) == [3])
     #expect(named(bench, .leAddDeviceToResolvingList, after: before) == [1])
   }
@@ -145,7 +145,7 @@ import Testing
   @Test func ourKeyGoesWithTheEntriesWhereWeArePrivate() throws {
     var bench = bench(bonds: [Self.bond(1)])
     let before = bench.controller.commands.count
-    bench.perform(.setPrivacy(PrivacySettings(identityResolvingKey: SecretKey(7))))
+    bench.perform(.privacy(PrivacySettings(identityResolvingKey: SecretKey(7))))
     #expect(
       sent(bench, after: before) == [
         .leSetRandomAddress, .leRemoveDeviceFromResolvingList, .leAddDeviceToResolvingList, .leSetPrivacyMode,
@@ -180,17 +180,17 @@ import Testing
     bench.receive(packet)
     guard case .connected(let connection) = bench.events.last else { Issue.record("no link"); return }
     #expect(connection.address == identity)
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x03] + identity.octets.littleEndian + [0, 0xC0])
     guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
       Issue.record("not heard"); return
     }
     #expect(discovery.address == identity)
     // A resolved device is called by its identity, and nothing needs to be scanned for it.
-    bench.perform(.stopScanning)
+    bench.perform(.scanning(.stop))
     let before = bench.controller.commands.count
     let other = Self.bond(1).identity
-    bench.perform(.connect(ConnectID(rawValue: 1), other, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), other, ConnectionParameters())))
     #expect(sent(bench, after: before) == [.leCreateConnection])
     let create = try #require(bench.controller.commands.last)
     #expect(Array(create.parameters.dropFirst(5).prefix(7)) == [1] + other.octets.littleEndian)
@@ -222,7 +222,7 @@ import Testing
 
   @Test func aControllerThatResolvesNothingIsNotTrusted() throws {
     var bench = bench(bonds: [Self.bond(1)])
-    bench.perform(.startScanning(ScanParameters()))
+    bench.perform(.scanning(.start(ScanParameters())))
     let octets = try #require(DeviceAddress(EncryptionTests.privateAddress, kind: .random)).octets.littleEndian
     let report: [UInt8] = [0x04, 0x3E, 12, 0x02, 1, 0x00, 0x01] + octets + [0, 0xC0]
     let before = bench.controller.commands.count
@@ -232,7 +232,7 @@ import Testing
       Issue.record("not heard"); return
     }
     #expect(discovery.address == EncryptionTests.identity)
-    bench.perform(.connect(ConnectID(rawValue: 1), EncryptionTests.identity, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), EncryptionTests.identity, ConnectionParameters())))
     let create = try #require(bench.controller.commands.last { $0.opcode == .leCreateConnection })
     #expect(Array(create.parameters.dropFirst(5).prefix(7)) == [1] + octets)
     bench.receive(report)
@@ -250,7 +250,7 @@ import Testing
     let key = try #require(PairingSettings.with().identityResolvingKey)
     let settings = PrivacySettings(
       identityResolvingKey: key, rotation: .seconds(60), distributesIdentityWhenUnauthenticated: true)
-    couple.world.ask(0, .setPrivacy(settings))
+    couple.world.ask(0, .privacy(settings))
     try couple.connect()
     couple.secure()
     let (identity, first) = (couple.world.hosts[0].ownAddress, couple.world.hosts[0].addressOnAir)
@@ -259,13 +259,13 @@ import Testing
       couple.forget()
       couple.world.run(for: .seconds(60))
       #expect(couple.world.hosts[0].addressOnAir != first)
-      couple.world.ask(1, .connect(ConnectID(rawValue: 9), identity, ConnectionParameters()))
+      couple.world.ask(1, .initiating(.connect(ConnectID(rawValue: 9), identity, ConnectionParameters())))
       // One more while it is waiting.
-      if round == 3 { couple.world.ask(0, .stopAdvertising(AdvertisingID(rawValue: 1))) }
+      if round == 3 { couple.world.ask(0, .advertising(.stop(AdvertisingID(rawValue: 1)))) }
       couple.world.run(for: .seconds(5))
       if round == 3 {
         couple.world.run(for: .seconds(60))
-        couple.world.ask(0, .startAdvertising(AdvertisingID(rawValue: 2), intent))
+        couple.world.ask(0, .advertising(.start(AdvertisingID(rawValue: 2), intent)))
         couple.world.run(for: .seconds(5))
       }
       let connections = couple.events(1).compactMap { event -> ConnectedLink? in

@@ -109,15 +109,16 @@ import Testing
     couple.secure()
     #expect(level(couple, 0) == .encrypted)
     couple.forget()
-    couple.world.ask(0, .setPairing(.with(.displayOnly)))
-    couple.world.ask(1, .setPairing(.with(.keyboardOnly) { $0.identityResolvingKey = World.identityKey(of: 1) }))
+    couple.world.ask(0, .security(.setPairing(.with(.displayOnly))))
+    couple.world.ask(
+      1, .security(.setPairing(.with(.keyboardOnly) { $0.identityResolvingKey = World.identityKey(of: 1) })))
     couple.world.claimed = { host, packet in
       // The Pairing Response does not arrive.
       host == 0 && packet.count > 9 && packet[0] == 2 && packet[7] == 6 && packet[9] == 2
         ? packet[..<7] + [0x3E] + packet[8...] : packet
     }
     let link = try #require(couple.links[1])
-    couple.world.ask(1, .secure(link.central, SecurityDemand(level: .authenticated)))
+    couple.world.ask(1, .link(link.central, .secure(SecurityDemand(level: .authenticated))))
     for host in 0...1 { couple.forge(Self.pairingFailed, onSecurityChannelFrom: host) }
     for host in 0...1 { #expect(ends(couple, host) == ["failed peer"]) }
     #expect(couple.read(Couple.encrypted) == .success([7]))
@@ -129,11 +130,12 @@ import Testing
     try couple.connect()
     couple.secure()
     couple.forget()
-    couple.world.ask(0, .setPairing(.with(.displayOnly)))
-    couple.world.ask(1, .setPairing(.with(.keyboardOnly) { $0.identityResolvingKey = World.identityKey(of: 1) }))
+    couple.world.ask(0, .security(.setPairing(.with(.displayOnly))))
+    couple.world.ask(
+      1, .security(.setPairing(.with(.keyboardOnly) { $0.identityResolvingKey = World.identityKey(of: 1) })))
     Self.withholdKeys(&couple.world)
     let link = try #require(couple.links[1])
-    couple.world.ask(1, .secure(link.central, SecurityDemand(level: .authenticated)))
+    couple.world.ask(1, .link(link.central, .secure(SecurityDemand(level: .authenticated))))
     #expect(level(couple, 0) >= .authenticated && level(couple, 1) >= .authenticated)
     return couple
   }
@@ -156,7 +158,7 @@ import Testing
 
   @Test func aCentralSendsNothingToABondedDeviceWithoutItsKey() throws {
     var couple = try repairing()
-    couple.world.ask(0, .setBonds([]))
+    couple.world.ask(0, .security(.setBonds([])))
     // The answer that there is no key does not reach the controller: the encryption neither begins nor fails.
     couple.world.claimed = { _, packet in packet.starts(with: [0x01, 0x1B, 0x20]) ? [0x01, 0x09, 0x10, 0] : packet }
     couple.forge(Self.pairingFailed, onSecurityChannelFrom: 0)
@@ -176,7 +178,7 @@ import Testing
     let secured = ChannelService(spsm: ChannelPair.service, requirement: .authenticated)
     let open = SPSM(rawValue: 0x0081)
     var pair = try ChannelPair(secured, couple: couple())
-    pair.ask(0, .listen(ListenID(rawValue: 2), ChannelService(spsm: open)))
+    pair.ask(0, .channels(.listen(ListenID(rawValue: 2), ChannelService(spsm: open))))
     Self.withholdKeys(&pair.couple.world)
     pair.couple.secure()
     pair.open(from: 1, .init(spsm: ChannelPair.service, demand: SecurityDemand(level: .authenticated)))
@@ -185,7 +187,7 @@ import Testing
     #expect(channels.count == 2 && pair.openedChannels(0).count == 2)
     pair.couple.forge(Self.pairingFailed, onSecurityChannelFrom: 1 - host)
     #expect(pair.closed(host) == [.keyRevoked] && pair.closed(1 - host) == [.peer])
-    pair.ask(1, .sendSDU(channels[1].id, [1, 2]))
+    pair.ask(1, .channel(channels[1].id, .send([1, 2])))
     #expect(pair.received(0) == [[1, 2]])
   }
 

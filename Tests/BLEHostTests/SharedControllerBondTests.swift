@@ -83,7 +83,7 @@ import Testing
       })
     bench.hear(.asked(Self.device(0), .consent))
     guard case .pairing(let peer, let id, .consent) = bench.events.last else { Issue.record("not asked"); return }
-    bench.perform(.answerPairing(peer, id, .accept))
+    bench.perform(.link(peer, .answerPairing(id, .accept)))
     bench.hear(.longTermKey(Self.device(0), Self.justWorks, .both, isToBeKept: true))
     #expect(paired(bench) == [true])
   }
@@ -139,7 +139,7 @@ import Testing
     if replacement == .ask {
       guard case .pairing(let peer, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
       #expect(bench.takeDirectives().isEmpty)
-      bench.perform(.answerPairing(peer, id, answer))
+      bench.perform(.link(peer, .answerPairing(id, answer)))
     }
     let isAccepted = replacement == .always || replacement == .ask && answer == .accept
     guard case .answer(device, _, let given) = bench.takeDirectives().first else { Issue.record("no answer"); return }
@@ -166,7 +166,7 @@ import Testing
     if replacement == .ask {
       guard case .pairing(let peer, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
       #expect(bonds(bench).isEmpty && bench.takeDirectives().isEmpty)
-      bench.perform(.answerPairing(peer, id, answer))
+      bench.perform(.link(peer, .answerPairing(id, answer)))
     }
     let isReplaced = replacement == .always || replacement == .ask && answer == .accept
     #expect(replaced(bench) == (isReplaced ? [bonded] : []) && bonds(bench) == (isReplaced ? [bonded] : []))

@@ -32,7 +32,7 @@ import Testing
     configuration.pairing = .with(.noInputNoOutput, secure: true, change)
     (configuration.bonds, configuration.ownership) = (bonds, .sharedWithKernel)
     var bench = Bench(configuration: configuration)
-    bench.perform(.addService(Couple.service))
+    bench.perform(.services(.add(Couple.service)))
     bench.receive(ScriptedController.connected(0x40, from: "C0:11:22:33:44:55"))
     bench.receive(ScriptedController.connected(0x41, from: second))
     return bench
@@ -140,7 +140,7 @@ import Testing
       .with(), [Self.bond], .sharedWithKernel
     )
     var bench = Bench(configuration: configuration)
-    bench.perform(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.victim))
     bench.receive([0x04, 0x08, 4, 0, 0x40, 0, 1])
     bench.hear(.level(handle: 0x40, Self.unauthenticated))
@@ -178,7 +178,7 @@ import Testing
     #expect(questions(bench).map(\.2) == [.consent] && level(bench) == .none && paired(bench).isEmpty)
     let asked = try #require(questions(bench).first)
     _ = bench.takeDirectives()
-    bench.perform(.answerPairing(asked.0, asked.1, isAccepted ? .accept : .reject))
+    bench.perform(.link(asked.0, .answerPairing(asked.1, isAccepted ? .accept : .reject)))
     if isAccepted {
       #expect(paired(bench) == [Self.attackers] && level(bench) == .encrypted && bondChanges(bench).count == 1)
       #expect(bench.takeDirectives().isEmpty, "the kernel has asked nothing")
@@ -198,9 +198,9 @@ import Testing
     configuration.pairing = .with { $0.asksConsent = true }
     configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
-    bench.perform(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.victim))
-    if isRequested { bench.perform(.requestSecurity(Self.victims)) }
+    if isRequested { bench.perform(.link(Self.victims, .requestSecurity)) }
     _ = bench.takeDirectives()
     bench.hear(.asked(Self.victim, .consent))
     if isRequested {
@@ -211,7 +211,7 @@ import Testing
     } else {
       #expect(bench.takeDirectives().isEmpty && questions(bench).map(\.2) == [.consent])
       // pair(with:) answers it.
-      bench.perform(.requestSecurity(Self.victims))
+      bench.perform(.link(Self.victims, .requestSecurity))
       guard case .answer(_, .consent, .accept) = bench.takeDirectives().first else {
         Issue.record("not answered"); return
       }
@@ -224,14 +224,14 @@ import Testing
     configuration.pairing = .with { $0.asksConsent = true }
     configuration.ownership = .sharedWithKernel
     var bench = Bench(configuration: configuration)
-    bench.perform(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), Self.victim, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.victim))
-    if isRequested { bench.perform(.requestSecurity(Self.victims)) }
+    if isRequested { bench.perform(.link(Self.victims, .requestSecurity)) }
     bench.receive([0x04, 0x08, 4, 0, 0x40, 0, 1])
     bench.hear(.level(handle: 0x40, Self.unauthenticated))
     #expect(questions(bench).count == (isRequested ? 0 : 1))
     #expect(level(bench) == (isRequested ? .encrypted : .none))
-    if !isRequested { bench.perform(.requestSecurity(Self.victims)) }
+    if !isRequested { bench.perform(.link(Self.victims, .requestSecurity)) }
     #expect(level(bench) == .encrypted)
   }
 }

@@ -28,7 +28,7 @@ import Testing
       var configuration = HostConfiguration()
       (configuration.pairing, configuration.bonds, configuration.ownership) = (pairing, bonds, .sharedWithKernel)
       bench = Bench(configuration: configuration)
-      bench.perform(.addService(Couple.service))
+      bench.perform(.services(.add(Couple.service)))
       for event in bench.takeEvents() {
         if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
       }
@@ -43,7 +43,7 @@ import Testing
     /// Answers the newest question.
     mutating func answer(_ answer: PairingAnswer) {
       guard let question = questions.last else { return }
-      bench.perform(.answerPairing(LinkID(rawValue: 1), question.id, answer))
+      bench.perform(.link(LinkID(rawValue: 1), .answerPairing(question.id, answer)))
     }
 
     var questions: [(id: PairingQuestionID, question: PairingQuestion)] {
@@ -79,9 +79,9 @@ import Testing
     guard case .setPairing(.some) = told[0], case .loadKeys(let keys) = told[1] else { Issue.record("\(told)"); return }
     #expect(keys.map(\.identity) == [Self.identity])
     #expect(keys.first?.peripheralKey == Self.key && keys.first?.identityResolvingKey == EncryptionTests.irk)
-    room.bench.perform(.setPairing(nil))
+    room.bench.perform(.security(.setPairing(nil)))
     guard case .setPairing(nil) = room.directives().first else { Issue.record("not told"); return }
-    room.bench.perform(.removeBond(Self.identity))
+    room.bench.perform(.security(.removeBond(Self.identity)))
     guard case .forget(Self.identity) = room.directives().first else { Issue.record("not told"); return }
     // Plugged in again it knows nothing.
     room.bench.failTransport(.unsupported("an adapter"))
@@ -127,10 +127,10 @@ import Testing
       return
     }
     _ = room.directives()
-    room.bench.perform(.answerPairing(peer, id, .accept))
+    room.bench.perform(.link(peer, .answerPairing(id, .accept)))
     guard case .answer(Self.plainPeer, .compare, .accept) = room.directives().first else { Issue.record("-"); return }
     // One question, one answer.
-    room.bench.perform(.answerPairing(peer, id, .accept))
+    room.bench.perform(.link(peer, .answerPairing(id, .accept)))
     #expect(room.directives().isEmpty)
     room.hear(
       .level(handle: 0x40, Self.key.strength), .longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
@@ -212,7 +212,7 @@ import Testing
     _ = off.directives()
     off.hear(.asked(Self.plainPeer, .consent))
     guard case .answer(_, .consent, .reject) = off.directives().first else { Issue.record("let in"); return }
-    off.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
+    off.bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
     guard case .refused(.disabled) = off.bench.events.last else { Issue.record("not refused"); return }
 
     var short = Room(.with { $0.minimumKeySize = 16 }, peer: "\(Self.plainPeer.octets)")
@@ -269,8 +269,8 @@ import Testing
   @Test func securityIsAskedForOnce() {
     var room = Room(peer: "\(Self.plainPeer.octets)")
     _ = room.directives()
-    room.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
-    room.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
+    room.bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
+    room.bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
     let asked = room.directives()
     #expect(asked.count == 1)
     guard case .secure(handle: 0x40, isAuthenticated: false) = asked.first else { Issue.record("\(asked)"); return }
@@ -285,7 +285,7 @@ import Testing
     room.hear(.level(handle: 0x40, Self.legacyKey.strength))
     for _ in 0..<2 {
       _ = room.directives()
-      room.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
+      room.bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
       guard case .secure = room.directives().first else { Issue.record("not asked"); return }
       room.hear(.level(handle: 0x40, Self.legacyKey.strength))
     }
@@ -299,7 +299,7 @@ import Testing
     #expect(room.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
     // Also where the link goes before the kernel has reported that the device refused what we asked for.
     var other = Room(peer: "\(Self.plainPeer.octets)")
-    other.bench.perform(.requestSecurity(LinkID(rawValue: 1)))
+    other.bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
     other.bench.receive(ScriptedController.disconnected(0x40, .authenticationFailure))
     #expect(other.failures == [PairingFailure(.unspecifiedReason, .linkLost)])
     // The keys of a link that has gone are kept all the same: the device will use them.

@@ -21,7 +21,7 @@ import Testing
       state.withLock { state in
         guard !state.isFailing else { return [] }
         state.bonds[host, default: [:]][bond.identity] = bond
-        return [.bondsStored([bond])]
+        return [.security(.bondsStored([bond]))]
       }
     }
     func setFailing(_ isFailing: Bool) { state.withLock { $0.isFailing = isFailing } }
@@ -46,13 +46,13 @@ import Testing
     couple.disconnect()
     for host in 0...1 {
       // The keys of this run are forgotten, and with them the counters that it has used.
-      couple.world.ask(host, .setBonds([]))
+      couple.world.ask(host, .security(.setBonds([])))
       let bonds = stores.bonds(host).map { bond in
         var bond = bond
         if host == 1 { bond.centralKey = nil }
         return bond
       }
-      couple.world.ask(host, .setBonds(bonds))
+      couple.world.ask(host, .security(.setBonds(bonds)))
     }
     couple.forget()
     try couple.connect()
@@ -80,10 +80,10 @@ import Testing
     stores.setFailing(false)
     var bond = try #require(couple.bond(0))
     bond.peerSignCounter -= 1
-    couple.world.ask(0, .bondsStored([bond]))
+    couple.world.ask(0, .security(.bondsStored([bond])))
     couple.world.run(for: .milliseconds(100))
     #expect(stored(couple) == [[1], [2]])
-    couple.world.ask(0, .bondsStored([try #require(couple.bond(0))]))
+    couple.world.ask(0, .security(.bondsStored([try #require(couple.bond(0))])))
     couple.world.run(for: .milliseconds(100))
     #expect(stored(couple) == [[1], [2], [3]])
     let answers = couple.events(1).compactMap {
@@ -136,7 +136,7 @@ import Testing
     #expect(couple.read(Couple.signed) == .success([1]))
     let lines = couple.events(0).compactMap { if case .diagnostic(let line) = $0 { line.text } else { nil } }
     #expect(lines.count { $0.hasPrefix("a signed write was discarded") } == 2)
-    couple.world.ask(0, .bondsStored([try #require(couple.bond(0))]))
+    couple.world.ask(0, .security(.bondsStored([try #require(couple.bond(0))])))
     couple.world.application = { host, event in
       if case .bondChanged(let bond) = event { stores.take(bond, of: host) } else { [] }
     }
@@ -156,14 +156,14 @@ import Testing
     for number in 0..<64 as Range<UInt32> {
       let id = GATTClient.OperationID(rawValue: 9000 + number)
       couple.world.ask(
-        1, .client(link.central, GATTClient.Operation(id: id, .writeWithoutResponse(handle, [UInt8(number)]))))
+        1, .link(link.central, .client(GATTClient.Operation(id: id, .writeWithoutResponse(handle, [UInt8(number)])))))
     }
     couple.world.run(for: .seconds(1))
     let dropped = couple.events(0).count {
       if case .diagnostic(let line) = $0 { line.text.hasPrefix("too many ATT PDUs") } else { false }
     }
     #expect(dropped == 1)
-    couple.world.ask(0, .bondsStored([try #require(couple.bond(0))]))
+    couple.world.ask(0, .security(.bondsStored([try #require(couple.bond(0))])))
     #expect(couple.read(Couple.signed) == .success([62]))
   }
 

@@ -82,26 +82,26 @@ import Testing
       switch random.next() % 14 {
       case 0:
         let before = bench.events.count
-        bench.perform(.startAdvertising(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+        bench.perform(.advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
         // Refused while it runs, or has yet to stop: then what was wanted is wanted still.
         if case .advertisingStarted(id, .failure)? = bench.events.dropFirst(before).first { return }
         wantsAdvertising = true
       case 1:
         wantsAdvertising = false
-        bench.perform(.stopAdvertising(id))
+        bench.perform(.advertising(.stop(id)))
       case 2, 3:
         wantsScanning = random.next() % 3 > 0
-        bench.perform(wantsScanning ? .startScanning(ScanParameters()) : .stopScanning)
+        bench.perform(wantsScanning ? .scanning(.start(ScanParameters())) : .scanning(.stop))
       case 4 where !bench.isConnected(to: Self.peer):
         wantsConnection = true
-        bench.perform(.connect(ConnectID(rawValue: 1), Self.peer, ConnectionParameters()))
+        bench.perform(.initiating(.connect(ConnectID(rawValue: 1), Self.peer, ConnectionParameters())))
       case 5:
         wantsConnection = false
-        bench.perform(.cancelConnect(ConnectID(rawValue: 1)))
-      case 6: bench.perform(.setBonds((0..<random.next() % 3).map { ResolvingListTests.bond($0 + 1) }))
+        bench.perform(.initiating(.cancel(ConnectID(rawValue: 1))))
+      case 6: bench.perform(.security(.setBonds((0..<random.next() % 3).map { ResolvingListTests.bond($0 + 1) })))
       case 7:
         let key = SecretKey(UInt128(random.next() % 3))
-        bench.perform(.setPrivacy(key.value == 0 ? nil : PrivacySettings(identityResolvingKey: key)))
+        bench.perform(.privacy(key.value == 0 ? nil : PrivacySettings(identityResolvingKey: key)))
       case 8 where advertises: connected(.peripheral)
       case 9 where initiates: connected(.central)
       case 10 where !links.isEmpty:

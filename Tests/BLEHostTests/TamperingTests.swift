@@ -87,7 +87,7 @@ import Testing
     private mutating func reply(_ host: Int, _ id: PairingQuestionID, _ answer: PairingAnswer) {
       guard let link = couple.links[1] else { return }
       answered.insert(id)
-      couple.world.ask(host, .answerPairing(host == 0 ? link.peripheral : link.central, id, answer))
+      couple.world.ask(host, .link(host == 0 ? link.peripheral : link.central, .answerPairing(id, answer)))
     }
 
     /// The users look at both devices: numbers agree or do not, and a passkey is typed as it is shown.
@@ -114,11 +114,13 @@ import Testing
 
     /// One link: pairing, reads of everything, discovery, a long write.
     mutating func round(pairs: Bool) {
-      for (attribute, _, value) in TamperingTests.secrets { couple.world.ask(0, .setValue(attribute, value)) }
+      for (attribute, _, value) in TamperingTests.secrets {
+        couple.world.ask(0, .services(.setValue(attribute, value)))
+      }
       try? couple.connect()
       guard let link = couple.links[1] else { return }
       if pairs {
-        couple.world.ask(1, .requestSecurity(link.central))
+        couple.world.ask(1, .link(link.central, .requestSecurity))
         run(8)
       }
       let all = AttributeHandle.first...AttributeHandle(rawValue: 0xFFFF)
@@ -133,7 +135,7 @@ import Testing
       }
       for (number, kind) in operations.enumerated() {
         let id = GATTClient.OperationID(rawValue: UInt32(1000 + number))
-        couple.world.ask(1, .client(link.central, GATTClient.Operation(id: id, kind)))
+        couple.world.ask(1, .link(link.central, .client(GATTClient.Operation(id: id, kind))))
         run(1)
       }
       // The side that waits for the other one ends with its timeout (Vol 3, Part F, 3.3.3; Part H, 3.4).
@@ -156,12 +158,12 @@ import Testing
     // Left alone, the two pair as ever, once no guess of the tamperer's costs time any more.
     scene.observer.state.withLock { ($0.tampered, $0.mustEncrypt) = (nil, false) }
     for (host, identities) in scene.observer.state.withLock({ $0.identities }).enumerated() {
-      for identity in identities { scene.couple.world.ask(host, .removeBond(identity)) }
+      for identity in identities { scene.couple.world.ask(host, .security(.removeBond(identity))) }
     }
     scene.couple.world.run(for: .seconds(1200))
     try scene.couple.connect()
     let plain = try #require(scene.couple.handles[Couple.plain])
-    scene.couple.world.ask(0, .setValue(Couple.plain, [7]))
+    scene.couple.world.ask(0, .services(.setValue(Couple.plain, [7])))
     #expect(scene.couple.perform(.read(plain)) == .success(.value([7])))
     #expect(scene.observer.state.withLock { $0.violations } == [])
   }

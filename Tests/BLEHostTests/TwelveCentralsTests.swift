@@ -46,16 +46,18 @@ struct TwelveCentralsTests {
       _ = own
       return [.respond(peer, token, .success([UInt8(truncatingIfNeeded: peer.rawValue)]))]
     }
-    world.ask(0, .addService(service))
+    world.ask(0, .services(.add(service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in world.takeHeard(0) {
       if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
     }
-    world.ask(0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    world.ask(
+      0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     var peers: [Int: LinkID] = [:]
     for central in Self.centrals {
       world.ask(
-        central, .connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].ownAddress, ConnectionParameters()))
+        central,
+        .initiating(.connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].ownAddress, ConnectionParameters())))
       world.run(for: .seconds(1))
       for event in world.takeHeard(central) {
         if case .connected(let connection) = event { peers[central] = connection.peer }
@@ -92,14 +94,15 @@ struct TwelveCentralsTests {
     for central in Self.centrals {
       let peer = try #require(peers[central])
       let range = streamHandle...AttributeHandle(rawValue: streamHandle.rawValue + 1)
-      world.ask(central, .client(peer, operation(1, .configure(central % 2 == 1 ? .notify : .indicate, in: range))))
+      world.ask(
+        central, .link(peer, .client(operation(1, .configure(central % 2 == 1 ? .notify : .indicate, in: range)))))
     }
     // All begin a prepared write of their own; queues must not mix, so the value of each is checked as it is executed.
     for central in Self.centrals {
       let peer = try #require(peers[central])
       let value = [UInt8](repeating: UInt8(central), count: 300)
-      world.ask(central, .client(peer, operation(2, .writeLong(longHandle, offset: 0, value))))
-      world.ask(central, .client(peer, operation(3, .readLong(longHandle))))
+      world.ask(central, .link(peer, .client(operation(2, .writeLong(longHandle, offset: 0, value)))))
+      world.ask(central, .link(peer, .client(operation(3, .readLong(longHandle)))))
     }
     for central in Self.centrals {
       let results = outcomes(world.takeHeard(central))
@@ -119,8 +122,9 @@ struct TwelveCentralsTests {
       world.ask(0, .update(UpdateToken(rawValue: UInt64(number)), stream, [UInt8(number), 7], to: world.peers[0]))
       let central = number % 12 + 1
       let peer = try #require(peers[central])
-      world.ask(central, .client(peer, operation(100 + number, .read(streamHandle))))
-      world.ask(central, .client(peer, operation(1000 + number, .writeWithoutResponse(ownHandle, [UInt8(number)]))))
+      world.ask(central, .link(peer, .client(operation(100 + number, .read(streamHandle)))))
+      world.ask(
+        central, .link(peer, .client(operation(1000 + number, .writeWithoutResponse(ownHandle, [UInt8(number)])))))
     }
     for central in Self.centrals {
       var values: [[UInt8]] = []
@@ -142,11 +146,12 @@ struct TwelveCentralsTests {
     var (world, handles, peers) = try connected()
     let longHandle = try #require(handles[long])
     let writer = try #require(peers[1])
-    world.ask(1, .client(writer, operation(1, .writeLong(longHandle, offset: 0, [UInt8](repeating: 9, count: 500)))))
+    world.ask(
+      1, .link(writer, .client(operation(1, .writeLong(longHandle, offset: 0, [UInt8](repeating: 9, count: 500))))))
     for central in Self.centrals {
       let peer = try #require(peers[central])
       _ = world.takeHeard(central)
-      world.ask(central, .client(peer, operation(2, .read(longHandle))))
+      world.ask(central, .link(peer, .client(operation(2, .read(longHandle)))))
       guard case .success(.value(let read)) = outcomes(world.takeHeard(central))[GATTClient.OperationID(rawValue: 2)]
       else {
         Issue.record("central \(central) read nothing"); return
@@ -164,7 +169,7 @@ struct TwelveCentralsTests {
     #expect(gone.count == 1)
     for central in Self.centrals where central != 5 {
       let peer = try #require(peers[central])
-      world.ask(central, .client(peer, operation(1, .write(ownHandle, [1]))))
+      world.ask(central, .link(peer, .client(operation(1, .write(ownHandle, [1])))))
       guard case .success = outcomes(world.takeHeard(central))[GATTClient.OperationID(rawValue: 1)] else {
         Issue.record("central \(central) is not served any more"); return
       }

@@ -18,8 +18,10 @@ import Testing
       id: stream, uuid: BluetoothUUID(0xFFF4), properties: [.notify, .indicate], permissions: .readableAndWritable,
       value: .dynamic)
     bench.perform(
-      .addService(
-        ServiceDefinition(id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0), characteristics: [characteristic])))
+      .services(
+        .add(
+          ServiceDefinition(id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFF0), characteristics: [characteristic]))
+      ))
     var handle: UInt8?
     for event in bench.takeEvents() {
       guard case .serviceAdded(_, .success(let handles)) = event else { continue }

@@ -13,19 +13,19 @@ import Testing
     var couple = Couple()
     try couple.connect()
     var link = try #require(couple.links[1])
-    couple.world.ask(0, .authorize(link.peripheral, true))
+    couple.world.ask(0, .link(link.peripheral, .authorize(true)))
     #expect(couple.security(0)?.isAuthorized == true)
     #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthentication))
-    couple.world.ask(0, .authorize(link.peripheral, false))
+    couple.world.ask(0, .link(link.peripheral, .authorize(false)))
     couple.secure()
     #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
-    couple.world.ask(0, .authorize(link.peripheral, true))
+    couple.world.ask(0, .link(link.peripheral, .authorize(true)))
     #expect(couple.read(Couple.authorized) == .success([7]))
-    couple.world.ask(0, .authorize(link.peripheral, false))
+    couple.world.ask(0, .link(link.peripheral, .authorize(false)))
     #expect(couple.read(Couple.authorized) == .failure(.insufficientAuthorization))
-    couple.world.ask(0, .authorize(link.peripheral, true))
+    couple.world.ask(0, .link(link.peripheral, .authorize(true)))
     couple.disconnect()
-    couple.world.ask(0, .authorize(link.peripheral, true))
+    couple.world.ask(0, .link(link.peripheral, .authorize(true)))
     try couple.connect()
     couple.secure()
     link = try #require(couple.links[1])
@@ -63,7 +63,7 @@ import Testing
     let handle = try Self.publish(id, read: authorized, updates: authorized, in: &couple)
     try couple.connect()
     couple.secure()
-    couple.world.ask(0, .authorize(try #require(couple.links[1]).peripheral, true))
+    couple.world.ask(0, .link(try #require(couple.links[1]).peripheral, .authorize(true)))
     _ = couple.perform(.write(AttributeHandle(rawValue: handle.rawValue + 1), [1, 0]))
     #expect(Self.subscriptions(couple, to: id) == [.notify])
     couple.disconnect()
@@ -76,10 +76,10 @@ import Testing
     couple.world.run(for: .seconds(1))
     #expect(Self.subscriptions(couple, to: id) == [] && Self.notified(couple) == [])
     let peer = try #require(couple.links[1]).peripheral
-    couple.world.ask(0, .authorize(peer, true))
+    couple.world.ask(0, .link(peer, .authorize(true)))
     couple.world.ask(0, .update(UpdateToken(rawValue: 2), id, [2], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
-    couple.world.ask(0, .authorize(peer, false))
+    couple.world.ask(0, .link(peer, .authorize(false)))
     couple.world.ask(0, .update(UpdateToken(rawValue: 3), id, [3], to: couple.world.peers[0]))
     couple.world.run(for: .seconds(1))
     #expect(Self.subscriptions(couple, to: id) == [.notify, []])
@@ -99,9 +99,10 @@ import Testing
       updateRequirement: updates, value: .stored([42], length: 0...20))
     couple.world.ask(
       0,
-      .addService(
-        ServiceDefinition(
-          id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFFE0), characteristics: [characteristic])))
+      .services(
+        .add(
+          ServiceDefinition(
+            id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFFE0), characteristics: [characteristic]))))
     for event in couple.world.takeHeard(0) {
       if case .serviceAdded(_, .success(let added)) = event { couple.handles[id] = added.attributes[id] }
     }
@@ -130,8 +131,8 @@ import Testing
     #expect(bond.strength.isAuthenticated)
     func pairAgain(_ couple: inout Couple, _ settings: PairingSettings) throws {
       couple.disconnect()
-      couple.world.ask(1, .setPairing(settings))
-      couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.world.ask(1, .security(.setPairing(settings)))
+      couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
       couple.forget()
       try couple.connect()
       couple.secure()
@@ -143,7 +144,7 @@ import Testing
     try pairAgain(&couple, .with(.keyboardOnly))
     #expect(couple.paired(0).count == 1 && couple.bond(0)?.peripheralKey != bond.peripheralKey)
     couple.disconnect()
-    couple.world.ask(0, .removeBond(bond.identity))
+    couple.world.ask(0, .security(.removeBond(bond.identity)))
     try pairAgain(&couple, .with())
     #expect(couple.bond(0)?.strength.isAuthenticated == false)
   }
@@ -159,8 +160,8 @@ import Testing
       couple.secure()
       let strength = try #require(couple.bond(0)).strength
       couple.disconnect()
-      couple.world.ask(1, .setPairing(second))
-      couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+      couple.world.ask(1, .security(.setPairing(second)))
+      couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
       couple.forget()
       try couple.connect()
       couple.secure()
@@ -197,7 +198,7 @@ import Testing
   @Test func aClaimedIdentityDoesNotWeakenItsBond() throws {
     var couple = Couple(central: { _ in .with(secure: false) })
     let identity = DeviceAddress(octets: BD_ADDR(0x0011_2233_4455), kind: .public)
-    couple.world.ask(0, .setBonds([BondRoomTests.bond(identity, isProtected: false)]))
+    couple.world.ask(0, .security(.setBonds([BondRoomTests.bond(identity, isProtected: false)])))
     couple.world.claimed = { host, packet in
       host == 1 && packet.count == 17 && packet[9] == 9
         ? Array(packet.prefix(10)) + [0] + identity.octets.littleEndian : packet
@@ -217,10 +218,10 @@ import Testing
       value: SecretKey(1), strength: KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true))
     var bond = Bond(identity: couple.world.hosts[1].ownAddress, strength: key.strength)
     bond.peripheralKey = key
-    couple.world.ask(0, .setBonds([bond]))
+    couple.world.ask(0, .security(.setBonds([bond])))
     // Its address on the air is another one, so that nobody suspects it before it tells.
     let privacy = PrivacySettings(identityResolvingKey: SecretKey(2), distributesIdentityWhenUnauthenticated: true)
-    couple.world.ask(1, .setPrivacy(privacy))
+    couple.world.ask(1, .privacy(privacy))
     couple.world.run(for: .seconds(1))
     try couple.connect()
     couple.secure()
@@ -279,14 +280,14 @@ import Testing
     couple.disconnect()
     couple.forget()
     couple.world.ask(
-      1, .startAdvertising(AdvertisingID(rawValue: 9), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
-    couple.world.ask(0, .startScanning(ScanParameters()))
+      1, .advertising(.start(AdvertisingID(rawValue: 9), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
+    couple.world.ask(0, .scanning(.start(ScanParameters())))
     couple.world.run(for: .seconds(1))
     let heard = couple.events(0).flatMap { event -> [DeviceAddress] in
       if case .discovered(let found) = event { found.map(\.address) } else { [] }
     }
     #expect(heard.contains(identity))
-    couple.world.ask(0, .connect(ConnectID(rawValue: 5), identity, ConnectionParameters()))
+    couple.world.ask(0, .initiating(.connect(ConnectID(rawValue: 5), identity, ConnectionParameters())))
     couple.world.run(for: .seconds(1))
     let calls = couple.events(0).compactMap { if case .connected(let connection) = $0 { connection } else { nil } }
     #expect(calls.map(\.request) == [ConnectID(rawValue: 5)])

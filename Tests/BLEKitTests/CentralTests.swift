@@ -19,7 +19,9 @@ import Testing
 
   private func link(_ adapter: Adapter) async throws -> RemoteDevice {
     async let link = adapter.connect(to: address, timeout: nil)
-    guard case .connect(let id, let address, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.connect(let id, let address, _, _)) = try await host.next() else {
+      throw CancellationError()
+    }
     host.say(
       .connected(
         ConnectedLink(
@@ -44,7 +46,7 @@ import Testing
   @Test func connectionThatFailsThrows() async throws {
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: address, timeout: nil) }
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
     host.say(.connectionFailed(id, .unsupported("connections")))
     await expectThrows(.unsupported) { _ = try await connecting.value }
   }
@@ -52,28 +54,28 @@ import Testing
   @Test func connectionIsCancelledAfterItsTimeout() async throws {
     let adapter = try await host.open()
     await expectThrows(.timedOut) { _ = try await adapter.connect(to: address, timeout: .milliseconds(1)) }
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
-    guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.cancel(id)) = try await host.next() else { Issue.record("another command"); return }
   }
 
   @Test func aLinkThatComesUpAfterItsTaskGaveUpEnds() async throws {
     let adapter = try await host.open()
     await expectThrows(.timedOut) { _ = try await adapter.connect(to: address, timeout: .milliseconds(1)) }
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
-    guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.cancel(id)) = try await host.next() else { Issue.record("another command"); return }
     // The command has crossed the event.
     host.say(
       .connected(
         ConnectedLink(
           peer: peer, address: address, role: .central,
           timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)))
-    guard case .release(peer) = try await host.next() else { Issue.record("the link stays"); return }
+    guard case .link(peer, .release) = try await host.next() else { Issue.record("the link stays"); return }
   }
 
   @Test func aLinkOfAnotherOwnerIsNotReleased() async throws {
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: address, timeout: nil) }
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
     // One link fulfils the requests of two owners: everybody is told the first of them.
     for request in [ConnectID(rawValue: 0), id] {
       host.say(
@@ -85,7 +87,7 @@ import Testing
     host.say(.mtu(peer, ATT.defaultMTU))
     let device = try await connecting.value
     let reading = Task { try await device.readRSSI() }
-    guard case .readRSSI(peer) = try await host.next() else { Issue.record("the link is released"); return }
+    guard case .link(peer, .readRSSI) = try await host.next() else { Issue.record("the link is released"); return }
     host.say(.rssi(peer, .success(-40)))
     _ = try await reading.value
   }
@@ -94,11 +96,11 @@ import Testing
     let device = try await link(try await host.open())
     let request = ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(100))
     let changing = Task { try await device.updateConnectionParameters(request, timeout: nil) }
-    guard case .updateConnection(peer, _) = try await host.next() else { throw CancellationError() }
+    guard case .link(peer, .updateConnection(_)) = try await host.next() else { throw CancellationError() }
     host.say(.connectionUpdated(peer, LinkTiming(interval: 80, latency: 0, supervisionTimeout: 500)))
     #expect(try await changing.value.interval == .milliseconds(100))
     let refused = Task { try await device.updateConnectionParameters(request, timeout: nil) }
-    guard case .updateConnection(peer, _) = try await host.next() else { throw CancellationError() }
+    guard case .link(peer, .updateConnection(_)) = try await host.next() else { throw CancellationError() }
     host.say(.connectionUpdateRefused(peer, .peerRefused("no")))
     await expectThrows(.invalidResponse) { _ = try await refused.value }
   }
@@ -125,16 +127,16 @@ import Testing
   @Test func connectionIsCancelledWithItsTask() async throws {
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: address, timeout: nil) }
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
     connecting.cancel()
     await expectThrows(.cancelled) { _ = try await connecting.value }
-    guard case .cancelConnect(id) = try await host.next() else { Issue.record("another command"); return }
+    guard case .initiating(.cancel(id)) = try await host.next() else { Issue.record("another command"); return }
   }
 
   @Test func signalStrengthIsReadFromTheController() async throws {
     let device = try await link(try await host.open())
     let reading = Task { try await device.readRSSI() }
-    guard case .readRSSI(peer) = try await host.next() else { Issue.record("another command"); return }
+    guard case .link(peer, .readRSSI) = try await host.next() else { Issue.record("another command"); return }
     host.say(.rssi(peer, .success(-50)))
     #expect(try await reading.value == -50)
   }
@@ -143,7 +145,7 @@ import Testing
     let device = try await link(try await host.open())
     host.say(.bondLost(peer, address, .forgottenByPeer))
     let discovering = Task { try await device.services() }
-    guard case .client(_, let operation) = try await host.next() else { throw CancellationError() }
+    guard case .link(_, .client(let operation)) = try await host.next() else { throw CancellationError() }
     host.say(.client(peer, .finished(operation.id, .failure(.notEncrypted))))
     let error = await #expect(throws: BLEError.self) { _ = try await discovering.value }
     #expect(error?.kind == .security)
@@ -154,7 +156,7 @@ import Testing
   @Test func theLossOfABondIsTheErrorAlsoWhenItHasEndedTheLink() async throws {
     let device = try await link(try await host.open())
     let discovering = Task { try await device.services() }
-    guard case .client = try await host.next() else { throw CancellationError() }
+    guard case .link(_, .client) = try await host.next() else { throw CancellationError() }
     host.say(.bondLost(peer, address, .keysDiffer), .disconnected(peer, .terminatedMICFailure))
     let reasons = [
       await #expect(throws: BLEError.self) { _ = try await discovering.value },
@@ -213,7 +215,7 @@ import Testing
   }
 
   private func answer(_ result: Result<GATTClient.Outcome, GATTClientError>) async throws {
-    guard case .client(_, let operation) = try await host.next() else { throw CancellationError() }
+    guard case .link(_, .client(let operation)) = try await host.next() else { throw CancellationError() }
     host.say(.client(peer, .finished(operation.id, result)))
   }
 
@@ -252,7 +254,7 @@ import Testing
     let refused = GATTClientError.errorResponse(.insufficientAuthentication, request: ReadRequest.opcode, handle: 3)
     func read(_ events: HostEvent...) async throws -> BLEError? {
       let reading = Task { _ = try await device.read(level) }
-      guard case .client(_, let operation) = try await host.next() else { throw CancellationError() }
+      guard case .link(_, .client(let operation)) = try await host.next() else { throw CancellationError() }
       for event in events { host.say(event) }
       host.say(.client(peer, .finished(operation.id, .failure(refused))))
       return await #expect(throws: BLEError.self) { try await reading.value }
@@ -273,10 +275,10 @@ import Testing
   @Test func scanEndsWithItsSequence() async throws {
     let adapter = try await host.open()
     let reading = Task { for try await _ in adapter.scan() {} }
-    guard case .startScanning = try await host.next() else { throw CancellationError() }
+    guard case .scanning(.start) = try await host.next() else { throw CancellationError() }
     reading.cancel()
     _ = await reading.result
-    guard case .stopScanning = try await host.next() else { Issue.record("another command"); return }
+    guard case .scanning(.stop) = try await host.next() else { Issue.record("another command"); return }
   }
 
   @Test func connectionsThatNobodyReadsKeepTheNewest256() async throws {

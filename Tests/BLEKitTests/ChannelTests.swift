@@ -28,7 +28,7 @@ import Testing
 
   private func nextOpening() async throws -> (OpenChannelID, ChannelRequest) {
     while true {
-      if case .openChannel(let id, _, let request) = try await host.next() { return (id, request) }
+      if case .channels(.open(let id, _, let request)) = try await host.next() { return (id, request) }
     }
   }
 
@@ -41,7 +41,7 @@ import Testing
   }
 
   private func sent() -> [[UInt8]] {
-    host.commands.compactMap { if case .sendSDU(Self.id, let sdu) = $0 { sdu } else { nil } }
+    host.commands.compactMap { if case .channel(Self.id, .send(let sdu)) = $0 { sdu } else { nil } }
   }
 
   @Test func theElementsAreSDUs() async throws {
@@ -139,10 +139,10 @@ import Testing
     try await channel.write([1, 2])
     let closing = Task { await channel.close() }
     while channel.isOpen { await Task.yield() }
-    #expect(!host.commands.contains { if case .closeChannel = $0 { true } else { false } })
+    #expect(!host.commands.contains { if case .channel(_, .close) = $0 { true } else { false } })
     host.say(.sduSent(Self.id, octets: 2))
     await closing.value
-    guard case .closeChannel(Self.id) = host.commands.last else { return #expect(Bool(false)) }
+    guard case .channel(Self.id, .close) = host.commands.last else { return #expect(Bool(false)) }
     await channel.close()
     var iterator = channel.makeAsyncIterator()
     #expect(try await iterator.next() == nil)
@@ -152,7 +152,7 @@ import Testing
     let (_, device) = try await connect()
     do { _ = try await open(device) }
     while true {
-      if case .closeChannel(Self.id) = try await host.next() { break }
+      if case .channel(Self.id, .close) = try await host.next() { break }
     }
   }
 
@@ -195,7 +195,7 @@ import Testing
     await expectThrows(.cancelled) { _ = try await opening.value }
     host.say(opened(id))
     while true {
-      if case .closeChannel(Self.id) = try await host.next() { break }
+      if case .channel(Self.id, .close) = try await host.next() { break }
     }
   }
 
@@ -204,7 +204,7 @@ import Testing
   private func publish(_ adapter: Adapter, psm: UInt16? = nil) async throws -> ChannelPublication {
     async let publication = adapter.publishChannel(psm: psm, security: .encrypted)
     while true {
-      guard case .listen(let id, let service) = try await host.next() else { continue }
+      guard case .channels(.listen(let id, let service)) = try await host.next() else { continue }
       #expect(service.spsm?.rawValue == psm && service.requirement == .encrypted)
       host.say(.listening(id, .success(SPSM(rawValue: 0x80))))
       return try await publication
@@ -234,7 +234,7 @@ import Testing
     }
     let removal = Task { await publication.remove() }
     while true {
-      if case .stopListening = try await host.next() { break }
+      if case .channels(.stopListening) = try await host.next() { break }
     }
     host.say(.stoppedListening(SPSM(rawValue: 0x80)))
     await removal.value
@@ -246,7 +246,7 @@ import Testing
     let adapter = try await host.open()
     do { _ = try await publish(adapter) }
     while true {
-      if case .stopListening(SPSM(rawValue: 0x80)) = try await host.next() { break }
+      if case .channels(.stopListening(SPSM(rawValue: 0x80))) = try await host.next() { break }
     }
     withExtendedLifetime(adapter) {}
   }
@@ -260,7 +260,7 @@ import Testing
   }
 
   private func nextClosing() async throws -> L2CAPChannelID {
-    while true { if case .closeChannel(let id) = try await host.next() { return id } }
+    while true { if case .channel(let id, .close) = try await host.next() { return id } }
   }
 
   @Test func aChannelPastTheShareOfItsLinkIsClosed() async throws {
@@ -321,7 +321,7 @@ import Testing
     let adapter = try await host.open()
     let publishing = Task { try await adapter.publishChannel(psm: 0x80) }
     while true {
-      guard case .listen(let id, _) = try await host.next() else { continue }
+      guard case .channels(.listen(let id, _)) = try await host.next() else { continue }
       host.say(.listening(id, .failure(.invalidParameters("the SPSM is in use"))))
       break
     }

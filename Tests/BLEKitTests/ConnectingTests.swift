@@ -34,8 +34,8 @@ import Testing
   private func nextConnect() async throws -> (ConnectID, DeviceAddress) {
     while true {
       switch try await host.next() {
-      case .connect(let id, let address, _, _): return (id, address)
-      case .startScanning, .stopScanning, .cancelConnect: break
+      case .initiating(.connect(let id, let address, _, _)): return (id, address)
+      case .scanning(.start), .scanning(.stop), .initiating(.cancel): break
       case let other:
         Issue.record("\(other)")
         throw CancellationError()
@@ -44,7 +44,7 @@ import Testing
   }
 
   private func untilScanning() async throws {
-    while true { if case .startScanning = try await host.next() { return } }
+    while true { if case .scanning(.start) = try await host.next() { return } }
   }
 
   private func connected(_ id: ConnectID, _ address: DeviceAddress, _ peer: LinkID) -> HostEvent {
@@ -180,7 +180,7 @@ import Testing
     try advertise(lamp, "Lamp", isScanResponse: true)
     let found = try await search.value
     #expect(found.address == lamp && found.name == "Lamp")
-    while true { if case .stopScanning = try await host.next() { break } }
+    while true { if case .scanning(.stop) = try await host.next() { break } }
   }
 
   @Test func aDeviceIsFoundByItsServiceItsAddressOrACondition() async throws {
@@ -255,7 +255,7 @@ import Testing
     clock.advance(to: .start + .seconds(10))
     executor.drain()
     while true {
-      guard case .cancelConnect(first) = try await host.next() else { continue }
+      guard case .initiating(.cancel(first)) = try await host.next() else { continue }
       host.say(.connectionFailed(first, .cancelled))
       break
     }
@@ -313,7 +313,7 @@ import Testing
     let found = try await search.value
     let connecting = Task { try await adapter.connect(to: found, timeout: nil) }
     while true {
-      guard case .connect(let id, let address, _, let initiating) = try await host.next() else { continue }
+      guard case .initiating(.connect(let id, let address, _, let initiating)) = try await host.next() else { continue }
       #expect(address == lamp && initiating.phys == .leCoded)
       host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
       break
@@ -330,7 +330,7 @@ import Testing
     host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
     let device = try await connecting.value
     let pairing = Task { try await device.pair() }
-    guard case .requestSecurity(peer) = try await host.next() else { throw CancellationError() }
+    guard case .link(peer, .requestSecurity) = try await host.next() else { throw CancellationError() }
     host.say(
       .pairingFailed(peer, PairingFailure(.unspecifiedReason, .linkLost, at: .features)),
       .disconnected(peer, .connectionTimeout))
@@ -353,7 +353,7 @@ import Testing
     host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
     let device = try await connecting.value
     let reading = Task { try await device.read(AttributeHandle(rawValue: 3)) }
-    guard case .client(peer, let operation) = try await host.next() else { throw CancellationError() }
+    guard case .link(peer, .client(let operation)) = try await host.next() else { throw CancellationError() }
     host.say(
       .client(peer, .finished(operation.id, .failure(.linkEnded))), .disconnected(peer, .remoteUserTerminatedConnection)
     )

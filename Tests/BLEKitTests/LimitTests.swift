@@ -40,7 +40,7 @@ import Testing
     await expectThrows(.limitExceeded) { _ = try await device.services() }
     host.connection.makeRoom(nil)
     let reading = Task { try await device.readRSSI() }
-    while true { if case .readRSSI = try await host.next() { break } }
+    while true { if case .link(_, .readRSSI) = try await host.next() { break } }
     host.say(.rssi(client, .success(-40)))
     #expect(try await reading.value == -40)
   }
@@ -318,7 +318,7 @@ import Testing
   @Test func aReaderWith1024ValuesBeforeItGetsAnError() async throws {
     let adapter = try await host.open()
     async let link = adapter.connect(to: DeviceAddress(octets: .init(9), kind: .public))
-    guard case .connect(let id, let address, _, _) = try await host.next() else { return }
+    guard case .initiating(.connect(let id, let address, _, _)) = try await host.next() else { return }
     host.say(
       .connected(
         ConnectedLink(
@@ -328,7 +328,7 @@ import Testing
     let device = try await link
     async let discovery = device.service("180D")
     func finish(_ outcome: GATTClient.Outcome) async throws {
-      guard case .client(_, let operation) = try await host.next() else { return }
+      guard case .link(_, .client(let operation)) = try await host.next() else { return }
       host.say(.client(client, .finished(operation.id, .success(outcome))))
     }
     try await finish(.services([DiscoveredService(handles: 1...5, uuid: "180D")]))

@@ -200,7 +200,7 @@ private final class ScriptedServer: Sendable {
     let adapter = try await host.open()
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0009), kind: .random)
     async let link = adapter.connect(to: address, timeout: nil)
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
     host.say(
       .connected(
         ConnectedLink(
@@ -209,7 +209,7 @@ private final class ScriptedServer: Sendable {
     let device = try await link
     Task { [self] in
       while let command = try? await host.next() {
-        guard case .client(peer, let operation) = command else { continue }
+        guard case .link(peer, .client(let operation)) = command else { continue }
         host.say(.client(peer, .finished(operation.id, perform(operation.kind))))
         operations.note(operation.kind)
       }

@@ -81,7 +81,7 @@ import Testing
 
   @Test func theEndOfTheLoopEndsTheScan() async throws {
     _ = try await results(ScanOptions(), count: 1) { try advertise(lamp, named("Lamp")) }
-    while true { if case .stopScanning = try await host.next() { break } }
+    while true { if case .scanning(.stop) = try await host.next() { break } }
   }
 
   @Test func aSlowReaderLosesTheOldestBeyond1024() async throws {
@@ -118,7 +118,7 @@ import Testing
       begun.note(())
       var count = 0
       while try await scan.next() != nil { count += 1 }
-      while true { if case .stopScanning = try await host.next() { break } }
+      while true { if case .scanning(.stop) = try await host.next() { break } }
       return (count, try await scan.next() == nil)
     }
     try await begun.next()

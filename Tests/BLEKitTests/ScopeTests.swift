@@ -35,7 +35,7 @@ import Testing
     let adapter = try await host.open()
     let (services, _) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
     async let published = adapter.publishChannel()
-    guard case .listen(let id, _) = try await host.next() else { throw CancellationError() }
+    guard case .channels(.listen(let id, _)) = try await host.next() else { throw CancellationError() }
     host.say(.listening(id, .success(SPSM(rawValue: 0x80))))
     let channels = try await published
     await Task {
@@ -43,8 +43,10 @@ import Testing
       await services.remove()
       await channels.remove()
     }.value
-    guard case .removeService = try await host.next() else { throw CancellationError() }
-    guard case .stopListening(SPSM(rawValue: 0x80)) = try await host.next() else { throw CancellationError() }
+    guard case .services(.remove) = try await host.next() else { throw CancellationError() }
+    guard case .channels(.stopListening(SPSM(rawValue: 0x80))) = try await host.next() else {
+      throw CancellationError()
+    }
   }
 
   @Test func theEndOfAConnectionScopeDisconnects() async throws {

@@ -41,7 +41,7 @@ final class ScriptedHost: Sendable {
     ServicePublication, AttributeID
   ) {
     async let publication = adapter.publish([LocalService("180D", [characteristic])])
-    guard case .addService(let definition) = try await next() else { throw CancellationError() }
+    guard case .services(.add(let definition)) = try await next() else { throw CancellationError() }
     say(.serviceAdded(definition.id, .success(ServiceHandles(range: 0x0010...0x0013, attributes: [:]))))
     return (try await publication, definition.characteristics[0].id)
   }

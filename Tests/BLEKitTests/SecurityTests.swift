@@ -106,7 +106,7 @@ import Testing
       session: adapter.session, peer: ScriptedHost.client, address: bond.identity, isCentral: true)
     host.say(.identified(ScriptedHost.client, bond.identity))
     let pairing = Task { try await device.pair() }
-    guard case .requestSecurity = try await host.next() else { throw CancellationError() }
+    guard case .link(_, .requestSecurity) = try await host.next() else { throw CancellationError() }
     hub.receive([.bondChanged(bond)])
     let security = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true)
     host.say(.security(ScriptedHost.client, security))

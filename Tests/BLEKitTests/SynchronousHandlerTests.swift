@@ -152,7 +152,7 @@ import Testing
     host.connect()
     read(attribute)
     #expect(answers == [.success([23])])
-    while true { if case .startAdvertising = try await host.next() { break } }
+    while true { if case .advertising(.start) = try await host.next() { break } }
     _ = publication
   }
 
@@ -178,7 +178,7 @@ import Testing
         return 1
       })
     let removal = Task { await publication.remove() }
-    while true { if case .removeService = try await host.next() { break } }
+    while true { if case .services(.remove) = try await host.next() { break } }
     read(attribute)
     #expect(answers.isEmpty)
     removal.cancel()

@@ -56,16 +56,16 @@ import Testing
     let host = ScriptedHost()
     let adapter = try await host.open()
     let serving = Task { try await adapter.serve(Self.services, advertisingAs: "Battery") }
-    guard case .addService(let definition) = try await host.next() else { throw CancellationError() }
+    guard case .services(.add(let definition)) = try await host.next() else { throw CancellationError() }
     host.say(.serviceAdded(definition.id, .success(ServiceHandles(range: 0x0010...0x0013, attributes: [:]))))
-    guard case .startAdvertising(let id, _) = try await host.next() else { throw CancellationError() }
+    guard case .advertising(.start(let id, _)) = try await host.next() else { throw CancellationError() }
     host.say(.advertisingStarted(id, .success(())))
     host.say(.state(.resetting, nil), .state(.poweredOn, nil))
     // What the host gets next is the end of the task, and no second advertisement.
     serving.cancel()
     let ended = try await host.next()
-    guard case .stopAdvertising(id) = ended else { return _ = Issue.record("the next command is \(ended)") }
-    guard case .removeService(definition.id) = try await host.next() else { throw CancellationError() }
+    guard case .advertising(.stop(id)) = ended else { return _ = Issue.record("the next command is \(ended)") }
+    guard case .services(.remove(definition.id)) = try await host.next() else { throw CancellationError() }
     host.say(.serviceRemoved(definition.id, .success(0x0010...0x0013)))
     await expectThrows(.cancelled) { try await serving.value }
   }

@@ -63,7 +63,7 @@ import Testing
     let adapter = try await host.open(
       clock: WaitClock(executor: executor, sleep: { try await clock.sleep(for: $0) }))
     let connecting = Task { try await adapter.connect(to: address, timeout: .seconds(30)) }
-    guard case .connect(let id, _, _, _) = try await host.next() else { throw CancellationError() }
+    guard case .initiating(.connect(let id, _, _, _)) = try await host.next() else { throw CancellationError() }
     executor.drain()
     #expect(clock.deadline != nil)
     host.say(.connectionFailed(id, .unsupported("connections")))
@@ -206,10 +206,10 @@ import Testing
     let adapter = try await host.open()
     let (publication, _) = try await host.publish(LocalCharacteristic("2A37").read { _ -> [UInt8] in [] }, on: adapter)
     let first = Task { await publication.remove() }
-    guard case .removeService(let id) = try await host.next() else { throw CancellationError() }
+    guard case .services(.remove(let id)) = try await host.next() else { throw CancellationError() }
     let second = Task { await publication.remove() }
     // It withdraws nothing that the first has not withdrawn.
-    guard case .removeService(id) = try await host.next() else { throw CancellationError() }
+    guard case .services(.remove(id)) = try await host.next() else { throw CancellationError() }
     host.say(.serviceRemoved(id, .success(0x0010...0x0013)))
     await first.value
     await second.value

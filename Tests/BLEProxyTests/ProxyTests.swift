@@ -376,7 +376,8 @@ import Testing
     let value = try handles(client, world).value
     #expect(try result(of: .read(value), client, world).get() == .value([7]))
     world.tell(
-      0, .addService(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: [])))
+      0,
+      .services(.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: BluetoothUUID(0xFFE0), characteristics: []))))
     #expect(
       world.run {
         client.take(); return client.events.contains { $0.isDisconnection }

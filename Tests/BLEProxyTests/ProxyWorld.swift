@@ -106,8 +106,9 @@ final class ProxyWorld {
           id: Self.attributes[$0], uuid: uuids[$0], properties: properties[$0], permissions: .readableAndWritable,
           value: .stored([7], length: 0...512))
       })
-    tell(device, .addService(service))
-    tell(device, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+    tell(device, .services(.add(service)))
+    tell(
+      device, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
   }
 
   /// The device posts a command.
@@ -119,11 +120,11 @@ final class ProxyWorld {
 
   /// A device advertises with extended PDUs.
   func advertise(_ device: Int, _ data: [UInt8], coded: Bool) {
-    tell(device, .stopAdvertising(AdvertisingID(rawValue: 1)))
+    tell(device, .advertising(.stop(AdvertisingID(rawValue: 1))))
     var intent = AdvertisingIntent(data: data, scanResponse: [])
     (intent.usesExtendedPDUs, intent.isConnectable) = (true, data.count <= 245)
     if coded { (intent.primaryPHY, intent.secondaryPHY) = (.leCoded, .leCoded) }
-    tell(device, .startAdvertising(AdvertisingID(rawValue: 2), intent))
+    tell(device, .advertising(.start(AdvertisingID(rawValue: 2), intent)))
   }
 
   /// Notifies a value on every link.

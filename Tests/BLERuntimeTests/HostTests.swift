@@ -163,7 +163,7 @@ typealias Host = BLERuntime.Host
         let attachment = simulated.attach(states.sink)
         states.wait(for: .poweredOn)
         try #require(Host.shutDownAll(atMost: patience))
-        try #require(!real.post(.stopScanning) && !simulated.post(.stopScanning))
+        try #require(!real.post(.scanning(.stop)) && !simulated.post(.scanning(.stop)))
         _ = attachment
         _ = consume server
       }

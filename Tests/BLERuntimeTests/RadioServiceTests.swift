@@ -166,7 +166,7 @@ import Testing
         switch event {
         case .state(.poweredOn, _):
           peripheral.post(
-            .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: data, scanResponse: [])))
+            .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: data, scanResponse: []))))
         case .connected(let connection): tellPeripheral(["connected as \(connection.role)"])
         case .disconnected: tellPeripheral(["disconnected"])
         default: break
@@ -176,13 +176,13 @@ import Testing
     let other = central.attach { events in
       for event in events {
         switch event {
-        case .state(.poweredOn, _): central.post(.startScanning(ScanParameters()))
+        case .state(.poweredOn, _): central.post(.scanning(.start(ScanParameters())))
         case .discovered(let found):
           guard let discovery = found.first(where: { $0.data == data }) else { continue }
-          central.post(.connect(ConnectID(rawValue: 1), discovery.address, ConnectionParameters()))
+          central.post(.initiating(.connect(ConnectID(rawValue: 1), discovery.address, ConnectionParameters())))
         case .connected(let connection):
           tellCentral(["connected as \(connection.role)"])
-          central.post(.disconnect(connection.peer, .remoteUserTerminatedConnection))
+          central.post(.link(connection.peer, .disconnect(.remoteUserTerminatedConnection)))
         case .disconnected: tellCentral(["disconnected"])
         default: break
         }

@@ -12,7 +12,7 @@ import Testing
   private let fixture = PeripheralFixture()
 
   private var identifier: AdvertisingID {
-    for case .startAdvertising(let id, _) in fixture.host.commands.reversed() { return id }
+    for case .advertising(.start(let id, _)) in fixture.host.commands.reversed() { return id }
     return AdvertisingID(rawValue: 0)
   }
 
@@ -50,7 +50,7 @@ import Testing
       AdvertisementDataLocalNameKey: "Thermometer", AdvertisementDataServiceUUIDsKey: long,
     ])
     #expect(fixture.takeCalls() == ["didStart"])
-    guard case .startAdvertising(_, let intent)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .advertising(.start(_, let intent))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(intent.data.count <= 31 && intent.scanResponse.count <= 12)
     let contents = AdvertisedData(advertisingData: intent.data[...], scanResponse: intent.scanResponse[...])
     #expect(contents.localName?.isComplete == true || contents.localName?.octets.count ?? 0 <= 10)
@@ -129,7 +129,7 @@ import Testing
     let uuids = (0..<200).map { BluetoothUUID(UInt16(0x2000 + $0)) }
     fixture.manager.startAdvertising([AdvertisementDataServiceUUIDsKey: uuids])
     #expect(fixture.takeCalls() == ["didStart"])
-    guard case .startAdvertising(_, let intent)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .advertising(.start(_, let intent))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(intent.data.count <= 31 && intent.scanResponse.count <= 31)
 
     fixture.manager.stopAdvertising()
@@ -156,7 +156,7 @@ import Testing
       options: options)
     #expect(fixture.takeCalls() == ["didStart"])
     #expect(payload.localName?.text == "Hi" && payload.overflowServiceUUIDs == [])
-    guard case .startAdvertising(_, let intent)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .advertising(.start(_, let intent))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(intent.data == payload.advertisingData && intent.scanResponse == payload.scanResponse)
     #expect(intent.interval == 0x20...0x640)
     #expect(!intent.isConnectable && !intent.continuesWhileConnected && !intent.resumesAfterDisconnection)

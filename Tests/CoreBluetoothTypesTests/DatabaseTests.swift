@@ -49,7 +49,7 @@ import Testing
       MutableCharacteristic(type: "2A19", properties: properties, value: Data([100]), permissions: permissions)
     ]
     fixture.manager.add(service)
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     let characteristic = try #require(definition.characteristics.first)
     #expect(characteristic.value == .fixed([100]))
     #expect(characteristic.properties == .read)
@@ -78,7 +78,7 @@ import Testing
     service.characteristics = [constant("2A38", [1]), dynamic("2A37", [.notify], permissions: [])]
     fixture.manager.add(service)
     fixture.settle()
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.map(\.value) == [.fixed([1]), .dynamic])
   }
 
@@ -155,7 +155,7 @@ import Testing
     ]
     fixture.manager.add(service)
     #expect(fixture.takeCalls() == ["didAdd 180D"])
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.first?.properties == [.read, .broadcast, .extendedProperties])
   }
 
@@ -165,7 +165,7 @@ import Testing
     let service = MutableService(type: "180D", primary: true)
     service.characteristics = [dynamic("2A37", [.notifyEncryptionRequired], permissions: [])]
     fixture.manager.add(service)
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.first?.properties == .notify)
     #expect(definition.characteristics.first?.updateRequirement == .encrypted)
   }
@@ -219,7 +219,7 @@ import Testing
     fixture.manager.add(MutableService(type: "180D", primary: true))
     fixture.manager.add(MutableService(type: "1800", primary: true))
     #expect(fixture.takeCalls() == [])
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     fixture.say(.serviceAdded(definition.id, .failure(.handlesExhausted(needed: 1))))
     #expect(fixture.takeCalls() == ["didAdd 180D outOfSpace", "didAdd 1800 uuidNotAllowed"])
   }
@@ -324,7 +324,7 @@ import Testing
   func secondaryServicesAreSaidToBe() throws {
     let fixture = PeripheralFixture()
     fixture.manager.add(MutableService(type: "180F", primary: false))
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(!definition.isPrimary)
   }
 
@@ -351,7 +351,7 @@ import Testing
     service.characteristics = [characteristic]
     fixture.manager.add(service)
     #expect(fixture.takeCalls() == ["didAdd 180D"])
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(definition.characteristics.first?.value == .stored([1], length: 1...20))
     #expect(definition.characteristics.first?.permissions.write == .authenticated)
 

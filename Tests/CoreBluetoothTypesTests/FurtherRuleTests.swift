@@ -36,7 +36,7 @@ import Testing
       CBAdvertisementDataServiceUUIDsKey: uuids, CBAdvertisementDataLocalNameKey: String(repeating: "n", count: name),
     ])
     #expect(fixture.takeCalls() == ["didStart"])
-    guard case .startAdvertising(_, let intent)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .advertising(.start(_, let intent))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(intent.data.prefix(3) == [2, 1, 6] && intent.data.count - 3 <= 28)
     let elements = AdvertisedData(advertisingData: intent.data[...], scanResponse: [][...])
     let response = AdvertisedData(advertisingData: [][...], scanResponse: intent.scanResponse[...])
@@ -64,7 +64,7 @@ import Testing
   func anAdvertisementIsConnectable() {
     let fixture = PeripheralFixture()
     fixture.manager.startAdvertising([CBAdvertisementDataLocalNameKey: "Clock"])
-    guard case .startAdvertising(_, let intent)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .advertising(.start(_, let intent))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     #expect(intent.isConnectable && intent.data.prefix(3) == [2, 1, 6])
   }
 

@@ -105,7 +105,7 @@ import Testing
     fixture.host.answerNothing()
     let service = MutableService(type: "180D", primary: true)
     fixture.manager.add(service)
-    guard case .addService(let definition)? = fixture.host.commands.first else { return #expect(Bool(false)) }
+    guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     fixture.manager.remove(service)
     #expect(fixture.host.takeCommands() == ["add 180D", "remove"])
     fixture.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))

@@ -63,12 +63,12 @@ final class ScriptedHost: Sendable {
       state.commands.append(command)
       guard state.answersByItself else { return nil }
       switch command {
-      case .addService(let definition):
+      case .services(.add(let definition)):
         return .serviceAdded(
           definition.id, Result { () throws(DatabaseError) in try state.database.add(definition) })
-      case .removeService(let id):
+      case .services(.remove(let id)):
         return .serviceRemoved(id, Result { () throws(DatabaseError) in try state.database.remove(id) })
-      case .startAdvertising(let id, _): return .advertisingStarted(id, .success(()))
+      case .advertising(.start(let id, _)): return .advertisingStarted(id, .success(()))
       default: return nil
       }
     }
@@ -113,31 +113,31 @@ final class ScriptedHost: Sendable {
       octets.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
     return switch command {
-    case .addService(let definition): "add \(definition.uuid)"
-    case .removeService: "remove"
-    case .setValue(_, let value): "set \(hex(value))"
-    case .setIdentity(let name, let appearance):
+    case .services(.add(let definition)): "add \(definition.uuid)"
+    case .services(.remove): "remove"
+    case .services(.setValue(_, let value)): "set \(hex(value))"
+    case .services(.setIdentity(let name, let appearance)):
       "identity \(name ?? "-") \(appearance.map { "\($0)" } ?? "-")"
-    case .reportStoredWrites(let reports): "report stored writes \(reports)"
-    case .startAdvertising(_, let intent): "advertise \(hex(intent.data)) \(hex(intent.scanResponse))"
-    case .stopAdvertising: "stop advertising"
+    case .services(.reportStoredWrites(let reports)): "report stored writes \(reports)"
+    case .advertising(.start(_, let intent)): "advertise \(hex(intent.data)) \(hex(intent.scanResponse))"
+    case .advertising(.stop): "stop advertising"
     case .respond(let peer, _, .success(let value)): "respond \(peer.rawValue) success \(hex(value))"
     case .respond(let peer, _, .failure(let code, let attribute)):
       "respond \(peer.rawValue) failure \(hex([code.rawValue]))\(attribute == nil ? "" : " of a part")"
     case .update(_, _, let value, let peers):
       "update \(hex(value)) to \(peers.map(\.rawValue))"
-    case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
-    case .updateConnection(let peer, let parameters):
+    case .link(let peer, .disconnect(let reason)): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
+    case .link(let peer, .updateConnection(let parameters)):
       "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
-    case .readRSSI(let peer): "rssi \(peer.rawValue)"
-    case .requestSecurity(let peer): "security \(peer.rawValue)"
-    case .listen(_, let service): "listen\(service.requirement == .open ? "" : " encrypted")"
-    case .stopListening(let psm): "stop listening \(psm.rawValue)"
-    case .openChannel(_, let peer, let request): "open channel \(peer.rawValue) \(request.spsm.rawValue)"
-    case .closeChannel(let id): "close channel \(id.rawValue)"
-    case .sendSDU(let id, let sdu): "send \(id.rawValue) \(hex(sdu))"
-    case .didReadSDU(let id): "read \(id.rawValue)"
-    case .authorize(let peer, let isAuthorized): "authorize \(peer.rawValue) \(isAuthorized)"
+    case .link(let peer, .readRSSI): "rssi \(peer.rawValue)"
+    case .link(let peer, .requestSecurity): "security \(peer.rawValue)"
+    case .channels(.listen(_, let service)): "listen\(service.requirement == .open ? "" : " encrypted")"
+    case .channels(.stopListening(let psm)): "stop listening \(psm.rawValue)"
+    case .channels(.open(_, let peer, let request)): "open channel \(peer.rawValue) \(request.spsm.rawValue)"
+    case .channel(let id, .close): "close channel \(id.rawValue)"
+    case .channel(let id, .send(let sdu)): "send \(id.rawValue) \(hex(sdu))"
+    case .channel(let id, .didRead): "read \(id.rawValue)"
+    case .link(let peer, .authorize(let isAuthorized)): "authorize \(peer.rawValue) \(isAuthorized)"
     default: "\(command)"
     }
   }

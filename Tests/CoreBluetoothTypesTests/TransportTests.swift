@@ -102,9 +102,11 @@ import Testing
 
   @Test func commandsWaitForTheTransportUpToALimit() {
     let connection = HostConnection(AdapterOptions(transport: "virtual:facade-waiting"))
-    for _ in 0..<HostConnection.waitingLimit { connection.commands.post(.setIdentity(name: "Clock", appearance: nil)) }
+    for _ in 0..<HostConnection.waitingLimit {
+      connection.commands.post(.services(.setIdentity(name: "Clock", appearance: nil)))
+    }
     #expect(connection.waitingCount == 64)
-    connection.commands.post(.stopScanning)
+    connection.commands.post(.scanning(.stop))
     #expect(connection.waitingCount == 64)
   }
 

@@ -38,10 +38,10 @@ struct FairnessScene {
         await air.run(for: .milliseconds(100), program)
         try note(air.heard[0])
       } else {
-        air.ask(host, .addService(Self.service))
+        air.ask(host, .services(.add(Self.service)))
         try note(air.heard[host])
       }
-      air.ask(host, .startAdvertising(Self.advertising, AdvertisingIntent(data: [2, 1, 6], scanResponse: [])))
+      air.ask(host, .advertising(.start(Self.advertising, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
     }
     for device in air.hosts.indices.dropFirst() { try await connect(device) }
     air.delay = Self.delay(behaviour)
@@ -86,7 +86,7 @@ struct FairnessScene {
       var parameters = ConnectionParameters()
       parameters.interval = 24...24
       number += 1
-      air.ask(device, .connect(ConnectID(rawValue: number), air.hosts[0].ownAddress, parameters))
+      air.ask(device, .initiating(.connect(ConnectID(rawValue: number), air.hosts[0].ownAddress, parameters)))
       await air.run(for: .seconds(1), program)
     case .central:
       program.connect(to: air.hosts[device].ownAddress)
@@ -110,7 +110,7 @@ struct FairnessScene {
     guard let link = links[device] else { return }
     number += 1
     let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: number), kind)
-    air.ask(device, .client(link.theirs, operation))
+    air.ask(device, .link(link.theirs, .client(operation)))
   }
 
   /// Each hostile device has as many values before it as the program may send.
@@ -199,7 +199,7 @@ struct FairnessScene {
       for index in 0...1 { configure(device, index, isOn: steps % 2 == 0) }
     case (.subscribesAgainAndAgain, .central): if isNow { changeServices(of: device) }
     case (.reconnects, _):
-      if isNow { air.ask(device, .disconnect(link.theirs, .remoteUserTerminatedConnection)) }
+      if isNow { air.ask(device, .link(link.theirs, .disconnect(.remoteUserTerminatedConnection))) }
     }
   }
 
@@ -208,9 +208,9 @@ struct FairnessScene {
     let id = ServiceID(rawValue: 2)
     let isThere = steps % 40 == 0
     if isThere {
-      air.ask(device, .addService(ServiceDefinition(id: id, uuid: BluetoothUUID(0xFFF8), characteristics: [])))
+      air.ask(device, .services(.add(ServiceDefinition(id: id, uuid: BluetoothUUID(0xFFF8), characteristics: []))))
     } else {
-      air.ask(device, .removeService(id))
+      air.ask(device, .services(.remove(id)))
     }
   }
 
@@ -224,6 +224,6 @@ struct FairnessScene {
     }
     if role == .central { return program.connect(to: air.hosts[device].ownAddress) }
     number += 1
-    air.ask(device, .connect(ConnectID(rawValue: number), air.hosts[0].ownAddress, ConnectionParameters()))
+    air.ask(device, .initiating(.connect(ConnectID(rawValue: number), air.hosts[0].ownAddress, ConnectionParameters())))
   }
 }

@@ -86,8 +86,8 @@ extension ScriptedLink.State {
   fileprivate mutating func take(_ command: HostCommand, _ sharedWindow: Int) {
     switch command {
     case .respond(let peer, let token, _): unanswered.remove(.init(peer: peer, token: token))
-    case .client(let peer, _), .readRSSI(let peer): procedures[peer, default: 0] += 1
-    case .connect, .addService: others += 1
+    case .link(let peer, .client(_)), .link(let peer, .readRSSI): procedures[peer, default: 0] += 1
+    case .initiating(.connect), .services(.add): others += 1
     default: break
     }
     guard case .update(_, _, _, let peers) = command else { return commands.append(command) }

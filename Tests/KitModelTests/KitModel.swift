@@ -264,7 +264,7 @@ extension KitModel {
       case .losesUnsubscriptions:
         seam.report = { $0.filter { if case .subscription(_, _, []) = $0 { false } else { true } } }
       case .keepsAdvertising:
-        seam.order = { $0.filter { if case .stopAdvertising = $0 { false } else { true } } }
+        seam.order = { $0.filter { if case .advertising(.stop) = $0 { false } else { true } } }
       case .losesDisconnections:
         seam.report = { $0.filter { if case .disconnected = $0 { false } else { true } } }
       }

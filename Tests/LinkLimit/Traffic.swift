@@ -127,27 +127,27 @@ struct Traffic {
           id: Self.sink, uuid: BluetoothUUID(0xFFF2), properties: [.writeWithoutResponse],
           permissions: GATTAttributePermissions(read: .open, write: .open), value: .stored([], length: 0...512)),
       ])
-    world.perform([.addService(service), .listen(ListenID(rawValue: 1), ChannelService())], on: host)
+    world.perform([.services(.add(service)), .channels(.listen(ListenID(rawValue: 1), ChannelService()))], on: host)
     let advertisement = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
-    world.perform([.startAdvertising(AdvertisingID(rawValue: 1), advertisement)], on: host)
+    world.perform([.advertising(.start(AdvertisingID(rawValue: 1), advertisement))], on: host)
     let address = world.address(of: host)
-    world.perform([.connect(ConnectID(rawValue: UInt32(place)), address, ConnectionParameters())], on: 0)
+    world.perform([.initiating(.connect(ConnectID(rawValue: UInt32(place)), address, ConnectionParameters()))], on: 0)
     try waitFor("the link", place) { $0.central != nil && $0.peripheral != nil && $0.mtu > 247 && $0.spsm != nil }
     guard let link = links[place].central, let spsm = links[place].spsm else { return }
-    world.perform([.prioritize(link, .throughput)], on: 0)
+    world.perform([.link(link, .prioritize(.throughput))], on: 0)
     if run.isEncrypted {
-      world.perform([.requestSecurity(link)], on: 0)
+      world.perform([.link(link, .requestSecurity)], on: 0)
       try waitFor("encryption", place) { $0.isSecured }
     }
     let handles = links[place].stream...AttributeHandle(rawValue: links[place].stream.rawValue + 1)
     let subscription = GATTClient.Operation(
       id: GATTClient.OperationID(rawValue: 1), .configure(.notify, in: handles))
-    world.perform([.client(link, subscription)], on: 0)
+    world.perform([.link(link, .client(subscription))], on: 0)
     try waitFor("the subscription", place) { $0.isSubscribed }
     switch run.load {
     case .notifications, .writes, .both: break
     case .channelFromCentral, .channelFromPeripheral:
-      world.perform([.openChannel(OpenChannelID(rawValue: 1), link, ChannelRequest(spsm: spsm))], on: 0)
+      world.perform([.channels(.open(OpenChannelID(rawValue: 1), link, ChannelRequest(spsm: spsm)))], on: 0)
       try waitFor("the channel", place) { $0.channelOfCentral != nil && $0.channelOfPeripheral != nil }
     }
   }
@@ -208,7 +208,7 @@ struct Traffic {
     links[place].writing += count
     let operation = GATTClient.Operation(
       id: GATTClient.OperationID(rawValue: 2), .writeWithoutResponse(links[place].sink, value(place)))
-    world.perform(Array(repeating: .client(peer, operation), count: count), on: 0)
+    world.perform(Array(repeating: .link(peer, .client(operation)), count: count), on: 0)
   }
 
   private mutating func stream(_ place: Int, _ channel: L2CAPChannelID?, on host: Int) {
@@ -218,7 +218,7 @@ struct Traffic {
     // A stream of the APIs has 64 KiB on their way.
     while links[place].streaming + sdu.count <= 65_536 {
       links[place].streaming += sdu.count
-      commands.append(.sendSDU(channel, sdu))
+      commands.append(.channel(channel, .send(sdu)))
     }
     if !commands.isEmpty { world.perform(commands, on: host) }
   }
@@ -241,7 +241,7 @@ struct Traffic {
     case .connected(let link): links[host - 1].peripheral = link.peer
     case .mtu(let peer, let mtu) where host == 0: change(peer) { $0.mtu = mtu }
     case .security(let peer, let security) where host == 0: change(peer) { $0.isSecured = security.level > .none }
-    case .pairing(let peer, let id, _): world.perform([.answerPairing(peer, id, .accept)], on: host)
+    case .pairing(let peer, let id, _): world.perform([.link(peer, .answerPairing(id, .accept))], on: host)
     case .subscription: links[host - 1].isSubscribed = true
     case .channelOpened(let channel) where host == 0:
       change(channel.peer) { $0.channelOfCentral = channel.id }
@@ -254,7 +254,7 @@ struct Traffic {
     case .sduSent(let channel, let octets):
       let place = host > 0 ? host - 1 : links.firstIndex { $0.channelOfCentral == channel }
       if let place { links[place].streaming -= octets }
-    case .sduReceived(let channel, _): world.perform([.didReadSDU(channel)], on: host)
+    case .sduReceived(let channel, _): world.perform([.channel(channel, .didRead)], on: host)
     default: break
     }
   }

@@ -288,7 +288,7 @@ extension ManagerModel {
         }
       case .commandsOvertake:
         func isWrite(_ command: HostCommand) -> Bool {
-          if case .client(_, let operation) = command, case .writeWithoutResponse = operation.kind {
+          if case .link(_, .client(let operation)) = command, case .writeWithoutResponse = operation.kind {
             true
           } else {
             false

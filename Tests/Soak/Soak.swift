@@ -70,10 +70,10 @@ struct Soak {
       host.pairing = PairingSettings()
       return host
     }
-    world.perform(.addService(service), on: 0)
+    world.perform(.services(.add(service)), on: 0)
     var intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
     intent.interval = 0x0020...0x0020
-    world.perform(.startAdvertising(AdvertisingID(rawValue: 1), intent), on: 0)
+    world.perform(.advertising(.start(AdvertisingID(rawValue: 1), intent)), on: 0)
     handleEvents()
     for host in 0...centrals { world.setFaults(permanentFaults(of: host), of: host) }
   }
@@ -171,13 +171,13 @@ struct Soak {
       states[central].requestTime = world.now
       states[central].cancelled += 1
       if states[central].cancelled.isMultiple(of: 2) { world.reconnectTransport(of: central) }
-      world.perform(.cancelConnect(id), on: central)
+      world.perform(.initiating(.cancel(id)), on: central)
       return
     }
     guard world.now >= states[central].nextAttempt else { return }
     states[central].requestTime = world.now
     world.perform(
-      .connect(id, world.address(of: 0), ConnectionParameters(supervisionTimeout: 100)), on: central)
+      .initiating(.connect(id, world.address(of: 0), ConnectionParameters(supervisionTimeout: 100))), on: central)
   }
 
   @discardableResult
@@ -186,7 +186,7 @@ struct Soak {
   ) -> GATTClient.OperationID {
     lastOperation &+= 1
     let id = GATTClient.OperationID(rawValue: lastOperation)
-    world.perform(.client(peer, GATTClient.Operation(id: id, kind)), on: central)
+    world.perform(.link(peer, .client(GATTClient.Operation(id: id, kind))), on: central)
     return id
   }
 
@@ -199,7 +199,7 @@ struct Soak {
     let id = GATTClient.OperationID(rawValue: lastOperation)
     states[central].writing = id
     let value = Self.octets(states[central].number)
-    world.perform(.client(peer, GATTClient.Operation(id: id, .write(handle, value))), on: central)
+    world.perform(.link(peer, .client(GATTClient.Operation(id: id, .write(handle, value)))), on: central)
     handleEvents()
   }
 
@@ -213,9 +213,9 @@ struct Soak {
   private mutating func actWildly(_ central: Int) {
     guard let peer = states[central].peer else { return }
     switch faults.draw(12) {
-    case 0: world.perform(.disconnect(peer, .remoteUserTerminatedConnection), on: central)
-    case 1: world.perform(.requestSecurity(peer), on: central)
-    case 2: world.perform(.removeBond(world.address(of: 0)), on: central)
+    case 0: world.perform(.link(peer, .disconnect(.remoteUserTerminatedConnection)), on: central)
+    case 1: world.perform(.link(peer, .requestSecurity), on: central)
+    case 2: world.perform(.security(.removeBond(world.address(of: 0))), on: central)
     case 3: operate(.discoverPrimaryServices, on: central, peer)
     case 4: operate(.exchangeMTU(23 + faults.draw(300)), on: central, peer)
     default:
@@ -256,7 +256,7 @@ struct Soak {
 
   /// The users accept every pairing.
   private mutating func answer(_ event: HostEvent, _ host: Int) {
-    if case .pairing(let peer, let id, _) = event { world.perform(.answerPairing(peer, id, .accept), on: host) }
+    if case .pairing(let peer, let id, _) = event { world.perform(.link(peer, .answerPairing(id, .accept)), on: host) }
   }
 
   private mutating func handlePeripheral(_ event: HostEvent) {

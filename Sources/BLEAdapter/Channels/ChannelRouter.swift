@@ -68,9 +68,9 @@ final class ChannelRouter: Sendable {
       guard !gap.exists.load(ordering: .acquiring) else { return }
       let isTaken =
         switch command {
-        case .send(let sdu): post(.sendSDU(id, sdu))
-        case .didRead: post(.didReadSDU(id))
-        case .close: post(.closeChannel(id))
+        case .send(let sdu): post(.channel(id, .send(sdu)))
+        case .didRead: post(.channel(id, .didRead))
+        case .close: post(.channel(id, .close))
         }
       guard !isTaken else { return }
       gap.exists.store(true, ordering: .releasing)
@@ -83,7 +83,7 @@ final class ChannelRouter: Sendable {
   /// Ends a channel of which the host has lost a command, as soon as it takes another one.
   private func close(_ id: L2CAPChannelID) {
     stream(id)?.ended(.overloaded)
-    guard !post(.closeChannel(id)) else { return }
+    guard !post(.channel(id, .close)) else { return }
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { [weak self] in self?.close(id) }
   }
 

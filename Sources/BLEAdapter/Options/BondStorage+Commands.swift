@@ -5,8 +5,8 @@ extension BondStorage {
   package func commands(_ options: PairingOptions, _ privacy: PrivacyOptions = PrivacyOptions()) -> [HostCommand] {
     let (bonds, key) = contents
     return [
-      .setBonds(bonds), .setPairing(options.settings(identityResolvingKey: key)),
-      .setPrivacy(privacy.settings(identityResolvingKey: key)),
+      .security(.setBonds(bonds)), .security(.setPairing(options.settings(identityResolvingKey: key))),
+      .privacy(privacy.settings(identityResolvingKey: key)),
     ]
   }
 }

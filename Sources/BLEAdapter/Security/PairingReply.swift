@@ -33,7 +33,7 @@ public struct PairingReply: Sendable, Identifiable {
   /// - Parameter passkey: 0 to 999999; a larger number rejects.
   public func enter(passkey: UInt32) { answer(Passkey(passkey).map { .passkey($0) } ?? .reject) }
 
-  private func answer(_ answer: PairingAnswer) { commands.post(.answerPairing(peer, question, answer)) }
+  private func answer(_ answer: PairingAnswer) { commands.post(.link(peer, .answerPairing(question, answer))) }
 }
 
 /// A question of a pairing, as it is put to the user or the program. Digits are six characters.

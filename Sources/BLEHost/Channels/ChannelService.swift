@@ -99,13 +99,13 @@ extension ChannelCloseReason: CustomStringConvertible {
   }
 }
 
-/// The identifier of one ``HostCommand/listen(_:_:)``, chosen by the poster.
+/// The identifier of one ``HostCommand/Channels/listen(_:_:)``, chosen by the poster.
 package struct ListenID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 }
 
-/// The identifier of one ``HostCommand/openChannel(_:_:_:)``, chosen by the poster.
+/// The identifier of one ``HostCommand/Channels/open(_:_:_:)``, chosen by the poster.
 package struct OpenChannelID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }

@@ -184,22 +184,20 @@ extension LinkChannels {
 extension LinkChannels {
   /// Performs a command about one channel, of its owner.
   mutating func perform(
-    _ command: HostCommand, from owner: OwnerID, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn
+    _ command: HostCommand.Channel, on id: L2CAPChannelID, from owner: OwnerID, _ signalling: inout SignallingChannel,
+    _ turn: inout LinkTurn
   ) {
+    guard let number = number(of: id, owner) else { return }
     switch command {
-    case .sendSDU(let id, let sdu):
-      guard let number = number(of: id, owner) else { return }
+    case .send(let sdu):
       do throws(CreditBasedChannel.SendRefusal) {
         try signalling.channels.send(sdu, on: number)
         turn.hasChannelFrames = true
       } catch {
         turn.effects.append(.event(.refused(.invalidParameters("\(error)")), to: owner.recipient))
       }
-    case .didReadSDU(let id):
-      if let number = number(of: id, owner) { signalling.didRead(number, into: &turn.signalling) }
-    case .closeChannel(let id):
-      if let number = number(of: id, owner) { close([number], &signalling, &turn) }
-    default: break
+    case .didRead: signalling.didRead(number, into: &turn.signalling)
+    case .close: close([number], &signalling, &turn)
     }
   }
 

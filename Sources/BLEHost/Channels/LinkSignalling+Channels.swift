@@ -31,8 +31,10 @@ extension LinkSignalling {
   }
 
   /// Performs a command about one channel, of its owner.
-  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ turn: inout LinkTurn) {
-    channels.perform(command, from: owner, &channel, &turn)
+  mutating func perform(
+    _ command: HostCommand.Channel, on id: L2CAPChannelID, from owner: OwnerID, _ turn: inout LinkTurn
+  ) {
+    channels.perform(command, on: id, from: owner, &channel, &turn)
   }
 
   mutating func open(_ opening: ChannelOpenings.Opening, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn) {

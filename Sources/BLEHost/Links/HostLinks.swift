@@ -169,10 +169,12 @@ extension HostLinks {
   }
 
   /// Performs a command about services, values, bonds, pairing or one link.
-  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
+  mutating func perform(_ command: HostCommand.Services, from owner: OwnerID, _ host: inout HostContext) {
+    withServices(&host) { $0.perform(command, from: owner, into: &$1) }
+  }
+
+  mutating func perform(_ command: HostCommand.Security, from owner: OwnerID, _ host: inout HostContext) {
     switch command {
-    case .addService, .removeService, .setValue, .setIdentity, .reportStoredWrites:
-      withServices(&host) { $0.perform(command, from: owner, into: &$1) }
     case .setPairing(let settings):
       policy.settings = settings
       withKernel(&host) { $0?.settingsChanged($1, into: &$2) }
@@ -186,17 +188,11 @@ extension HostLinks {
         withLink(index, &host) { _, context in context.turn.effects.append(.own(.storageEnded)) }
       }
     case .removeBond(let identity): withBonds(&host) { $0.remove(identity, into: &$1) }
-    case .discardAttributeCacheOfBond(let identity):
-      let controller = host.controller
+    case .discardAttributeCache(let identity):
       for index in table.indices where table[index].identity == identity {
-        withLink(index, &host) { link, context in
-          link.perform(.discardAttributeCache(link.peer), from: owner, controller, &context.turn)
-        }
+        perform(.discardAttributeCache, on: table[index].peer, from: owner, &host)
       }
       withBonds(&host) { [now = host.now] in $0.keep(nil, of: identity, now: now, into: &$1) }
-    case .listen, .stopListening, .openChannel, .sendSDU, .didReadSDU, .closeChannel:
-      performChannel(command, from: owner, &host)
-    default: performLink(command, from: owner, &host)
     }
   }
 
@@ -212,9 +208,11 @@ extension HostLinks {
     withKernel(&host) { $0?.loadKeys($1, into: &$2) }
   }
 
-  private mutating func performLink(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
-    guard let index = command.link.flatMap({ table.index(of: $0) }) else {
-      if let answer = command.rejection(for: owner) { host.output.events.append(answer) }
+  mutating func perform(
+    _ command: HostCommand.Link, on peer: LinkID, from owner: OwnerID, _ host: inout HostContext
+  ) {
+    guard let index = table.index(of: peer) else {
+      if let answer = command.rejection(of: peer, for: owner) { host.output.events.append(answer) }
       return
     }
     let controller = host.controller
@@ -675,7 +673,7 @@ extension HostLinks {
 /// Credit-based channels: commands of owners, and what the channels of a link cause.
 extension HostLinks {
   /// Performs a command about channels.
-  private mutating func performChannel(_ command: HostCommand, from owner: OwnerID, _ host: inout HostContext) {
+  mutating func perform(_ command: HostCommand.Channels, from owner: OwnerID, _ host: inout HostContext) {
     switch command {
     case .listen(let id, let service):
       let result = channels.listen(service, for: owner)
@@ -684,12 +682,17 @@ extension HostLinks {
     case .stopListening(let number):
       guard stopListening(number, of: owner, &host) else { return }
       host.append(.stoppedListening(number), to: owner.recipient)
-    case .openChannel(let id, let peer, let request):
+    case .open(let id, let peer, let request):
       open(ChannelOpenings.Opening(id: id, owner: owner, request: request), on: peer, &host)
-    case .sendSDU(let channel, _), .didReadSDU(let channel), .closeChannel(let channel):
-      guard let peer = channels.link(of: channel) else { return }
-      withLink(of: peer, &host) { link, context in link.signalling.perform(command, from: owner, &context.turn) }
-    default: break
+    }
+  }
+
+  mutating func perform(
+    _ command: HostCommand.Channel, on channel: L2CAPChannelID, from owner: OwnerID, _ host: inout HostContext
+  ) {
+    guard let peer = channels.link(of: channel) else { return }
+    withLink(of: peer, &host) { link, context in
+      link.signalling.perform(command, on: channel, from: owner, &context.turn)
     }
   }
 

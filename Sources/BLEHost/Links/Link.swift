@@ -178,33 +178,38 @@ extension Link {
 extension Link {
   /// Performs a command about a link; others are not for this part.
   mutating func perform(
-    _ command: HostCommand, from owner: OwnerID, _ controller: ControllerCapabilities, _ turn: inout LinkTurn
+    _ command: HostCommand.Link, from owner: OwnerID, _ controller: ControllerCapabilities, _ turn: inout LinkTurn
   ) {
     switch command {
-    case .setPHY, .readPHY: phys.perform(command, for: owner, controller, into: &turn.effects)
+    case .setPHY(let preference): phys.set(preference, for: owner, controller, into: &turn.effects)
+    case .readPHY: phys.read(for: owner, controller, into: &turn.effects)
     case .requestSecurity: turn.effects.append(.own(.security(.requested(by: owner))))
-    case .secure(_, let demand): turn.effects.append(.own(.security(.requested(by: owner, demand))))
-    case .answerPairing(_, let question, let answer): turn.effects.append(.own(.security(.answer(question, answer))))
-    case .authorize(_, let isAuthorized):
+    case .secure(let demand): turn.effects.append(.own(.security(.requested(by: owner, demand))))
+    case .answerPairing(let question, let answer): turn.effects.append(.own(.security(.answer(question, answer))))
+    case .authorize(let isAuthorized):
       if device.authorize(isAuthorized) { turn.effects.append(.own(.securityChanged)) }
-    case .disconnect(_, let reason): close(reason, &turn)
+    case .disconnect(let reason): close(reason, &turn)
     case .release: release(by: owner, &turn)
-    case .updateConnection(_, let parameters):
+    case .updateConnection(let parameters):
       signalling.tuning?.followsPackets = false
       signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
-    case .prioritize(_, let priority): signalling.prioritize(priority, for: owner, role, controller, &turn)
+    case .prioritize(let priority): signalling.prioritize(priority, for: owner, role, controller, &turn)
     case .readRSSI:
       turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer, owner)))
-    case .client(_, let operation), .inspect(_, let operation):
-      turn.usesClient = true
-      var pairsOnDemand = role == .central && turn.pairsOnDemand
-      if case .inspect = command { pairsOnDemand = false }
-      client.perform(
-        operation, for: owner, pairsOnDemand: pairsOnDemand, queuesAfterBondLoss: turn.queuesOperationsAfterBondLoss,
-        now: turn.now, into: &turn.client)
+    case .client(let operation):
+      perform(operation, for: owner, pairsOnDemand: role == .central && turn.pairsOnDemand, &turn)
+    case .inspect(let operation): perform(operation, for: owner, pairsOnDemand: false, &turn)
     case .discardAttributeCache: client.discardCache()
-    default: break
     }
+  }
+
+  private mutating func perform(
+    _ operation: GATTClient.Operation, for owner: OwnerID, pairsOnDemand: Bool, _ turn: inout LinkTurn
+  ) {
+    turn.usesClient = true
+    client.perform(
+      operation, for: owner, pairsOnDemand: pairsOnDemand, queuesAfterBondLoss: turn.queuesOperationsAfterBondLoss,
+      now: turn.now, into: &turn.client)
   }
 
   /// Asks the controller to end the link; ``HostEvent/disconnected(_:_:)`` follows when it has, at the latest after

@@ -13,23 +13,22 @@ struct LinkPHYs: Sendable {
 
   init(peer: LinkID, handle: ConnectionHandle) { (self.peer, self.handle) = (peer, handle) }
 
-  /// Performs ``HostCommand/setPHY(_:_:)`` or ``HostCommand/readPHY(_:)``.
-  mutating func perform(
-    _ command: HostCommand, for owner: OwnerID, _ controller: ControllerCapabilities,
+  mutating func set(
+    _ preference: PHYPreference, for owner: OwnerID, _ controller: ControllerCapabilities,
     into effects: inout [Effect<LinkEffect>]
   ) {
-    switch command {
-    case .setPHY(_, let preference):
-      if let error = preference.rejection(controller) { return reject(error, to: owner, into: &effects) }
-      self.owner = owner
-      effects.append(.command(preference.command(for: handle), for: .setPHY(peer, owner)))
-    case .readPHY:
-      guard controller.commands.contains(HCI.LEReadPHY.self) else {
-        return reject(.unsupported("LE Read PHY"), to: owner, into: &effects)
-      }
-      effects.append(.command(HCI.LEReadPHY { $0.connectionHandle = handle }, for: .readPHY(peer, owner)))
-    default: break
+    if let error = preference.rejection(controller) { return reject(error, to: owner, into: &effects) }
+    self.owner = owner
+    effects.append(.command(preference.command(for: handle), for: .setPHY(peer, owner)))
+  }
+
+  func read(
+    for owner: OwnerID, _ controller: ControllerCapabilities, into effects: inout [Effect<LinkEffect>]
+  ) {
+    guard controller.commands.contains(HCI.LEReadPHY.self) else {
+      return reject(.unsupported("LE Read PHY"), to: owner, into: &effects)
     }
+    effects.append(.command(HCI.LEReadPHY { $0.connectionHandle = handle }, for: .readPHY(peer, owner)))
   }
 
   /// A procedure of ours or of the peer has ended (Vol 4, Part E, 7.7.65.12).

@@ -29,7 +29,8 @@ struct Radio: Sendable {
 
   /// When ``tick(_:)`` has work.
   var deadline: Instant? { .nearer(scanner.deadline, otherDeadline) }
-  /// That of the other parts. It is kept, because the loop asks after each packet, and only events and commands change it.
+  /// That of the other parts. It is kept, because the loop asks after each packet, and only events and commands change
+  /// it.
   private var otherDeadline: Instant?
   /// Our identity: the public address, or a static random one.
   var identity: DeviceAddress { addresses.identity }
@@ -39,18 +40,22 @@ struct Radio: Sendable {
   /// Whether the controller was asked to connect, and no event has ended it.
   var isConnecting: Bool { initiator.isWaiting }
 
-  /// Performs a command about advertising, scanning, connecting or privacy; others are not for this part.
-  mutating func perform(_ command: HostCommand, from owner: OwnerID, _ turn: inout RadioTurn) {
+  mutating func perform(_ command: HostCommand.Advertising, from owner: OwnerID, _ turn: inout RadioTurn) {
     switch command {
-    case .startAdvertising(let id, let intent):
-      advertise(&turn) { $0.start(id, intent, for: owner, $1, into: &$2) }
-    case .stopAdvertising(let id): advertise(&turn) { $0.stop(id, of: owner, $1, into: &$2) }
-    case .startScanning(let parameters): scan(&turn) { $0.start(parameters, for: owner, $1, into: &$2) }
-    case .stopScanning: scan(&turn) { $0.stop(for: owner, $1, into: &$2) }
-    case .cancelConnect(let id): initiate(&turn) { $0.cancel(id, of: owner, into: &$2) }
-    case .setPrivacy(let settings): manageAddresses(&turn) { $0.setPrivacy(settings, from: owner, into: &$1) }
-    default: break
+    case .start(let id, let intent): advertise(&turn) { $0.start(id, intent, for: owner, $1, into: &$2) }
+    case .stop(let id): advertise(&turn) { $0.stop(id, of: owner, $1, into: &$2) }
     }
+  }
+
+  mutating func perform(_ command: HostCommand.Scanning, from owner: OwnerID, _ turn: inout RadioTurn) {
+    switch command {
+    case .start(let parameters): scan(&turn) { $0.start(parameters, for: owner, $1, into: &$2) }
+    case .stop: scan(&turn) { $0.stop(for: owner, $1, into: &$2) }
+    }
+  }
+
+  mutating func setPrivacy(_ settings: PrivacySettings?, from owner: OwnerID, _ turn: inout RadioTurn) {
+    manageAddresses(&turn) { $0.setPrivacy(settings, from: owner, into: &$1) }
   }
 
   /// Why a request to connect cannot be accepted, regardless of links.
@@ -60,6 +65,10 @@ struct Radio: Sendable {
 
   mutating func connect(_ request: PendingConnection, _ turn: inout RadioTurn) {
     initiate(&turn) { $0.connect(request, $1, into: &$2) }
+  }
+
+  mutating func cancel(_ request: ConnectID, of owner: OwnerID, _ turn: inout RadioTurn) {
+    initiate(&turn) { $0.cancel(request, of: owner, into: &$2) }
   }
 
   /// Withdraws what an owner declared.

@@ -32,14 +32,15 @@ struct ServiceRegistry: Sendable {
   }
 
   /// Performs a command about services; others are not for this part.
-  mutating func perform(_ command: HostCommand, from owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
+  mutating func perform(
+    _ command: HostCommand.Services, from owner: OwnerID, into effects: inout [Effect<ServiceEffect>]
+  ) {
     switch command {
-    case .addService(let definition): add(definition, for: owner, into: &effects)
-    case .removeService(let id): remove(id, of: owner, into: &effects)
+    case .add(let definition): add(definition, for: owner, into: &effects)
+    case .remove(let id): remove(id, of: owner, into: &effects)
     case .setValue(let attribute, let value): setValue(attribute, value, from: owner, into: &effects)
     case .setIdentity(let name, let appearance): setIdentity(name: name, appearance: appearance)
     case .reportStoredWrites(let reports): owners.setReportsStoredWrites(reports, to: owner)
-    default: break
     }
     database.reportsStoredWrites = owners.reportsStoredWrites
   }

@@ -98,11 +98,11 @@ extension Adapter {
       for: .connection(id), timeout: limit, missing: "no connection to \(address)"
     ) { state, actions throws(BLEError) in
       try state.requirePower()
-      actions.commands.append(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys)))
+      actions.commands.append(.initiating(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys))))
       return nil
     } abandon: { state, actions in
       state.abandonedConnects.insert(id)
-      actions.commands.append(.cancelConnect(id))
+      actions.commands.append(.initiating(.cancel(id)))
     }
     try await session.waitUntilProven(device)
     return device

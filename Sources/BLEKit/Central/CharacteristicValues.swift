@@ -124,7 +124,7 @@ extension RemoteDevice {
       session?.run { state, actions in
         guard let range = state.links[peer]?.removeReader(id), !state.isClosed else { return }
         let operation = GATTClient.Operation(id: HostIDs.operation(), .configure([], in: range))
-        actions.commands.append(.client(peer, operation))
+        actions.commands.append(.link(peer, .client(operation)))
       }
     }
     let refusal: BLEError? = session.run { [peer] state, _ in

@@ -113,7 +113,7 @@ extension RemoteDevice {
       missing: "no other timing of the link to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      actions.commands.append(.updateConnection(peer, parameters))
+      actions.commands.append(.link(peer, .updateConnection(parameters)))
       return nil
     }
   }
@@ -122,6 +122,6 @@ extension RemoteDevice {
   /// them anew.
   public func forgetServices() throws(BLEError) {
     session.run { [peer] state, _ in state.links[peer]?.discovered = [:] }
-    try session.command(peer, .discardAttributeCache(peer))
+    try session.command(peer, .discardAttributeCache)
   }
 }

@@ -251,7 +251,7 @@ extension RemoteDevice {
     let id = HostIDs.operation()
     let outcome = try await session.wait(for: .operation(peer, id)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      actions.commands.append(.client(peer, GATTClient.Operation(id: id, kind)))
+      actions.commands.append(.link(peer, .client(GATTClient.Operation(id: id, kind))))
       return nil
     }
     let faults = outcome.faults.map {

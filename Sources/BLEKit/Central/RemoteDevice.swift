@@ -96,14 +96,14 @@ public struct RemoteDevice: Sendable {
     return try await session.wait(for: .rssi(peer, read: read)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       state.rssiReads[peer, default: []].append(read)
-      actions.commands.append(.readRSSI(peer))
+      actions.commands.append(.link(peer, .readRSSI))
       return nil
     }
   }
 
   /// Reads the PHYs of the link.
   public func readPHY() async throws(BLEError) -> ConnectionPHY {
-    try await phy { .readPHY($0) }
+    try await phy(.readPHY)
   }
 
   /// Requests other PHYs for the link, as its central or as its peripheral. The controllers choose among those that
@@ -125,13 +125,13 @@ public struct RemoteDevice: Sendable {
     transmit: Set<LEPHY> = [], receive: Set<LEPHY> = [], coding: LECoding = .any
   ) async throws(BLEError) -> ConnectionPHY {
     let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
-    return try await phy { .setPHY($0, preference) }
+    return try await phy(.setPHY(preference))
   }
 
-  private func phy(_ command: @escaping @Sendable (LinkID) -> HostCommand) async throws(BLEError) -> ConnectionPHY {
+  private func phy(_ command: HostCommand.Link) async throws(BLEError) -> ConnectionPHY {
     try await session.wait(for: .phy(peer)) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      actions.commands.append(command(peer))
+      actions.commands.append(.link(peer, command))
       return nil
     }
   }
@@ -162,7 +162,7 @@ public struct RemoteDevice: Sendable {
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
       if state.links[peer]?.security.level ?? .none >= demand.level { return () }
-      actions.commands.append(isPlain ? .requestSecurity(peer) : .secure(peer, demand))
+      actions.commands.append(isPlain ? .link(peer, .requestSecurity) : .link(peer, .secure(demand)))
       return nil
     }
     try await session.storeBond(of: address)
@@ -173,7 +173,7 @@ public struct RemoteDevice: Sendable {
     guard let parameters = request.parameters else {
       throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionParameterRequest")
     }
-    try session.command(peer, .updateConnection(peer, parameters))
+    try session.command(peer, .updateConnection(parameters))
   }
 
   /// Requests the data length, the PHY and the timing of a priority, as the central or as the peripheral of the link.
@@ -186,7 +186,7 @@ public struct RemoteDevice: Sendable {
   /// try device.requestConnectionPriority(.balanced)
   /// ```
   public func requestConnectionPriority(_ priority: ConnectionPriority) throws(BLEError) {
-    try session.command(peer, .prioritize(peer, priority))
+    try session.command(peer, .prioritize(priority))
   }
 
   private func link<Value: Sendable>(_ get: @Sendable (LinkState) -> Value) -> Value? {
@@ -202,11 +202,11 @@ extension RemoteDevice: Hashable, CustomStringConvertible {
 
 extension AdapterSession {
   /// Posts a command about a link.
-  func command(_ peer: LinkID, _ command: HostCommand) throws(BLEError) {
+  func command(_ peer: LinkID, _ command: HostCommand.Link) throws(BLEError) {
     let refusal: BLEError? = run { state, actions in
       guard !state.isClosed else { return .closed }
       guard state.links[peer] != nil else { return state.endedLinks.error(of: peer) }
-      actions.commands.append(command)
+      actions.commands.append(.link(peer, command))
       return nil
     }
     if let refusal { throw refusal }
@@ -243,7 +243,8 @@ extension AdapterSession {
   func release(_ device: RemoteDevice) {
     run { [peer = device.peer] state, actions in
       guard let link = state.links[peer], !state.isClosed else { return }
-      actions.commands.append(link.isCentral ? .disconnect(peer, .remoteUserTerminatedConnection) : .release(peer))
+      actions.commands.append(
+        link.isCentral ? .link(peer, .disconnect(.remoteUserTerminatedConnection)) : .link(peer, .release))
     }
   }
 }

@@ -232,9 +232,9 @@ extension AdapterSession.State {
   mutating func scansChanged(into actions: inout Actions) {
     let parameters = scans.map { ($0.key, $0.value.parameters) } + receivers.map { ($0.key, $0.value.parameters) }
     guard let union = ScanParameters(serving: parameters.sorted { $0.0 < $1.0 }.map(\.1)) else {
-      return actions.commands.append(.stopScanning)
+      return actions.commands.append(.scanning(.stop))
     }
-    actions.commands.append(.startScanning(union))
+    actions.commands.append(.scanning(.start(union)))
   }
 
   /// Gives reports to the scans that want them.

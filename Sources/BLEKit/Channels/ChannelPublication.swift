@@ -125,7 +125,7 @@ extension Adapter {
     let assigned = try await session.wait(for: .listen(id)) { state, actions throws(BLEError) in
       try state.requirePower()
       state.newListeners[id] = incoming
-      actions.commands.append(.listen(id, service))
+      actions.commands.append(.channels(.listen(id, service)))
       return nil
     } abandon: { state, _ in
       state.newListeners[id] = nil
@@ -154,7 +154,7 @@ extension RemoteDevice {
       missing: "no L2CAP channel to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       _ = try state.requireLink(peer)
-      actions.commands.append(.openChannel(id, peer, request))
+      actions.commands.append(.channels(.open(id, peer, request)))
       return nil
     }
   }
@@ -166,7 +166,7 @@ extension AdapterSession.State {
   ) {
     let incoming = newListeners.removeValue(forKey: id)
     if case .success(let psm) = result {
-      guard let incoming else { return actions.commands.append(.stopListening(psm)) }
+      guard let incoming else { return actions.commands.append(.channels(.stopListening(psm))) }
       listeners[psm] = incoming
     }
     waits.answer(.listen(id), result.mapError(BLEError.init), into: &actions)
@@ -174,7 +174,7 @@ extension AdapterSession.State {
 
   mutating func stopListening(_ psm: SPSM, into actions: inout Actions) {
     guard let incoming = listeners.removeValue(forKey: psm), !isClosed else { return }
-    actions.commands.append(.stopListening(psm))
+    actions.commands.append(.channels(.stopListening(psm)))
     actions.later { incoming.finish() }
   }
 

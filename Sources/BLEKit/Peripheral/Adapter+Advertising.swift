@@ -65,10 +65,10 @@ extension Adapter {
     let id = HostIDs.advertising()
     try await session.wait(for: .advertisingStart(id)) { state, actions throws(BLEError) in
       try state.requirePower()
-      actions.commands.append(.startAdvertising(id, intent))
+      actions.commands.append(.advertising(.start(id, intent)))
       return nil
     } abandon: { _, actions in
-      actions.commands.append(.stopAdvertising(id))
+      actions.commands.append(.advertising(.stop(id)))
     }
     // The task, the end of the adapter or the controller ends it. A task that is cancelled before it waits has begun
     // nothing that `wait` could withdraw.
@@ -79,7 +79,7 @@ extension Adapter {
         return nil
       }
     } catch {
-      session.run { _, actions in actions.commands.append(.stopAdvertising(id)) }
+      session.run { _, actions in actions.commands.append(.advertising(.stop(id))) }
       throw error
     }
   }

@@ -257,7 +257,7 @@ extension Adapter {
         state.attributes[name] = characteristic
         state.synchronousHandlers[name] = SynchronousHandlers(characteristic.characteristic)
       }
-      actions.commands.append(.addService(definition))
+      actions.commands.append(.services(.add(definition)))
       return nil
     } abandon: { state, actions in
       state.withdraw([id], into: &actions)
@@ -277,7 +277,7 @@ extension AdapterSession.State {
     // In reverse order, because a service may include an earlier one.
     for id in ids.reversed() {
       guard let service = services[id] else { continue }
-      actions.commands.append(.removeService(id))
+      actions.commands.append(.services(.remove(id)))
       guard let requests = service.requests else { continue }
       for attribute in service.attributes {
         attributes[attribute] = nil

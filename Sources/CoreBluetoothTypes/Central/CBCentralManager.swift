@@ -324,7 +324,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///
   /// The call is the application's consent to an unauthenticated pairing: `PairingOptions.asksConsent` does not ask
   /// again.
-  public final func pair(with peripheral: CBPeripheral) { pair(with: peripheral) { .requestSecurity($0) } }
+  public final func pair(with peripheral: CBPeripheral) { pair(with: peripheral, .requestSecurity) }
 
   /// Encrypts the link to a peripheral with the keys of an earlier pairing that has the level, or pairs. A pairing that
   /// cannot reach the level fails (Vol 3, Part H, 2.3.5.1): the ``CBManager/pairingDelegate`` receives the error.
@@ -335,16 +335,16 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   ///     program has requested the pairing. The user then learns that the devices could not be authenticated.
   public final func pair(with peripheral: CBPeripheral, level: PeerSecurity.Level, asksConsent: Bool = false) {
     guard let demand = PeerSecurity.demand(level, asksConsent: asksConsent) else { return }
-    pair(with: peripheral) { .secure($0, demand) }
+    pair(with: peripheral, .secure(demand))
   }
 
-  private func pair(with peripheral: CBPeripheral, _ command: (LinkID) -> HostCommand) {
+  private func pair(with peripheral: CBPeripheral, _ command: HostCommand.Link) {
     guard accepts("pair") else { return }
     let name = machine.withLock { state in
       state.connections.first { state.devices[$0.value.address]?.object.object === peripheral }?.key
     }
     guard let name else { return misuse("pair: \(peripheral) is not connected") }
-    client.commands.post(command(name))
+    client.commands.post(.link(name, command))
   }
 
   override func receive(_ event: HostEvent) {

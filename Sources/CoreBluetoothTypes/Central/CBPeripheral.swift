@@ -185,7 +185,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// - Parameter coding: the coding of this device's transmissions on LE Coded.
   public final func setPreferredPHY(transmit: Set<LEPHY>, receive: Set<LEPHY>, coding: LECoding = .any) {
     let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
-    command("setPreferredPHY") { $0.phy(self, "setPreferredPHY", { .setPHY($0, preference) }, into: &$1) }
+    command("setPreferredPHY") { $0.phy(self, "setPreferredPHY", .setPHY(preference), into: &$1) }
   }
 
   /// Requests the data length, the PHY and the timing of a priority, as far as both devices support them. A rejected
@@ -197,7 +197,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in
   /// CoreBluetooth.
   public final func readPHY() {
-    command("readPHY") { $0.phy(self, "readPHY", { .readPHY($0) }, into: &$1) }
+    command("readPHY") { $0.phy(self, "readPHY", .readPHY, into: &$1) }
   }
 
   final func update(name: String?) { contents.withLock { $0.name = name ?? $0.name } }

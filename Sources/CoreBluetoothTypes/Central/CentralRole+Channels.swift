@@ -14,7 +14,7 @@ extension CentralRole {
     }
     let id = HostIDs.openChannel()
     connections[connection.peer]?.openingChannels.append(id)
-    effects.commands.append(.openChannel(id, connection.peer, ChannelRequest(spsm: psm)))
+    effects.commands.append(.channels(.open(id, connection.peer, ChannelRequest(spsm: psm))))
   }
 
   mutating func channelOpened(_ channel: OpenedChannel, into effects: inout CentralEffects) {

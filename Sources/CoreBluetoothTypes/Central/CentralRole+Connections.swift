@@ -17,7 +17,7 @@ extension CentralRole {
       // The options of this run replace those of an earlier one.
       guard restoredConnections.remove(id) != nil, pending != options else { return }
       pendingConnections[id] = nil
-      if isPosted { effects.commands.append(.cancelConnect(id)) }
+      if isPosted { effects.commands.append(.initiating(.cancel(id))) }
       begin(device.address, options, into: &effects)
     case .cancelling(let id, _): devices[device.address]?.phase = .cancelling(id, next: options)
     case .connected: effects.calls.append(.connected(peripheral))
@@ -46,7 +46,7 @@ extension CentralRole {
 
   private func connect(_ id: ConnectID, _ address: DeviceAddress, _ options: ConnectOptions) -> HostCommand {
     let phys = options.phys ?? devices.record(of: address).phys
-    return .connect(id, address, options.parameters, InitiatingParameters(phys: phys.phys))
+    return .initiating(.connect(id, address, options.parameters, InitiatingParameters(phys: phys.phys)))
   }
 
   /// The start delay of a connection has passed.
@@ -65,14 +65,14 @@ extension CentralRole {
     case .connecting(let id, _, isPosted: true):
       devices[device.address]?.phase = .cancelling(id, next: nil)
       peripheral.update(state: .disconnecting)
-      effects.commands.append(.cancelConnect(id))
+      effects.commands.append(.initiating(.cancel(id)))
     case .connecting(let id, _, isPosted: false):
       devices[device.address]?.phase = .cancelling(id, next: nil)
       connectionEnded(id, CBError(.operationCancelled), into: &effects)
     case .connected(let peer, _):
       devices[device.address]?.phase = .disconnecting(peer, next: nil)
       peripheral.update(state: .disconnecting)
-      effects.commands.append(.release(peer))
+      effects.commands.append(.link(peer, .release))
     case .cancelling(let id, _): devices[device.address]?.phase = .cancelling(id, next: nil)
     case .disconnecting(let peer, _): devices[device.address]?.phase = .disconnecting(peer, next: nil)
     case .disconnected: break
@@ -102,20 +102,20 @@ extension CentralRole {
       guard let object = device.object.object else {
         // Its object was released before the event arrived.
         devices[address]?.phase = .disconnecting(connection.peer, next: nil)
-        return effects.commands.append(.release(connection.peer))
+        return effects.commands.append(.link(connection.peer, .release))
       }
       devices[address]?.phase = .connected(connection.peer, options)
       object.connected()
       effects.facts.append(.connected(address))
       effects.calls.append(.connected(object))
       if let priority = options.priority {
-        effects.commands.append(.prioritize(connection.peer, priority))
+        effects.commands.append(.link(connection.peer, .prioritize(priority)))
       }
       readName(of: object, connection.peer, into: &effects)
       if shared == nil { tell(.peerConnected, of: address, services, into: &effects) }
     case .cancelling(_, let next):
       devices[address]?.phase = .disconnecting(connection.peer, next: next)
-      effects.commands.append(.release(connection.peer))
+      effects.commands.append(.link(connection.peer, .release))
     case .disconnected, .connected, .disconnecting: break
     }
   }
@@ -152,7 +152,7 @@ extension CentralRole {
     guard object.name == nil else { return }
     let id = HostIDs.operation()
     connections[peer]?.nameRead = id
-    effects.commands.append(.inspect(peer, GATTClient.Operation(id: id, .readUsingUUID("2A00", 1...0xFFFF))))
+    effects.commands.append(.link(peer, .inspect(GATTClient.Operation(id: id, .readUsingUUID("2A00", 1...0xFFFF)))))
   }
 
   /// - Parameter isUp: whether the link stays, because other managers use it or the device made it.

@@ -38,7 +38,7 @@ extension CentralRole {
           "the operations that wait for this peripheral exceed \(limits.pendingOctets) octets: wait for answers")
         return effects.calls.append(.peripheral(peripheral, subject.call(error)))
       }
-      effects.commands.append(.client(connection.peer, operation))
+      effects.commands.append(.link(connection.peer, .client(operation)))
     case .failure(let known): pending.result = known.result
     }
     connections[connection.peer]?.waitingOctets += pending.octets
@@ -53,7 +53,8 @@ extension CentralRole {
   ) {
     guard case .services = subject, connections[peer]?.watchesServices == false else { return }
     connections[peer]?.watchesServices = true
-    effects.commands.append(.inspect(peer, GATTClient.Operation(id: HostIDs.operation(), .subscribeToServiceChanged)))
+    effects.commands.append(
+      .link(peer, .inspect(GATTClient.Operation(id: HostIDs.operation(), .subscribeToServiceChanged))))
   }
 
   /// Writes without a response.
@@ -85,7 +86,7 @@ extension CentralRole {
     connections[connection.peer]?.unsentWrites[id] = octets
     connections[connection.peer]?.waitingOctets += octets
     if connection.unsentWrites.count + 1 >= limits.pendingWrites { connections[connection.peer]?.owesReady = true }
-    effects.commands.append(.client(connection.peer, operation))
+    effects.commands.append(.link(connection.peer, .client(operation)))
   }
 
   func canSend(_ peripheral: CBPeripheral) -> Bool {
@@ -105,7 +106,7 @@ extension CentralRole {
 
   /// A request about the PHYs of a link.
   mutating func phy(
-    _ peripheral: CBPeripheral, _ name: StaticString, _ command: (LinkID) -> HostCommand,
+    _ peripheral: CBPeripheral, _ name: StaticString, _ command: HostCommand.Link,
     into effects: inout CentralEffects
   ) {
     guard let connection = connection(of: peripheral, for: name, into: &effects) else { return }
@@ -113,14 +114,14 @@ extension CentralRole {
       return effects.calls.append(.peripheral(peripheral, .phy(nil, tooManyRequests)))
     }
     connections[connection.peer]?.phyRequests += 1
-    effects.commands.append(command(connection.peer))
+    effects.commands.append(.link(connection.peer, command))
   }
 
   func prioritize(
     _ peripheral: CBPeripheral, _ priority: ConnectionPriority, into effects: inout CentralEffects
   ) {
     guard let connection = connection(of: peripheral, for: "requestConnectionPriority", into: &effects) else { return }
-    effects.commands.append(.prioritize(connection.peer, priority))
+    effects.commands.append(.link(connection.peer, .prioritize(priority)))
   }
 
   private var tooManyRequests: CBError {
@@ -133,7 +134,7 @@ extension CentralRole {
       return effects.calls.append(.peripheral(peripheral, .rssi(127, tooManyRequests)))
     }
     connections[connection.peer]?.rssiReads += 1
-    effects.commands.append(.readRSSI(connection.peer))
+    effects.commands.append(.link(connection.peer, .readRSSI))
   }
 }
 

@@ -90,13 +90,13 @@ extension CentralRole {
     var parameters = scanParameters
     // The host removes duplicates. Changed data is reported, because a scan response or a name may be new.
     (parameters.allowsDuplicates, parameters.reportsChanges) = (allowsDuplicates, !allowsDuplicates)
-    effects.commands.append(.startScanning(parameters))
+    effects.commands.append(.scanning(.start(parameters)))
   }
 
   mutating func stopScan(into effects: inout CentralEffects) {
     guard scan != nil else { return }
     endScan(into: &effects)
-    effects.commands.append(.stopScanning)
+    effects.commands.append(.scanning(.stop))
   }
 
   /// The scan has ended: devices that it has kept back for their scan responses are reported.

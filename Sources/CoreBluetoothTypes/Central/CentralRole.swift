@@ -156,14 +156,26 @@ extension CentralRole {
   mutating func lost(_ command: HostCommand, into effects: inout CentralEffects) {
     let error = HostError.disabled("too many commands wait for the host: wait for answers")
     switch command {
-    case .client(let peer, let operation), .inspect(let peer, let operation):
+    case .link(let peer, let command): lost(command, of: peer, error, into: &effects)
+    case .initiating(.connect(let id, _, _, _)): connectionFailed(id, error, into: &effects)
+    case .channels(.open(let id, _, _)): channelNotOpened(id, error, into: &effects)
+    // No call waits for an answer to the others.
+    default: break
+    }
+  }
+
+  private mutating func lost(
+    _ command: HostCommand.Link, of peer: LinkID, _ error: HostError, into effects: inout CentralEffects
+  ) {
+    switch command {
+    case .client(let operation), .inspect(let operation):
       let limit = limits.pendingOctets
       client(peer, .finished(operation.id, .failure(.tooManyOperations(limit: limit))), into: &effects)
-    case .connect(let id, _, _, _): connectionFailed(id, error, into: &effects)
-    case .readRSSI(let peer): rssi(peer, .failure(error), into: &effects)
-    case .setPHY(let peer, _), .readPHY(let peer): phyUpdated(peer, .failure(error), into: &effects)
-    case .openChannel(let id, _, _): channelNotOpened(id, error, into: &effects)
-    default: break
+    case .readRSSI: rssi(peer, .failure(error), into: &effects)
+    case .setPHY, .readPHY: phyUpdated(peer, .failure(error), into: &effects)
+    case .disconnect, .release, .updateConnection, .prioritize, .requestSecurity, .secure, .authorize, .answerPairing,
+      .discardAttributeCache:
+      break
     }
   }
 
@@ -172,7 +184,7 @@ extension CentralRole {
   mutating func fell(to state: CBManagerState, because reason: AdapterError?, into effects: inout CentralEffects) {
     if scan != nil {
       scan = nil
-      effects.commands.append(.stopScanning)
+      effects.commands.append(.scanning(.stop))
     }
     let cause = state.cause(reason)
     for peer in connections.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
@@ -183,7 +195,7 @@ extension CentralRole {
     }
     otherLinks = [:]
     for (id, _) in pendingConnections.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-      effects.commands.append(.cancelConnect(id))
+      effects.commands.append(.initiating(.cancel(id)))
       let error = CBError(.operationCancelled, "\(cause); connect again when it is powered on")
       connectionEnded(id, error, into: &effects)
     }
@@ -263,11 +275,11 @@ extension CentralRole {
         "cancelling the connection to \(address): the program holds no reference to the peripheral")
       pendingConnections[id] = nil
       devices[address]?.phase = .disconnected
-      effects.commands.append(.cancelConnect(id))
+      effects.commands.append(.initiating(.cancel(id)))
     case .connected(let peer, _):
       effects.misuses.append("ending the connection to \(address): the program holds no reference to the peripheral")
       devices[address]?.phase = .disconnecting(peer, next: nil)
-      effects.commands.append(.release(peer))
+      effects.commands.append(.link(peer, .release))
     case .disconnected, .cancelling, .disconnecting: break
     }
   }

@@ -17,7 +17,7 @@ extension CBPeripheralManager {
       run { $0.refuseConnectionUpdate(of: central, error, into: &$1) }
       return
     }
-    run { $0.command("requestConnectionParameters", central, { .updateConnection($0, parameters) }, into: &$1) }
+    run { $0.command("requestConnectionParameters", central, .updateConnection(parameters), into: &$1) }
   }
 
   /// Requests the data length, the PHY and the timing of a priority on a central's link, as far as both devices support
@@ -26,21 +26,21 @@ extension CBPeripheralManager {
   public final func requestConnectionPriority(_ priority: ConnectionPriority, for central: CBCentral) {
     guard accepts("requestConnectionPriority") else { return }
     run {
-      $0.command("requestConnectionPriority", central, { .prioritize($0, priority) }, into: &$1)
+      $0.command("requestConnectionPriority", central, .prioritize(priority), into: &$1)
     }
   }
 
   /// Ends the link of a central. The central receives the reason Remote User Terminated Connection (0x13).
   public final func cancelConnection(of central: CBCentral) {
     guard accepts("cancelConnection") else { return }
-    run { $0.command("cancelConnection", central, { .disconnect($0, .remoteUserTerminatedConnection) }, into: &$1) }
+    run { $0.command("cancelConnection", central, .disconnect(.remoteUserTerminatedConnection), into: &$1) }
   }
 
   /// Reads the signal strength of a central's link;
   /// ``CBPeripheralManagerDelegate/peripheralManager(_:didReadRSSI:of:error:)`` answers.
   public final func readRSSI(of central: CBCentral) {
     guard accepts("readRSSI") else { return }
-    run { $0.command("readRSSI", central, { .readRSSI($0) }, into: &$1) }
+    run { $0.command("readRSSI", central, .readRSSI, into: &$1) }
   }
 
   /// Requests other PHYs for a central's link. The controllers choose among those that both devices allow; an empty set
@@ -52,20 +52,20 @@ extension CBPeripheralManager {
   ) {
     guard accepts("setPreferredPHY") else { return }
     let preference = PHYPreference(transmit: transmit, receive: receive, coding: coding)
-    run { $0.command("setPreferredPHY", central, { .setPHY($0, preference) }, into: &$1) }
+    run { $0.command("setPreferredPHY", central, .setPHY(preference), into: &$1) }
   }
 
   /// Reads the PHYs of a central's link;
   /// ``CBPeripheralManagerDelegate/peripheralManager(_:central:didUpdatePHY:error:)`` answers.
   public final func readPHY(of central: CBCentral) {
     guard accepts("readPHY") else { return }
-    run { $0.command("readPHY", central, { .readPHY($0) }, into: &$1) }
+    run { $0.command("readPHY", central, .readPHY, into: &$1) }
   }
 
   /// Asks a central to pair, or to encrypt the link with the keys of an earlier pairing (Vol 3, Part H, 3.6.7).
   public final func requestSecurity(of central: CBCentral) {
     guard accepts("requestSecurity") else { return }
-    run { $0.command("requestSecurity", central, { .requestSecurity($0) }, into: &$1) }
+    run { $0.command("requestSecurity", central, .requestSecurity, into: &$1) }
   }
 
   /// Authorizes a central to use the attributes that require authorization, or revokes this (Vol 3, Part C, 10.5).
@@ -83,7 +83,7 @@ extension CBPeripheralManager {
   /// ```
   public final func setAuthorized(_ isAuthorized: Bool, for central: CBCentral) {
     guard accepts("setAuthorized") else { return }
-    run { $0.command("setAuthorized", central, { .authorize($0, isAuthorized) }, into: &$1) }
+    run { $0.command("setAuthorized", central, .authorize(isAuthorized), into: &$1) }
   }
 }
 

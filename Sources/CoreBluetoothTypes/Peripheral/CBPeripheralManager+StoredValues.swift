@@ -38,6 +38,6 @@ extension CBPeripheralManager {
   ///
   /// - Parameter name: at most 248 octets of UTF-8; a longer name is cut at a character boundary.
   public final func setDeviceName(_ name: String?, appearance: UInt16? = nil) {
-    client.commands.post(.setIdentity(name: name, appearance: appearance))
+    client.commands.post(.services(.setIdentity(name: name, appearance: appearance)))
   }
 }

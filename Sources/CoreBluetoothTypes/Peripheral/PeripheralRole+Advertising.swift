@@ -42,7 +42,7 @@ extension PeripheralRole {
     let id = restored ?? HostIDs.advertising()
     (advertising, declared) = (.starting(id), nil)
     if restored == nil { starts.ask(id, ()) }
-    effects.commands.append(.startAdvertising(id, intent))
+    effects.commands.append(.advertising(.start(id, intent)))
     return payload
   }
 
@@ -69,7 +69,7 @@ extension PeripheralRole {
   mutating func giveUpAdvertising(into effects: inout PeripheralEffects) {
     switch advertising {
     case .off: return
-    case .starting(let id), .on(let id): effects.commands.append(.stopAdvertising(id))
+    case .starting(let id), .on(let id): effects.commands.append(.advertising(.stop(id)))
     }
     (advertising, restoredAdvertising) = (.off, nil)
   }

@@ -18,7 +18,7 @@ extension PeripheralRole {
     let id = HostIDs.listen()
     channels[id] = PublishedChannel()
     let service = ChannelService(requirement: isEncrypted ? .encrypted : .open)
-    effects.commands.append(.listen(id, service))
+    effects.commands.append(.channels(.listen(id, service)))
   }
 
   mutating func unpublishChannel(_ psm: SPSM, into effects: inout PeripheralEffects) {
@@ -29,7 +29,7 @@ extension PeripheralRole {
       return effects.calls.append(.didUnpublishL2CAPChannel(psm.rawValue, error))
     }
     channels[id]?.isUnpublished = true
-    effects.commands.append(.stopListening(psm))
+    effects.commands.append(.channels(.stopListening(psm)))
   }
 
   mutating func listening(
@@ -37,7 +37,7 @@ extension PeripheralRole {
   ) {
     guard channels[id] != nil else {
       // It was withdrawn with the services.
-      if case .success(let psm) = result { effects.commands.append(.stopListening(psm)) }
+      if case .success(let psm) = result { effects.commands.append(.channels(.stopListening(psm))) }
       return
     }
     switch result {
@@ -72,7 +72,7 @@ extension PeripheralRole {
       if channel.isUnpublished {
         effects.calls.append(.didUnpublishL2CAPChannel(psm.rawValue, nil))
       } else {
-        effects.commands.append(.stopListening(psm))
+        effects.commands.append(.channels(.stopListening(psm)))
       }
     }
     channels = [:]

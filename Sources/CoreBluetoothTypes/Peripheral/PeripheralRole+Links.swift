@@ -119,13 +119,13 @@ extension PeripheralRole {
 
   /// A command about one link; a link that has ended is logged.
   mutating func command(
-    _ name: StaticString, _ central: CBCentral, _ command: (LinkID) -> HostCommand,
+    _ name: StaticString, _ central: CBCentral, _ command: HostCommand.Link,
     into effects: inout PeripheralEffects
   ) {
     guard links[central.peer]?.central === central else {
       effects.misuses.append("\(name): \(central) is not connected")
       return
     }
-    effects.commands.append(command(central.peer))
+    effects.commands.append(.link(central.peer, command))
   }
 }

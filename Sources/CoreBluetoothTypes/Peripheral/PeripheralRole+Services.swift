@@ -32,7 +32,7 @@ extension PeripheralRole {
     published[id] = Publication(
       service: service, attributes: new.attributes.map(\.0), includes: new.definition.includes, record: .init(service))
     serviceIDs[ObjectIdentifier(service)] = id
-    effects.commands.append(.addService(new.definition))
+    effects.commands.append(.services(.add(new.definition)))
     effects.warnings += new.warnings
   }
 
@@ -83,7 +83,7 @@ extension PeripheralRole {
     }
     retiring[id] = gone
     forget(id)
-    effects.commands.append(.removeService(id))
+    effects.commands.append(.services(.remove(id)))
   }
 
   mutating func serviceRemoved(
@@ -125,7 +125,7 @@ extension PeripheralRole {
         "\(value.count) octets for \(attribute), which takes \(lengths.lowerBound) to \(lengths.upperBound)")
     }
     guard let id = attributeIDs[ObjectIdentifier(attribute)] else { return }
-    effects.commands.append(.setValue(id, value))
+    effects.commands.append(.services(.setValue(id, value)))
   }
 
   /// Sets whether the host reports what centrals write to stored values: a write that no client asks for is not
@@ -133,7 +133,7 @@ extension PeripheralRole {
   mutating func setReportsStoredWrites(_ reports: Bool, into effects: inout PeripheralEffects) {
     guard reports != reportsStoredWrites else { return }
     reportsStoredWrites = reports
-    effects.commands.append(.reportStoredWrites(reports))
+    effects.commands.append(.services(.reportStoredWrites(reports)))
   }
 
   mutating func stored(

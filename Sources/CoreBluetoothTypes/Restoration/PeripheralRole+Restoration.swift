@@ -134,7 +134,7 @@ extension PeripheralRole {
     updateTarget = nil
     var subscriptions: [PeripheralManagerCall] = []
     for (attribute, object) in zip(old.attributes, objects) {
-      if let value = object.storedOctets { effects.commands.append(.setValue(attribute, value)) }
+      if let value = object.storedOctets { effects.commands.append(.services(.setValue(attribute, value))) }
       guard let before = attributes[attribute] else { continue }
       attributeIDs[ObjectIdentifier(before)] = nil
       (attributes[attribute], attributeIDs[ObjectIdentifier(object)]) = (object, attribute)

@@ -14,8 +14,8 @@ import Testing
     let notebook = BondFixtures.Notebook(known)
     let keeper = BondStorage(notebook, log: { _, _ in })
     let commands = keeper.commands(PairingOptions())
-    guard commands.count == 3, case .setBonds(let bonds) = commands[0],
-      case .setPairing(let settings?) = commands[1], case .setPrivacy(nil) = commands[2]
+    guard commands.count == 3, case .security(.setBonds(let bonds)) = commands[0],
+      case .security(.setPairing(let settings?)) = commands[1], case .privacy(nil) = commands[2]
     else {
       Issue.record("\(commands.count) commands")
       return
@@ -38,7 +38,7 @@ import Testing
     var privacy = PrivacyOptions()
     (privacy.usesPrivateAddress, privacy.rotation) = (true, wanted)
     let commands = keeper.commands(PairingOptions(), privacy)
-    guard case .setPairing(let pairing?) = commands[1], case .setPrivacy(let settings?) = commands[2] else {
+    guard case .security(.setPairing(let pairing?)) = commands[1], case .privacy(let settings?) = commands[2] else {
       Issue.record("\(commands.count) commands")
       return
     }
@@ -76,7 +76,7 @@ import Testing
     let folder = try BondFixtures.Folder()
     let keepers = (0..<2).map { _ in BondStorage(FileBondStore(path: folder.file), log: { _, _ in }) }
     func key(_ keeper: BondStorage) -> SecretKey? {
-      if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
+      if case .security(.setPairing(let settings?)) = keeper.commands(PairingOptions())[1] {
         settings.identityResolvingKey
       } else {
         nil

@@ -85,7 +85,7 @@ import Testing
     let keeper = keeper()
     let stored = Mutex<[[Bond]]>([])
     keeper.report { command in
-      if case .bondsStored(let bonds) = command { stored.withLock { $0.append(bonds) } }
+      if case .security(.bondsStored(let bonds)) = command { stored.withLock { $0.append(bonds) } }
     }
     var bond = Self.bond(1)
     bond.peerSignCounter = 0
@@ -319,7 +319,7 @@ import Testing
   }
 
   private static func key(_ keeper: BondStorage) -> SecretKey? {
-    if case .setPairing(let settings?) = keeper.commands(PairingOptions())[1] {
+    if case .security(.setPairing(let settings?)) = keeper.commands(PairingOptions())[1] {
       settings.identityResolvingKey
     } else {
       nil

@@ -24,14 +24,16 @@ import Testing
         permissions: .readableAndWritable, value: value)
     }
     bench.perform(
-      .addService(
-        ServiceDefinition(
-          id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFE0),
-          characteristics: [
-            characteristic(long, .stored([UInt8](repeating: 7, count: 512), length: 0...512)),
-            characteristic(short, .stored([1, 2], length: 0...20)), characteristic(empty, .stored([], length: 0...512)),
-            characteristic(dynamic, .dynamic),
-          ])))
+      .services(
+        .add(
+          ServiceDefinition(
+            id: ServiceID(rawValue: 1), uuid: BluetoothUUID(0xFFE0),
+            characteristics: [
+              characteristic(long, .stored([UInt8](repeating: 7, count: 512), length: 0...512)),
+              characteristic(short, .stored([1, 2], length: 0...20)),
+              characteristic(empty, .stored([], length: 0...512)),
+              characteristic(dynamic, .dynamic),
+            ]))))
     var handles: [AttributeID: UInt8] = [:]
     for event in bench.takeEvents() {
       if case .serviceAdded(_, .success(let added)) = event {
@@ -41,7 +43,7 @@ import Testing
     if role == 0 {
       bench.receive(ScriptedController.connected(0x40))
     } else {
-      bench.perform(.connect(ConnectID(rawValue: 1), address, ConnectionParameters()))
+      bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address, ConnectionParameters())))
       bench.receive(ScriptedController.connectedAsCentral(0x40, to: address))
     }
     return (bench, handles)
@@ -158,14 +160,14 @@ import Testing
     _ = bench.att(0x40, [0x0D, 1])
     #expect(Self.results(bench) == [.failure(.linkEnded)])
     // The next link has the same handle; the late response is not for its operation.
-    bench.perform(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 2), Self.address, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: Self.address))
     try #require(bench.att(0x40, [0x03, 23, 0]).isEmpty)
     _ = bench.att(0x40, [0x0D, 1])
     #expect(Self.results(bench) == [.failure(.linkEnded)])
     let next = GATTClient.Operation(
       id: GATTClient.OperationID(rawValue: 2), .read(AttributeHandle(rawValue: 3)))
-    bench.perform(.client(try #require(bench.peers.last), next))
+    bench.perform(.link(try #require(bench.peers.last), .client(next)))
     _ = bench.att(0x40, [0x0B, 9])
     #expect(Self.results(bench) == [.failure(.linkEnded), .success(.value([9]))])
   }
@@ -175,14 +177,14 @@ import Testing
   /// A central with a link whose MTU is exchanged.
   private static func client() throws -> Bench {
     var bench = Bench()
-    bench.perform(.connect(ConnectID(rawValue: 1), address, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: address))
     try #require(bench.att(0x40, [0x03, 23, 0]).isEmpty)
     return bench
   }
 
   private static func operation(_ number: UInt32, _ kind: GATTClient.Operation.Kind) -> HostCommand {
-    .client(peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: number), kind))
+    .link(peer, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: number), kind)))
   }
 
   private static func results(_ bench: Bench) -> [Result<GATTClient.Outcome, GATTClientError>] {

@@ -23,7 +23,7 @@ import Testing
     #expect(bond.strength.isAuthenticated == (io != .noInputNoOutput))
     couple.disconnect()
     let own = couple.world.hosts[victim].ownAddress
-    couple.world.ask(impostor, .removeBond(own))
+    couple.world.ask(impostor, .security(.removeBond(own)))
     couple.forget()
     return (couple, bond)
   }
@@ -84,7 +84,7 @@ import Testing
     // The owner of the key is served as before.
     attacker.couple.world.deaf = []
     attacker.couple.disconnect()
-    attacker.couple.world.ask(1, .setBonds([Self.other(bond, of: attacker.couple)]))
+    attacker.couple.world.ask(1, .security(.setBonds([Self.other(bond, of: attacker.couple)])))
     try attacker.couple.connect()
     attacker.couple.secure()
     #expect(attacker.couple.read(Couple.authenticated) == .success([7]))
@@ -117,7 +117,7 @@ import Testing
     var (couple, _) = try Self.bonded(replacement, io: .noInputNoOutput, impostor: 1)
     couple.world.application = { host, event in
       guard host == 0, case .pairing(let peer, let id, .replaceBond) = event else { return [] }
-      return [.answerPairing(peer, id, .reject)]
+      return [.link(peer, .answerPairing(id, .reject))]
     }
     try couple.connect()
     couple.secure()
@@ -134,11 +134,11 @@ import Testing
     configuration.pairing = .with()
     configuration.bonds = [EncryptionTests.bond]
     var bench = Bench(configuration: configuration)
-    bench.perform(.connect(ConnectID(rawValue: 1), EncryptionTests.bond.identity, ConnectionParameters()))
+    bench.perform(.initiating(.connect(ConnectID(rawValue: 1), EncryptionTests.bond.identity, ConnectionParameters())))
     bench.receive(ScriptedController.connectedAsCentral(0x40, to: EncryptionTests.bond.identity))
     let peer = LinkID(rawValue: 1)
     let read = GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1), .read(AttributeHandle(rawValue: 3)))
-    bench.perform(.client(peer, read))
+    bench.perform(.link(peer, .client(read)))
     if let status { bench.receive([0x04, 0x08, 4, status, 0x40, 0, 0]) }
     // Values and responses that nobody asked for.
     for pdu: [UInt8] in [[0x0B, 9, 9], [0x1B, 3, 0, 9], [0x1D, 3, 0, 9]] {

@@ -13,7 +13,7 @@ private struct ChannelVictim {
   init(_ host: Int, _ service: ChannelService = ChannelService(spsm: ChannelPair.service)) throws {
     self.host = host
     pair = try ChannelPair(nil)
-    pair.ask(host, .listen(ListenID(rawValue: 1), service))
+    pair.ask(host, .channels(.listen(ListenID(rawValue: 1), service)))
   }
 
   var attacker: Int { 1 - host }
@@ -119,7 +119,8 @@ private struct ChannelVictim {
       #expect(rejected.count == 1 && rejected[0] != "1a0a02000000")
     }
     victim.expectServed(channels: 1)
-    victim.pair.ask(victim.attacker, .closeChannel(try #require(victim.pair.openedChannels(victim.attacker).first?.id)))
+    victim.pair.ask(
+      victim.attacker, .channel(try #require(victim.pair.openedChannels(victim.attacker).first?.id), .close))
     let closed = try victim.exchange("190b", data: "00080008" + channel)
     #expect(closed.count == 1 && closed[0].hasPrefix("1a0b0200") && closed[0] != "1a0b02000000")
   }

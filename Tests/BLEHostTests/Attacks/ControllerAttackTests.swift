@@ -13,7 +13,7 @@ import Testing
     var configuration = HostConfiguration()
     configuration.pairing = .with()
     var bench = Bench(configuration: configuration)
-    bench.perform(.addService(Couple.service))
+    bench.perform(.services(.add(Couple.service)))
     var secret: UInt8?
     for event in bench.takeEvents() {
       guard case .serviceAdded(_, .success(let added)) = event else { continue }
@@ -23,7 +23,7 @@ import Testing
       bench.receive(ScriptedController.connected(0x40))
     } else {
       let peer = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
-      bench.perform(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters()))
+      bench.perform(.initiating(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters())))
       bench.receive(ScriptedController.connectedAsCentral(0x40, to: peer))
     }
     return (bench, try #require(secret))

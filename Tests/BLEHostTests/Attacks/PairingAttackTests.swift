@@ -112,7 +112,7 @@ import Testing
     var couple = Couple(peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
       guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
-      return Passkey(1).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
+      return Passkey(1).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     for _ in 0..<20 {
       try couple.connect()
@@ -130,7 +130,7 @@ import Testing
       peripheral: .with(.displayOnly) { $0.fixedPasskey = nil }, central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
       guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
-      return Passkey(1).map { [.answerPairing(peer, id, .passkey($0))] } ?? []
+      return Passkey(1).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     for _ in 0..<4 {
       try couple.connect()
@@ -152,7 +152,7 @@ import Testing
     let question = try #require(attacker.couple.questions(attacker.victim).last)
     #expect(question.question == .enterPasskey)
     // The user has compared numbers on another pair of devices: a yes is no passkey.
-    attacker.couple.world.ask(attacker.victim, .answerPairing(try attacker.link(), question.id, .accept))
+    attacker.couple.world.ask(attacker.victim, .link(try attacker.link(), .answerPairing(question.id, .accept)))
     #expect(attacker.couple.misuses(attacker.victim) == 1)
     attacker.expectNothingGained()
   }
@@ -166,7 +166,7 @@ import Testing
         try couple.connect()
         couple.secure()
         couple.disconnect()
-        couple.world.ask(1, .removeBond(couple.world.hosts[0].ownAddress))
+        couple.world.ask(1, .security(.removeBond(couple.world.hosts[0].ownAddress)))
         couple.forget()
       }
       var attacker = try Attacker(as: host, on: couple)

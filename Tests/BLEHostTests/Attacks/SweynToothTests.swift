@@ -14,12 +14,12 @@ import Testing
   /// A host with a link in each role, over a controller that a script plays.
   private static func bench(_ role: Int) -> Bench {
     var bench = Bench()
-    bench.perform(.addService(Couple.service))
+    bench.perform(.services(.add(Couple.service)))
     let peer = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
     if role == 0 {
       bench.receive(ScriptedController.connected(0x40))
     } else {
-      bench.perform(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters()))
+      bench.perform(.initiating(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters())))
       bench.receive(ScriptedController.connectedAsCentral(0x40, to: peer))
     }
     return bench

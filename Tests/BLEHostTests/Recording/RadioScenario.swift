@@ -34,9 +34,10 @@ struct RadioScenario {
     let people = Locked(Choices(seed: seed &+ 1_000_003))
     world.application = { _, event in people.with { Self.answers(to: event, &$0) } }
     self.choices = choices
-    ask(0, .addService(Choices.service(1)), "add 1")
+    ask(0, .services(.add(Choices.service(1))), "add 1")
     ask(
-      0, .startAdvertising(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: [])), "on air")
+      0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))),
+      "on air")
   }
 
   private static func controller(_ choices: inout Choices) -> VirtualControllerConfiguration {
@@ -62,7 +63,7 @@ struct RadioScenario {
   private static func answers(to event: HostEvent, _ choices: inout Choices) -> [HostCommand] {
     switch event {
     case .pairing(let peer, let id, let question):
-      return choices.answer(to: question).map { [.answerPairing(peer, id, $0)] } ?? []
+      return choices.answer(to: question).map { [.link(peer, .answerPairing(id, $0))] } ?? []
     case .read(let peer, let token, _, _):
       if choices.chance(3) { return [] }
       let isRefused = choices.chance(10)
@@ -93,15 +94,15 @@ struct RadioScenario {
     case 24: scan(host)
     case 25: advertise(host)
     case 26: disconnect(host)
-    case 27: link(host) { .readRSSI($0) }
+    case 27: link(host) { .link($0, .readRSSI) }
     case 28:
       let parameters = choices.parameters()
-      link(host) { .updateConnection($0, parameters) }
+      link(host) { .link($0, .updateConnection(parameters)) }
     case 29:
       let isAuthorized = choices.chance(70)
-      link(host) { .authorize($0, isAuthorized) }
-    case 30: ask(host, .setPrivacy(choices.privacy()), "privacy")
-    case 31: ask(host, .setPairing(choices.pairing()), "pairing")
+      link(host) { .link($0, .authorize(isAuthorized)) }
+    case 30: ask(host, .privacy(choices.privacy()), "privacy")
+    case 31: ask(host, .security(.setPairing(choices.pairing())), "pairing")
     case 32: forget(host)
     case 33: services()
     case 34: lose(host)
@@ -136,25 +137,27 @@ struct RadioScenario {
     guard central != 0 else { return }
     operations += 1
     ask(
-      central, .connect(ConnectID(rawValue: operations), world.hosts[0].addressOnAir, choices.parameters()), "connect")
-    if choices.chance(8) { ask(central, .cancelConnect(ConnectID(rawValue: operations)), "cancel") }
+      central,
+      .initiating(.connect(ConnectID(rawValue: operations), world.hosts[0].addressOnAir, choices.parameters())),
+      "connect")
+    if choices.chance(8) { ask(central, .initiating(.cancel(ConnectID(rawValue: operations))), "cancel") }
   }
 
   private mutating func clientOperation(on host: Int) {
     guard !links[host].isEmpty else { return }
     operations += 1
     let operation = GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), choices.operation())
-    ask(host, .client(choices.one(of: links[host]), operation), "client \(operation.id.rawValue)")
+    ask(host, .link(choices.one(of: links[host]), .client(operation)), "client \(operation.id.rawValue)")
   }
 
-  private mutating func secure(_ host: Int) { link(host) { .requestSecurity($0) } }
+  private mutating func secure(_ host: Int) { link(host) { .link($0, .requestSecurity) } }
 
   private mutating func disconnect(_ host: Int) {
     if choices.chance(30) {
       world.transcript?.note("\(host) = cut")
       return world.cutLinks(of: host)
     }
-    link(host) { .disconnect($0, .remoteUserTerminatedConnection) }
+    link(host) { .link($0, .disconnect(.remoteUserTerminatedConnection)) }
   }
 
   private mutating func update() {
@@ -170,31 +173,31 @@ struct RadioScenario {
 
   private mutating func scan(_ host: Int) {
     if choices.chance(60) {
-      ask(host, .startScanning(choices.scan()), "scan")
+      ask(host, .scanning(.start(choices.scan())), "scan")
     } else {
-      ask(host, .stopScanning, "no scan")
+      ask(host, .scanning(.stop), "no scan")
     }
   }
 
   private mutating func advertise(_ host: Int) {
     let id = AdvertisingID(rawValue: UInt32(choices.number(1...3)))
     if choices.chance(55) {
-      ask(host, .startAdvertising(id, choices.intent()), "advertise \(id.rawValue)")
+      ask(host, .advertising(.start(id, choices.intent())), "advertise \(id.rawValue)")
     } else {
-      ask(host, .stopAdvertising(id), "stop \(id.rawValue)")
+      ask(host, .advertising(.stop(id)), "stop \(id.rawValue)")
     }
   }
 
   private mutating func forget(_ host: Int) {
     let other = choices.number(below: world.hosts.count)
-    ask(host, .removeBond(world.hosts[other].ownAddress), "forget")
+    ask(host, .security(.removeBond(world.hosts[other].ownAddress)), "forget")
   }
 
   private mutating func services() {
     if choices.chance(60) {
-      ask(0, .addService(Choices.service(2)), "add 2")
+      ask(0, .services(.add(Choices.service(2))), "add 2")
     } else {
-      ask(0, .removeService(ServiceID(rawValue: 2)), "remove 2")
+      ask(0, .services(.remove(ServiceID(rawValue: 2))), "remove 2")
     }
   }
 

@@ -40,7 +40,7 @@ struct ScriptedScenario {
     bench.transcript = Transcript()
     self.choices = choices
     self.isShared = isShared
-    bench.perform(.addService(Choices.service(1)))
+    bench.perform(.services(.add(Choices.service(1))))
     note()
   }
 
@@ -98,7 +98,7 @@ struct ScriptedScenario {
       case .read(let peer, let token, _, _): requests.append((peer, token))
       case .write(let peer, let token?, _): requests.append((peer, token))
       case .pairing(let peer, let id, let question):
-        if let answer = choices.answer(to: question) { perform(.answerPairing(peer, id, answer), "answer") }
+        if let answer = choices.answer(to: question) { perform(.link(peer, .answerPairing(id, answer)), "answer") }
       default: break
       }
     }
@@ -144,7 +144,7 @@ struct ScriptedScenario {
       })
     if isCentral {
       operations += 1
-      perform(.connect(ConnectID(rawValue: operations), peer, ConnectionParameters()), "connect")
+      perform(.initiating(.connect(ConnectID(rawValue: operations), peer, ConnectionParameters())), "connect")
     }
     receive(packet)
   }
@@ -213,22 +213,24 @@ struct ScriptedScenario {
     operations += 1
     switch choices.number(below: 18) {
     case 0:
-      perform(.startAdvertising(AdvertisingID(rawValue: UInt32(choices.number(1...3))), choices.intent()), "advertise")
-    case 1: perform(.stopAdvertising(AdvertisingID(rawValue: UInt32(choices.number(1...3)))), "stop")
-    case 2: perform(.startScanning(choices.scan()), "scan")
-    case 3: perform(.stopScanning, "no scan")
-    case 4: perform(.disconnect(peer, .remoteUserTerminatedConnection), "disconnect")
-    case 5: perform(.updateConnection(peer, choices.parameters()), "parameters")
-    case 6: perform(.readRSSI(peer), "rssi")
-    case 7, 8: perform(.requestSecurity(peer), "secure")
-    case 9: perform(.setPairing(choices.pairing()), "pairing")
-    case 10: perform(.setPrivacy(choices.privacy()), "privacy")
-    case 11: perform(.setBonds((0..<choices.number(below: 3)).map { _ in Self.bond(&choices) }), "bonds")
-    case 12: perform(.removeBond(Self.address(&choices)), "forget")
-    case 13: perform(.authorize(peer, choices.chance(70)), "authorize")
+      perform(
+        .advertising(.start(AdvertisingID(rawValue: UInt32(choices.number(1...3))), choices.intent())), "advertise")
+    case 1: perform(.advertising(.stop(AdvertisingID(rawValue: UInt32(choices.number(1...3))))), "stop")
+    case 2: perform(.scanning(.start(choices.scan())), "scan")
+    case 3: perform(.scanning(.stop), "no scan")
+    case 4: perform(.link(peer, .disconnect(.remoteUserTerminatedConnection)), "disconnect")
+    case 5: perform(.link(peer, .updateConnection(choices.parameters())), "parameters")
+    case 6: perform(.link(peer, .readRSSI), "rssi")
+    case 7, 8: perform(.link(peer, .requestSecurity), "secure")
+    case 9: perform(.security(.setPairing(choices.pairing())), "pairing")
+    case 10: perform(.privacy(choices.privacy()), "privacy")
+    case 11: perform(.security(.setBonds((0..<choices.number(below: 3)).map { _ in Self.bond(&choices) })), "bonds")
+    case 12: perform(.security(.removeBond(Self.address(&choices))), "forget")
+    case 13: perform(.link(peer, .authorize(choices.chance(70))), "authorize")
     case 14, 15:
       perform(
-        .client(peer, GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), choices.operation())),
+        .link(
+          peer, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: operations), choices.operation()))),
         "client")
     default:
       perform(

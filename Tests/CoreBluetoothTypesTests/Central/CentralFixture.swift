@@ -51,15 +51,16 @@ final class CentralFixture: ManagerFixture {
 
   static func describe(_ command: HostCommand) -> String {
     switch command {
-    case .startScanning(let parameters):
+    case .scanning(.start(let parameters)):
       "scan\(parameters.allowsDuplicates ? " all" : parameters.reportsChanges ? "" : " once each")"
-    case .stopScanning: "stop scanning"
-    case .connect(_, let address, _, _): "connect \(address.octets.value & 0xFF)"
-    case .cancelConnect: "cancel connect"
-    case .release(let peer): "release \(peer.rawValue)"
-    case .disconnect(let peer, let reason): "disconnect \(peer.rawValue) 0x\(String(reason.rawValue, radix: 16))"
-    case .readRSSI(let peer): "rssi \(peer.rawValue)"
-    case .client(let peer, let operation), .inspect(let peer, let operation): "\(peer.rawValue) \(operation.kind)"
+    case .scanning(.stop): "stop scanning"
+    case .initiating(.connect(_, let address, _, _)): "connect \(address.octets.value & 0xFF)"
+    case .initiating(.cancel): "cancel connect"
+    case .link(let peer, .release): "release \(peer.rawValue)"
+    case .link(let peer, .disconnect(let reason)): "disconnect \(peer.rawValue) 0x\(String(reason.rawValue, radix: 16))"
+    case .link(let peer, .readRSSI): "rssi \(peer.rawValue)"
+    case .link(let peer, .client(let operation)), .link(let peer, .inspect(let operation)):
+      "\(peer.rawValue) \(operation.kind)"
     default: ScriptedHost.describe(command)
     }
   }
@@ -98,7 +99,8 @@ final class CentralFixture: ManagerFixture {
 
   /// The connection request that was posted last.
   func lastConnectRequest() -> ConnectID? {
-    host.commands.reversed().lazy.compactMap { if case .connect(let id, _, _, _) = $0 { id } else { nil } }.first
+    host.commands.reversed().lazy.compactMap { if case .initiating(.connect(let id, _, _, _)) = $0 { id } else { nil } }
+      .first
   }
 
   /// The link of the connection request posted last comes up.
@@ -125,7 +127,7 @@ final class CentralFixture: ManagerFixture {
   /// Answers the operations posted since the last call; the subscription to Service Changed is not answered.
   func answer(_ results: Result<GATTClient.Outcome, GATTClientError>..., peer: UInt32 = 1) {
     var results = results[...]
-    for case .client(let peer, let operation) in commands() {
+    for case .link(let peer, .client(let operation)) in commands() {
       if case .subscribeToServiceChanged = operation.kind { continue }
       guard let result = results.popFirst() else { return }
       say(.client(peer, .finished(operation.id, result)))

@@ -147,7 +147,7 @@ import Testing
         "value 2A37 - connectionTimeout", "wrote 2A37 connectionTimeout", "rssi 127 connectionTimeout",
         "disconnected connectionTimeout",
       ])
-    for case .client(let peer, let operation) in operations {
+    for case .link(let peer, .client(let operation)) in operations {
       fixture.say(.client(peer, .finished(operation.id, .success(.value([1])))))
     }
     fixture.say(.client(peer, .notification(3, [1])), .rssi(peer, .success(-3)), .mtu(peer, 100))

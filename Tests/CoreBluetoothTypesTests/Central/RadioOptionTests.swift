@@ -13,7 +13,7 @@ import Testing
   private func scan(_ options: [String: Any]?) -> (ScanParameters?, log: [String]) {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil, options: options)
-    guard case .startScanning(let parameters)? = fixture.commands().last else { return (nil, fixture.logged()) }
+    guard case .scanning(.start(let parameters))? = fixture.commands().last else { return (nil, fixture.logged()) }
     return (parameters, fixture.logged())
   }
 
@@ -55,7 +55,7 @@ import Testing
       options: [
         ConnectPeripheralOptionParametersKey: timing, ConnectPeripheralOptionPHYsKey: Set([LEPHY.leCoded, .le2M]),
       ])
-    guard case .connect(_, _, let parameters, let scan)? = fixture.commands().last else {
+    guard case .initiating(.connect(_, _, let parameters, let scan))? = fixture.commands().last else {
       Issue.record("not posted"); return
     }
     #expect(parameters.interval == 12...12 && scan.phys == [.le2M, .leCoded])
@@ -70,7 +70,9 @@ import Testing
     fixture.say(.discovered([scanReport]))
     let peripheral = try #require(fixture.recorder.takeFound())
     fixture.manager.connect(peripheral)
-    guard case .connect(_, _, _, let scan)? = fixture.commands().last else { Issue.record("not posted"); return }
+    guard case .initiating(.connect(_, _, _, let scan))? = fixture.commands().last else {
+      Issue.record("not posted"); return
+    }
     #expect(scan.phys == [.le2M, .leCoded])
   }
 
@@ -89,17 +91,19 @@ import Testing
     let fixture = CentralFixture()
     let peripheral = try fixture.find(1)
     fixture.manager.connect(peripheral, options: [ConnectPeripheralOptionPriorityKey: ConnectionPriority.throughput])
-    guard case .connect(let id, _, _, _)? = fixture.commands().last else { Issue.record("not posted"); return }
+    guard case .initiating(.connect(let id, _, _, _))? = fixture.commands().last else {
+      Issue.record("not posted"); return
+    }
     let connection = ConnectedLink(
       peer: LinkID(rawValue: 7), address: CentralFixture.address(1), role: .central,
       timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)
     fixture.say(.connected(connection))
     let isAsked = fixture.commands().contains {
-      if case .prioritize(LinkID(rawValue: 7), .throughput) = $0 { true } else { false }
+      if case .link(LinkID(rawValue: 7), .prioritize(.throughput)) = $0 { true } else { false }
     }
     #expect(isAsked)
     fixture.manager.connect(try fixture.find(2), options: [ConnectPeripheralOptionPriorityKey: "fast"])
-    #expect(!fixture.commands().contains { if case .connect = $0 { true } else { false } })
+    #expect(!fixture.commands().contains { if case .initiating(.connect) = $0 { true } else { false } })
   }
 
   @Test("6.17 An option moves the file of devices, or turns it off")
@@ -129,7 +133,7 @@ import Testing
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.requestConnectionPriority(.throughput)
-    guard case .prioritize(_, .throughput)? = fixture.commands().last else { Issue.record("not posted"); return }
+    guard case .link(_, .prioritize(.throughput))? = fixture.commands().last else { Issue.record("not posted"); return }
   }
 
   private final class Observer: NSObject, CentralManagerDelegate, PeripheralDelegate, PeripheralManagerDelegate,
@@ -157,8 +161,10 @@ import Testing
     peripheral.setPreferredPHY(transmit: [.le2M], receive: [], coding: .s8)
     peripheral.readPHY()
     let commands = fixture.commands()
-    guard case .setPHY(LinkID(rawValue: 1), PHYPreference(transmit: .le2M, receive: [], coding: .s8))? = commands.first,
-      case .readPHY(LinkID(rawValue: 1))? = commands.last
+    guard
+      case .link(LinkID(rawValue: 1), .setPHY(PHYPreference(transmit: .le2M, receive: [], coding: .s8)))? = commands
+        .first,
+      case .link(LinkID(rawValue: 1), .readPHY)? = commands.last
     else { Issue.record("\(commands)"); return }
     fixture.say(
       .phy(LinkID(rawValue: 1), .success(ConnectionPHY(transmit: .le2M, receive: .leCoded))),

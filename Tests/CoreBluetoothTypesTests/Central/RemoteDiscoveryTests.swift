@@ -77,7 +77,9 @@ import Testing
     fixture.answer(.success(characteristics))
     let found = try #require(service.characteristics)
     for characteristic in found { peripheral.discoverDescriptors(for: characteristic) }
-    let kinds = fixture.commands().compactMap { if case .client(_, let operation) = $0 { operation.kind } else { nil } }
+    let kinds = fixture.commands().compactMap {
+      if case .link(_, .client(let operation)) = $0 { operation.kind } else { nil }
+    }
     #expect(kinds == [.discoverDescriptors(13...14), .discoverDescriptors(17...20)])
   }
 

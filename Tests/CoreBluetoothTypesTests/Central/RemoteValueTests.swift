@@ -123,7 +123,7 @@ import Testing
     let (fixture, peripheral, characteristics) = try scene()
     for _ in 0..<3 {
       for _ in 0..<5 { peripheral.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse) }
-      let writes = fixture.commands().compactMap { if case .client(_, let it) = $0 { it.id } else { nil } }
+      let writes = fixture.commands().compactMap { if case .link(_, .client(let it)) = $0 { it.id } else { nil } }
       for id in writes.dropLast() { fixture.say(.client(peer, .finished(id, .success(.done)))) }
       #expect(fixture.takeCalls() == [])
       fixture.say(.client(peer, .finished(try #require(writes.last), .success(.done))))
@@ -154,7 +154,7 @@ import Testing
       guard line.hasPrefix("rssi") else { return }
       for _ in 0..<3 {
         peripheral?.writeValue(Data([1]), for: characteristics[3], type: .withoutResponse)
-        guard case .client(_, let write)? = host.commands.last else { continue }
+        guard case .link(_, .client(let write))? = host.commands.last else { continue }
         host.say(.client(peer, .finished(write.id, .success(.done))))
       }
     }
@@ -172,7 +172,7 @@ import Testing
     #expect(
       fixture.host.commands.suffix(3).map(CentralFixture.describe)
         == ["1 readLong(0x0006)", "1 write(0x0009, [1])", "1 discoverPrimaryServices"])
-    let operations = fixture.commands().compactMap { if case .client(_, let it) = $0 { it.id } else { nil } }
+    let operations = fixture.commands().compactMap { if case .link(_, .client(let it)) = $0 { it.id } else { nil } }
     // Whatever order they are answered in.
     fixture.say(.client(peer, .finished(operations[1], .success(.done))))
     #expect(fixture.takeCalls() == [])
@@ -221,7 +221,9 @@ import Testing
     let (fixture, peripheral, characteristics) = try scene()
     peripheral.setNotifyValue(true, for: characteristics[0])
     peripheral.setNotifyValue(true, for: characteristics[4])
-    let kinds = fixture.host.commands.suffix(2).compactMap { if case .client(_, let it) = $0 { it.kind } else { nil } }
+    let kinds = fixture.host.commands.suffix(2).compactMap {
+      if case .link(_, .client(let it)) = $0 { it.kind } else { nil }
+    }
     #expect(kinds == [.configure(.notify, in: 4...4), .configure(.indicate, in: 16...16)])
     fixture.answer(.success(.configured(4)), .success(.configured(16)))
     #expect(fixture.takeCalls() == ["notifying 2A37 true", "notifying 2A41 true"])

@@ -212,7 +212,8 @@ import Testing
   /// The read of the Device Name characteristic, where there is one.
   private func nameRead(_ fixture: CentralFixture) -> GATTClient.OperationID? {
     fixture.commands().lazy.compactMap { command in
-      guard case .inspect(_, let operation) = command, case .readUsingUUID("2A00", 1...0xFFFF) = operation.kind else {
+      guard case .link(_, .inspect(let operation)) = command, case .readUsingUUID("2A00", 1...0xFFFF) = operation.kind
+      else {
         return nil
       }
       return operation.id
@@ -343,7 +344,7 @@ import Testing
     let peripheral = try #require(fixture.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
     #expect(peripheral.identifier == bond.id)
     fixture.manager.connect(peripheral)
-    guard case .connect(_, bond.identity, _, _)? = fixture.commands().last else {
+    guard case .initiating(.connect(_, bond.identity, _, _))? = fixture.commands().last else {
       Issue.record("not asked"); return
     }
   }

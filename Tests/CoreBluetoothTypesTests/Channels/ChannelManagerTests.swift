@@ -16,7 +16,7 @@ import Testing
   private let id = L2CAPChannelID(rawValue: 5)
 
   private func listenIDs() -> [ListenID] {
-    fixture.host.commands.compactMap { if case .listen(let id, _) = $0 { id } else { nil } }
+    fixture.host.commands.compactMap { if case .channels(.listen(let id, _)) = $0 { id } else { nil } }
   }
 
   private func publish() throws {
@@ -155,8 +155,10 @@ import Testing
 
   private func openID(_ fixture: CentralFixture) throws -> OpenChannelID {
     try #require(
-      fixture.host.commands.reversed().lazy.compactMap { if case .openChannel(let id, _, _) = $0 { id } else { nil } }
-        .first)
+      fixture.host.commands.reversed().lazy.compactMap {
+        if case .channels(.open(let id, _, _)) = $0 { id } else { nil }
+      }
+      .first)
   }
 
   private func opened(_ request: OpenChannelID) -> HostEvent {

@@ -216,7 +216,7 @@ import Testing
     later.recorder.letGo()
     later.manager.add(thermometer().service)
     #expect(later.takeCalls() == [])
-    guard case .addService(let definition)? = later.host.commands.last else { throw CocoaError(.fileNoSuchFile) }
+    guard case .services(.add(let definition))? = later.host.commands.last else { throw CocoaError(.fileNoSuchFile) }
     if isAdded {
       var database = AttributeDatabase()
       later.say(.serviceAdded(definition.id, .success(try database.add(definition))))

@@ -54,7 +54,7 @@ import Testing
         "willRestore scan [180D, E20A39F4-73F5-4BC4-A12F-17D1AD07A961] [\"BLEScanOptionInterval\", \"BLEScanOptionPHYs\", \"BLEScanOptionPassive\", \"BLEScanOptionWindow\", \"kCBScanOptionAllowDuplicates\", \"kCBScanOptionSolicitedServiceUUIDs\"]",
         "state poweredOn",
       ])
-    guard case .startScanning(let parameters)? = later.commands().first else { throw CentralFixture.NothingFound() }
+    guard case .scanning(.start(let parameters))? = later.commands().first else { throw CentralFixture.NothingFound() }
     #expect(parameters.allowsDuplicates && !parameters.isActive)
     #expect(parameters.interval == 160 && parameters.window == 80 && parameters.phys == [.le1M, .leCoded])
     #expect(later.manager.isScanning)
@@ -91,7 +91,9 @@ import Testing
     #expect(later.takeCalls() == ["willRestore - connecting alac connecting", "state poweredOn"])
     let commands = later.commands()
     #expect(commands.map(CentralFixture.describe) == ["connect 1", "connect 2"])
-    guard case .connect(_, _, let parameters, _)? = commands.first else { throw CentralFixture.NothingFound() }
+    guard case .initiating(.connect(_, _, let parameters, _))? = commands.first else {
+      throw CentralFixture.NothingFound()
+    }
     #expect(parameters.interval == 80...160 && parameters.latency == 2 && parameters.supervisionTimeout == 600)
     #expect(later.manager.retrievePeripherals(withIdentifiers: identifiers).map(\.identifier) == identifiers)
     later.linkUp(2)
@@ -120,7 +122,9 @@ import Testing
     later.manager.connect(pending[1], options: own)
     let commands = later.commands()
     #expect(commands.map(CentralFixture.describe) == ["cancel connect", "connect 2"])
-    guard case .connect(_, _, let parameters, _)? = commands.last else { throw CentralFixture.NothingFound() }
+    guard case .initiating(.connect(_, _, let parameters, _))? = commands.last else {
+      throw CentralFixture.NothingFound()
+    }
     #expect(parameters.interval == 80...160)
     later.manager.connect(pending[1])
     #expect(later.posted() == [], "it is a connection of this run")

@@ -107,7 +107,7 @@ import Testing
 
   private func describe(_ commands: [HostCommand]) -> [String] {
     commands.compactMap { command in
-      guard case .addService(let definition) = command else { return nil }
+      guard case .services(.add(let definition)) = command else { return nil }
       let characteristics = definition.characteristics.map { characteristic in
         let descriptors = characteristic.descriptors.map { "\($0.uuid) \($0.permissions) \(describe($0.value))" }
         return "\(characteristic.uuid) \(characteristic.properties.rawValue) \(characteristic.permissions) "
@@ -202,9 +202,9 @@ import Testing
     later.say(.state(.poweredOn, nil))
     for command in later.host.commands {
       switch command {
-      case .addService(let definition):
+      case .services(.add(let definition)):
         later.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
-      case .startAdvertising(let id, _): later.say(.advertisingStarted(id, .failure(.unsupported("advertising"))))
+      case .advertising(.start(let id, _)): later.say(.advertisingStarted(id, .failure(.unsupported("advertising"))))
       default: break
       }
     }

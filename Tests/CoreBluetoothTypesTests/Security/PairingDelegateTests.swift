@@ -59,7 +59,7 @@ import Testing
   }
 
   private func answers(_ fixture: PeripheralFixture) -> [PairingAnswer] {
-    fixture.host.commands.compactMap { if case .answerPairing(_, _, let answer) = $0 { answer } else { nil } }
+    fixture.host.commands.compactMap { if case .link(_, .answerPairing(_, let answer)) = $0 { answer } else { nil } }
   }
 
   private func id(_ number: UInt64) -> PairingQuestionID { PairingQuestionID(rawValue: number) }
@@ -103,7 +103,7 @@ import Testing
     held[0].accept()
     held[1].reject()
     let named = fixture.host.commands.compactMap {
-      if case .answerPairing(central.peer, let id, let answer) = $0 { (id.rawValue, answer) } else { nil }
+      if case .link(central.peer, .answerPairing(let id, let answer)) = $0 { (id.rawValue, answer) } else { nil }
     }
     #expect(named.map(\.0) == [5, 6] && named.map(\.1) == [.accept, .reject])
   }

@@ -123,7 +123,7 @@ import Testing
       // Any change of the settings draws another address.
       hiding.privacy.rotation = .seconds(3599)
       for command in manager?.client.hub?.bonds.commands(hiding.pairing, hiding.privacy) ?? [] {
-        if case .setPrivacy = command { manager?.client.commands.post(command) }
+        if case .privacy = command { manager?.client.commands.post(command) }
       }
       try await asyncCentral?.disconnect(peripheral)
       await vault.wait(for: "disconnected")

@@ -237,7 +237,7 @@ extension BondStorage {
       try store.save(limited)
       state.withLock { ($0.stored, $0.failure) = (record.bonds, nil) }
       // Sign counters wait for it.
-      post.withLock { $0 }?(.bondsStored(record.bonds))
+      post.withLock { $0 }?(.security(.bondsStored(record.bonds)))
       let failures = state.withLock { $0.schedule.succeed() }
       if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
     } catch {
@@ -262,6 +262,6 @@ extension BondStorage {
     }
     guard !loaded.bonds.isEmpty else { return }
     log(.notice, "bonds of \(loaded.bonds.count) devices are loaded now")
-    post.withLock { $0 }?(.setBonds(bonds))
+    post.withLock { $0 }?(.security(.setBonds(bonds)))
   }
 }
