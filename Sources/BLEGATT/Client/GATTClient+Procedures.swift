@@ -177,9 +177,10 @@ extension GATTClient {
     }
   }
 
-  /// Reports a notification.
+  /// Reports a notification. With an ATT_MTU of 517 its value can have 514 octets, two more than that of an attribute
+  /// (Vol 3, Part F, 3.2.9): devices that send streams fill the ATT_MTU.
   func reportNotification(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
-    guard !isTooLong(value, .handleValueNotification, into: &output), !isOutdated(handle, into: &output) else { return }
+    guard !isOutdated(handle, into: &output) else { return }
     output.events.append(.notification(handle, [UInt8](copying: value)))
   }
 
@@ -190,19 +191,10 @@ extension GATTClient {
     return true
   }
 
-  /// Whether a value is longer than that of any attribute (Vol 3, Part F, 3.2.9): with an ATT_MTU of 517 it can have
-  /// 514 octets. Such a value is not reported, like that of a Read Response.
-  private func isTooLong(_ value: Span<UInt8>, _ opcode: ATTOpcode, into output: inout Output) -> Bool {
-    guard value.count > ATT.maximumValueLength else { return false }
-    let reason = "the value is longer than \(ATT.maximumValueLength) octets"
-    output.events.append(.violation(.malformedResponse(opcode, reason: reason)))
-    return true
-  }
-
   /// Reports an indication; that of Service Changed is ``Event/servicesChanged(_:)`` (Vol 3, Part G, 7.1).
   mutating func reportIndication(of handle: AttributeHandle, _ value: Span<UInt8>, into output: inout Output) {
     guard handle == serviceChangedHandle else {
-      guard !isTooLong(value, .handleValueIndication, into: &output), !isOutdated(handle, into: &output) else { return }
+      guard !isOutdated(handle, into: &output) else { return }
       return output.events.append(.indication(handle, [UInt8](copying: value)))
     }
     guard value.count == 4, let start = value.uint16(at: 0), let end = value.uint16(at: 2), start != 0, start <= end

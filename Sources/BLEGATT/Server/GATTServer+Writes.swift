@@ -55,6 +55,8 @@ extension GATTServer {
       if attribute.id != .stack, database.reportsStoredWrites { output.events.append(.stored(attribute.id)) }
       return .written
     }
+    // A Write Command fills the ATT_MTU in streams: two octets more than a value has with an ATT_MTU of 517.
+    if value.count > ATT.maximumValueLength, !opcode.isCommand { return .rejected(.invalidAttributeValueLength) }
     if attribute.kind == .dynamic, let result = provide(value, to: attribute, database, output) { return result }
     return write(value, to: attribute, for: opcode, now: now, into: &output)
   }
@@ -64,7 +66,6 @@ extension GATTServer {
     _ value: Span<UInt8>, to attribute: AttributeEntry, _ database: AttributeDatabase, _ output: borrowing Output
   ) -> WriteResult? {
     guard database.callsProviders, database.providers.contains(attribute.id), output.hasNoEvents,
-      value.count <= ATT.maximumValueLength,
       let write = database.providers[attribute.id]?.write
     else { return nil }
     return switch write(value, ValueProvider.Client(number: client, mtu: mtu)) {
@@ -80,7 +81,6 @@ extension GATTServer {
   ) -> WriteResult {
     switch attribute.kind {
     case .dynamic:
-      guard value.count <= ATT.maximumValueLength else { return .rejected(.invalidAttributeValueLength) }
       let part = WritePart(attribute: attribute.id, offset: 0, value: [UInt8](copying: value))
       if opcode.isCommand {
         output.append(command: part)

@@ -55,6 +55,27 @@ struct ServerApplicationTests {
     #expect(!server.bearer.isWaitingForApplication)
   }
 
+  /// An ATT_MTU of 517 has room for two octets more than a value has (Vol 3, Part F, 3.2.9). Programs that send streams
+  /// fill it.
+  @Test func acceptsACommandThatFillsItsPDU() throws {
+    var server = try TestServer()
+    let handle = server.handle(.dynamic)
+    server.bearer.mtu = 517
+    for length in 512...514 {
+      let value = [UInt8](repeating: 7, count: length)
+      #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: value[...])).encoded) == [])
+      #expect(
+        server.takeEvents() == [
+          .write(nil, [WritePart(attribute: .dynamic, offset: 0, value: value)], isPrepared: false)
+        ])
+      guard length > 512 else { continue }
+      #expect(
+        server.request(ATTPDU(WriteRequest(handle: handle, value: value[...])))
+          == .refusal(.writeRequest, handle, .invalidAttributeValueLength))
+    }
+    #expect(server.takeEvents() == [])
+  }
+
   @Test func reportsPreparedWritesTogether() throws {
     var server = try TestServer()
     for (attribute, offset, value) in [
