@@ -36,8 +36,9 @@ def parts(value, length):
 
 
 def value_length(mtu):
-    """The longest value of one packet: no value has more than 512 octets (Vol 3, Part F, 3.2.9)."""
-    return min(mtu - 3, 512)
+    """What fills one packet. With an ATT_MTU of 517 it is two octets longer than a value (Vol 3, Part F, 3.2.9), as the peers
+    of streams send it."""
+    return mtu - 3
 
 
 def readable(uuid, value):
@@ -347,7 +348,8 @@ class CardPeer(FieldPeripheral):
         await service.discover_characteristics()
         found = {bytes(characteristic.uuid): characteristic for characteristic in service.characteristics}
         await found[octets(CARDS.format(3))].subscribe(lambda value: setattr(self, "notified", self.notified + value))
-        for part in parts(self.card, self.room):
+        # A Write Request has a whole value: 512 octets at most.
+        for part in parts(self.card, min(self.room, 512)):
             await found[octets(CARDS.format(2))].write_value(part, with_response=True)
         self.is_sent = True
 
