@@ -136,8 +136,12 @@ extension ModelDevice {
       published.append(service)
       manager.add(service)
     case .remove:
-      guard !published.isEmpty else { return }
-      manager.remove(published.removeFirst())
+      // One that another includes stays.
+      let removable = published.firstIndex { service in
+        !published.contains { $0.includedServices?.contains { $0 === service } ?? false }
+      }
+      guard let removable else { return }
+      manager.remove(published.remove(at: removable))
     case .removeAll:
       published = []
       manager.removeAllServices()
