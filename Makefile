@@ -24,7 +24,7 @@ SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Packa
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
 	@echo "make test            unit tests, and our programs on our radio and against Bumble: before each commit"
-	@echo "make test-all        these, then other radios, client programs, Linux kernels, Avatar, a minute of fuzzing, signals, soak, allocations"
+	@echo "make test-all        these, then other radios, client programs, Linux kernels, Avatar, failing system calls, a minute of fuzzing, signals, soak, allocations"
 	@echo "make test-long       an hour of fuzzing, a million sequences against the model of the server, the soak, both sanitizers, Debian's own Swift, arm64"
 	@echo "make test-arm64      the unit tests of the layers and the host, and the end-to-end tests, compiled for arm64, in an emulator"
 	@echo "make test-PART       one part of these: scripts/test --list"
@@ -84,11 +84,8 @@ check:
 	$(SWIFT) format lint --strict --recursive --configuration .swift-format $(SOURCES)
 	@SWIFT="$(SWIFT)" scripts/imports --check
 	@scripts/check-questions
-	@scripts/check-rules
-	@scripts/check-limits
-	@scripts/check-security
-	@scripts/check-version
-	@scripts/index-decisions --check
+	@scripts/check-tests
+	@scripts/check-links
 	BLUETOOTHLE_GATEWAY=1 $(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" scripts/check-api
 	@SWIFT="$(SWIFT)" scripts/check-documentation
@@ -109,7 +106,7 @@ install:
 # ARCH=arm64: those of another architecture, compiled here, in .cache/packages-arm64.
 ifeq ($(ARCH),)
 PACKAGES := .cache/packages
-PACKAGING_PACKAGES := $(GATEWAY_PACKAGES) debhelper
+PACKAGING_PACKAGES := $(GATEWAY_PACKAGES) debhelper python3
 else
 PACKAGES := .cache/packages-$(ARCH)
 PACKAGING_PACKAGES := mmdebstrap arch-test
@@ -153,7 +150,7 @@ bench:
 
 bench-link:
 	@$(SWIFT) build --product link-limit
-	@Benchmarks/link_limit.py --run
+	@Benchmarks/link_limit.py --run "$$($(SWIFT) build --show-bin-path)/link-limit"
 
 bench-start:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3 bluez
@@ -177,14 +174,14 @@ bench-proxy:
 
 call-path:
 	@scripts/debian-packages $(BUILD_PACKAGES) gdb python3
-	@$(SWIFT) build --build-tests
-	@scripts/call-path
+	@$(SWIFT) build $$(scripts/native-build) --build-tests
+	@scripts/call-path "$$($(SWIFT) build $$(scripts/native-build) --show-bin-path)"
 
 # The programs of this build are not those of the tests: they have a folder of their own.
 bench-kernel:
 	@scripts/debian-packages $(KERNEL_PACKAGES)
 	@scripts/python-environment $(PYTHON)-kernel Tests/Interop/kernel/requirements.txt
-	@$(SWIFT) build -c release --scratch-path .cache/release --product reference-peripheral
+	@$(SWIFT) build $$(scripts/native-build) -c release --scratch-path .cache/release --product reference-peripheral
 	@REFERENCE_PERIPHERAL="$(CURDIR)/.cache/release/release/reference-peripheral" SWIFT="$(SWIFT)" \
 	  KERNEL_PYTHON="$(PYTHON)-kernel/bin/python" scripts/test-kernel -s benchmark.py
 
@@ -194,7 +191,7 @@ fuzz:
 
 check-fuzzers:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3
-	@SWIFT="$(SWIFT)" scripts/check-fuzzers
+	@SWIFT="$(SWIFT)" scripts/fuzz --planted
 
 soak:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3-venv

@@ -47,6 +47,10 @@ func clientLibrary(_ name: String, in folder: String, mode: SwiftLanguageMode) -
     swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(mode)])
 }
 
+/// Shared by the examples that are no packages of their own.
+let programOutput = Target.target(
+  name: "ProgramOutput", path: "Examples/ProgramOutput", packageAccess: false, swiftSettings: strict)
+
 func tests(_ name: String, on dependencies: [String], excluding: [String] = []) -> Target {
   .testTarget(
     name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, exclude: excluding, swiftSettings: strict)
@@ -55,7 +59,7 @@ func tests(_ name: String, on dependencies: [String], excluding: [String] = []) 
 // Which product a program names:
 //
 //   The program                                                              | The product
-//   -------------------------------------------------------------------------|------------------------------------------
+//   -------------------------------------------------------------------------|-----------------------------------------
 //   is new, with async calls and sequences                                   | BLEKit
 //   is new, and uses heart rates, batteries, beacons or other profiles       | BLEProfiles, which includes BLEKit
 //   was written for CoreBluetooth and begins with `import CoreBluetooth`     | CoreBluetooth
@@ -63,7 +67,8 @@ func tests(_ name: String, on dependencies: [String], excluding: [String] = []) 
 //   shares its adapters among clients that scan and connect for themselves   | BLEProxy
 //   encodes or decodes packets: a sniffer, a controller, a host of its own   | BLEHCI, BLEL2CAP, BLEATT, BLESMP, BLEGAP
 //   needs the server or the client of GATT without the rest of the stack     | BLEGATT
-//   tests a host against simulated controllers                               | BLEVirtual; in other programs: BLEVirtualServer
+//   tests a host against simulated controllers                               | BLEVirtual
+//   serves simulated controllers to other programs                           | BLEVirtualServer
 //   prints the names of UUIDs, companies and appearances                     | BLEAssignedNumbers
 //   gives BLESMP or BLEVirtual a cryptography of its own                     | BLECrypto
 //   uses types that several of these share: UUIDs, addresses, buffers        | BLEWire
@@ -150,7 +155,11 @@ let package = Package(
       on: ["BLEAdapter", "BLEGAP", "BLEHost", "BLEKit", "BLELinux", "BLEWire", "CoreBluetoothTypes"]),
 
     // What the programs `ble` and `ble-gateway` have in common.
-    layer("ToolCore", on: ["BLEAdapter", "BLEJSON", "BLELinux", "BLEProfiles", "BLERuntime", "BLEWire"]),
+    layer(
+      "ToolCore",
+      on: [
+        "BLEAdapter", "BLEAssignedNumbers", "BLEJSON", "BLEKit", "BLELinux", "BLEProfiles", "BLERuntime", "BLEWire",
+      ]),
 
     // The tool of the command line.
     .executableTarget(
@@ -166,7 +175,7 @@ let package = Package(
       name: "GatewayCore", dependencies: ["BLEAssignedNumbers", "BLEGAP", "BLEProfiles", "BLEWire", "ToolCore"],
       packageAccess: false, swiftSettings: strict),
 
-    example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE"]),
+    example("channel-transfer", in: "ChannelTransfer", on: ["BluetoothLE", "ProgramOutput"]),
     example("heart-rate", in: "HeartRate/Sources", on: ["BLEProfiles", "BluetoothLE"]),
     example("battery", in: "Battery/Sources", on: ["BLEProfiles"]),
     example("beacon", in: "Beacon/Sources", on: ["BLEProfiles"]),
@@ -185,9 +194,11 @@ let package = Package(
     .testTarget(
       name: "LampTests", dependencies: ["Lamp", "BLEKit"], path: "Examples/ServiceTest/Tests", packageAccess: false,
       swiftSettings: strict),
-    example("reference-central", in: "ReferenceCentral", on: ["BluetoothLE"]),
-    example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE"]),
-    example("virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLEVirtual", "BLEVirtualServer"]),
+    example("reference-central", in: "ReferenceCentral", on: ["BluetoothLE", "ProgramOutput"]),
+    example("reference-peripheral", in: "ReferencePeripheral", on: ["BluetoothLE", "ProgramOutput"]),
+    example(
+      "virtual-radio", in: "VirtualRadio", on: ["BLEHCI", "BLEVirtual", "BLEVirtualServer", "ProgramOutput"]),
+    programOutput,
 
     // Directed by Tests/Interop.
     .executableTarget(
@@ -202,7 +213,7 @@ let package = Package(
     .executableTarget(
       name: "soak",
       dependencies: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEVirtual", "BLEWire"],
-      path: "Tests/Soak", exclude: ["requirements.txt"], swiftSettings: strict),
+      path: "Tests/Soak", exclude: ["README.md", "requirements.txt"], swiftSettings: strict),
     // Run by Benchmarks/link_limit.py.
     .executableTarget(
       name: "link-limit",
@@ -249,22 +260,23 @@ let package = Package(
         "AdapterFixtures", "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHost", "BLEVirtual", "BLEWire",
       ],
       path: "Tests/ModelFixtures", swiftSettings: strict),
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
     tests(
       "bleTests",
       on: [
         "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLESMP", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
+        "BLESMP", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore", "TestSupport",
       ]),
-    tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
-    tests("BLEWireTests", on: ["BLEWire", "TestVectors"]),
+    tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport"]),
+    tests("BLEWireTests", on: ["BLEWire", "TestSupport", "TestVectors"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire", "TestVectors"]),
-    tests("BLEHCITests", on: ["BLEHCI", "BLEWire", "TestVectors"]),
-    tests("BLEGAPTests", on: ["BLEGAP", "BLEWire", "TestVectors"]),
-    tests("BLEL2CAPTests", on: ["BLEL2CAP", "BLEWire", "TestVectors"]),
-    tests("BLEATTTests", on: ["BLEATT", "BLEWire", "TestVectors"]),
-    tests("BLESMPTests", on: ["BLESMP", "BLECrypto", "BLEWire", "TestVectors"]),
-    tests("BLEGATTTests", on: ["BLEGATT", "BLEATT", "BLECrypto", "BLEWire", "TestVectors"]),
+    tests("BLEHCITests", on: ["BLEHCI", "BLEWire", "TestSupport", "TestVectors"]),
+    tests("BLEGAPTests", on: ["BLEGAP", "BLEWire", "TestSupport", "TestVectors"]),
+    tests("BLEL2CAPTests", on: ["BLEL2CAP", "BLEWire", "TestSupport", "TestVectors"]),
+    tests("BLEATTTests", on: ["BLEATT", "BLEWire", "TestSupport", "TestVectors"]),
+    tests("BLESMPTests", on: ["BLESMP", "BLECrypto", "BLEWire", "TestSupport", "TestVectors"]),
+    tests("BLEGATTTests", on: ["BLEGATT", "BLEATT", "BLECrypto", "BLEWire", "TestSupport", "TestVectors"]),
     tests(
       "BLEHostTests",
       on: [
@@ -284,6 +296,7 @@ let package = Package(
       "BLEKernelTests",
       on: [
         "BLEKernel", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLELinux", "BLESMP", "BLEWire", "CBluetoothLinux",
+        "TestSupport",
       ]),
     tests(
       "BLERuntimeTests",
@@ -296,17 +309,17 @@ let package = Package(
       "BLEAdapterTests",
       on: [
         "BLEAdapter", "AdapterFixtures", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLELinux", "BLESMP", "BLEWire",
+        "BLELinux", "BLESMP", "BLEWire", "TestSupport",
       ]),
     .testTarget(
-      name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire", "ToolCore"], packageAccess: false,
-      swiftSettings: strict),
-    tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP"]),
+      name: "GatewayCoreTests", dependencies: ["GatewayCore", "BLEGAP", "BLEWire", "TestSupport", "ToolCore"],
+      packageAccess: false, swiftSettings: strict),
+    tests("BLEProfilesTests", on: ["BLEProfiles", "BLEAssignedNumbers", "BLEGAP", "TestSupport"]),
     tests(
       "BLEKitTests",
       on: [
         "BLEKit", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP",
-        "BLESMP", "BLEWire",
+        "BLESMP", "BLEWire", "TestSupport",
       ]),
     tests(
       "ESPHomeProxyTests",
@@ -315,25 +328,25 @@ let package = Package(
       "BLEProxyTests",
       on: [
         "BLEProxy", "BLEKit", "AdapterFixtures", "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost",
-        "BLEVirtual", "BLEWire",
+        "BLEVirtual", "BLEWire", "TestSupport",
       ]),
     tests(
       "CoreBluetoothTypesTests",
       on: [
         "BluetoothLE", "CoreBluetoothTypes", "AdapterFixtures", "BLEAdapter", "BLELinux", "BLERuntime", "BLEHost",
-        "BLEATT", "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire",
+        "BLEATT", "BLECrypto", "BLEGATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport",
       ]),
     tests(
       "ManagerModelTests",
       on: [
         "CoreBluetoothTypes", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEGATT", "BLEHost",
-        "BLEWire",
+        "BLEWire", "TestSupport",
       ]),
     tests(
       "KitModelTests",
       on: [
         "BLEKit", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEATT", "BLEGAP", "BLEHost",
-        "BLEWire",
+        "BLEWire", "TestSupport",
       ]),
   ],
   swiftLanguageModes: [.v6]
@@ -345,7 +358,9 @@ if hasGateway {
     .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .executableTarget(
       name: "ble-gateway",
-      dependencies: ["CMosquitto", "GatewayCore", "BLEGAP", "BLEGATT", "BLEKit", "BLELinux", "BLEWire", "ToolCore"],
+      dependencies: [
+        "CMosquitto", "GatewayCore", "BLEAdapter", "BLEGAP", "BLEGATT", "BLEKit", "BLELinux", "BLEWire", "ToolCore",
+      ],
       swiftSettings: strict),
   ]
 }
@@ -359,8 +374,10 @@ if isFuzzing {
   package.products = [.executable(name: "fuzz", targets: ["fuzz"])]
   package.targets =
     layers + [
+      programOutput,
       .target(
-        name: "PeripheralDescription", dependencies: ["BluetoothLE"], path: "Examples/ReferencePeripheral",
+        name: "PeripheralDescription", dependencies: ["BluetoothLE", "ProgramOutput"],
+        path: "Examples/ReferencePeripheral",
         exclude: ["main.swift", "ReferencePeripheral.swift"], packageAccess: false, swiftSettings: strict),
       .target(
         name: "ble", dependencies: tool?.dependencies ?? [], path: "Sources/ble",

@@ -11,6 +11,7 @@ let package = Package(
     .executable(name: "h4-bench-floor", targets: ["h4-bench-floor"]),
     .executable(name: "h4-bench-load", targets: ["h4-bench-load"]),
     .library(name: "allocation-counter", type: .dynamic, targets: ["allocation-counter"]),
+    .library(name: "operation-mark", type: .dynamic, targets: ["operation-mark"]),
     .executable(name: "memory-bench-database", targets: ["memory-bench-database"]),
     .executable(name: "memory-bench-empty", targets: ["memory-bench-empty"]),
     .executable(name: "memory-bench-peripheral", targets: ["memory-bench-peripheral"]),
@@ -32,6 +33,7 @@ let package = Package(
     .executableTarget(name: "h4-bench-floor", linkerSettings: [.linkedLibrary("dispatch")]),
     .executableTarget(name: "h4-bench-load"),
     .target(name: "allocation-counter"),
+    .target(name: "operation-mark"),
     .executableTarget(
       name: "memory-bench-database",
       dependencies: [

@@ -18,29 +18,33 @@ host() { # mode
   if [ "$1" = hops ]; then echo "$bin/h4-bench-floor hops %P"; else echo "$bin/h4-bench-host $1 unix-client:%P"; fi
 }
 
-# Instructions and allocations of one operation: the difference of two runs, in which only the number of operations differs.
+# The threads of a host run on one processor, one after the other: another one, or another program, does not decide how far one of them has
+# come when the next begins. Without the permission for that they share the processor with other programs.
+alone=""
+if command -v taskset > /dev/null; then alone="taskset -c 0"; fi
+if command -v chrt > /dev/null && chrt -f 10 true 2> /dev/null; then alone="chrt -f 10 $alone"; fi
+
+# Instructions and allocations of one operation, in all threads, between the two marks of h4-bench-load.
 counted() { # scenario links active buffers mode [argument of the host...]
-  local few=500 many=4500 totals=() calls=()
-  # So many that the first reports of the devices, which differ a little from run to run, do not count.
-  if [[ "$1" = scan* ]]; then many=$((40000 + few)); fi
-  if [[ "$1" = scan* ]] && [ "$2" -gt 1000 ]; then many=$((400000 + few)); fi
-  for count in $few $many; do
-    local file; file=$(mktemp)
-    "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
-      valgrind -q --tool=callgrind --callgrind-out-file="$file" $(host "$5") "${@:6}" > /dev/null 2>&1
-    totals+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$file")")
-    if [ -z "${totals[-1]}" ]; then
-      echo "h4.sh: callgrind wrote no total for $count operations of: $*" >&2
-      exit 1
-    fi
-    calls+=("$(allocator_calls "$file")")
-    rm -f "$file"
-  done
-  # The load generator warms up with a tenth of the operations; in a scan with one report of each device.
-  local operations=$(((many - few) * 11 / 10))
-  if [[ "$1" = scan* ]]; then operations=$((many - few)); fi
-  awk -v a="${totals[0]}" -v b="${totals[1]}" -v c="${calls[0]}" -v d="${calls[1]}" -v n="$operations" \
-    'BEGIN { printf "%.0f %.1f", (b - a) / n, (d > c ? d - c : 0) / n }'
+  local count=4000 folder done total
+  if [[ "$1" = scan* ]]; then count=20000; fi
+  # Three reports of each device.
+  if [[ "$1" = scan* ]] && [ "$2" -gt 1000 ]; then count=$((3 * $2)); fi
+  folder=$(mktemp -d)
+  # shellcheck disable=SC2046,SC2086
+  read -r _ done < <(
+    OPERATION_MARK="$bin/liboperation-mark.so" SWIFT_DETERMINISTIC_HASHING=1 "$bin/h4-bench-load" "$1" "$count" "$2" "$3" "$4" \
+      $alone valgrind -q --tool=callgrind --vgdb=no --fair-sched=try --dump-before=operation_mark \
+      --callgrind-out-file="$folder/profile" $(host "$5") "${@:6}" 2> /dev/null)
+  # The first profile is that of the start, the last one that of the end.
+  total=$(awk '/^totals:/ { print $2 }' "$folder/profile.2" 2> /dev/null || true)
+  if [ -z "$total" ] || [ -z "$done" ]; then
+    echo "h4.sh: callgrind wrote no total for: $*" >&2
+    exit 1
+  fi
+  awk -v total="$total" -v calls="$(allocator_calls "$folder/profile.2")" -v n="$done" \
+    'BEGIN { printf "%.0f %.1f", total / n, calls / n }'
+  rm -r "$folder"
 }
 
 # Instructions of the program's own part of one operation, called without the stack; - where it has none.

@@ -4,7 +4,8 @@
 #
 #   Benchmarks/h4.sh [ROUNDS] [--instructions]
 #
-# With --instructions (it needs valgrind) each row has a limit in instructions.txt, and a row above its limit fails. The third
+# With --instructions (it needs valgrind) each row has a limit in instructions.txt, and a row above its limit fails. The packets come in
+# steps (h4-bench-load), so that the counts do not depend on what else the computer does. The third
 # column there is the number of allocations that an operation may make, in all threads; a row without one is not checked.
 # The application's own are among them: one for each value that a handler makes, and three for one that is a Data. The
 # limit of attributes that are found is one of processor time, in nanoseconds.

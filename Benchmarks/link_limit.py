@@ -2,7 +2,7 @@
 """How much of what a link can carry arrived, from packet traces.
 
     link_limit.py TRACE...                  a line for each direction of each link that received data, from btsnoop files
-    link_limit.py --run [PROGRAM]           performs the runs of link-limit, prints their lines, and draws Docs/Performance/limit.svg
+    link_limit.py --run PROGRAM             performs the runs of link-limit, prints their lines, and draws Docs/Performance/limit.svg
     link_limit.py --picture TRACE FILE.svg  draws the last second of a trace
 
 The limit is computed here from the parameters in the trace (connection interval, PHY, data length, encryption) and the times of Vol 6,
@@ -344,9 +344,9 @@ def picture(path):
 
 def main():
     arguments = sys.argv[1:]
-    if arguments[:1] == ["--run"]:
+    if arguments[:1] == ["--run"] and len(arguments) > 1:
         root = Path(__file__).resolve().parent.parent
-        program = arguments[1:] or [str(root / ".build/debug/link-limit")]
+        program = arguments[1:]
         with tempfile.TemporaryDirectory() as folder:
             for name, paths in perform(program, folder).items():
                 print_run(name, paths)

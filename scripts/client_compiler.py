@@ -21,10 +21,16 @@ def compiler():
     return str(resources.parent.parent / "bin" / "swiftc")
 
 
+def modules(products):
+    """The folder of the modules of a build: Swift Build has them beside the programs."""
+    folder = pathlib.Path(products) / "Modules"
+    return folder if folder.exists() else folder.parent
+
+
 def search_paths():
     """The options that find the modules of the package, which must be built, and the C libraries below them."""
     products = subprocess.run([SWIFT, "build", "--show-bin-path"], check=True, capture_output=True, text=True, cwd=ROOT)
-    options = ["-I", str(pathlib.Path(products.stdout.strip()) / "Modules")]
+    options = ["-I", str(modules(products.stdout.strip()))]
     for library in sorted((ROOT / "Sources").glob("C*/module.modulemap")):
         options += ["-I", str(library.parent)]
     return options

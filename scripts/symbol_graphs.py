@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 
+from client_compiler import modules
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GRAPHS = ROOT / ".cache" / "symbol-graphs"
 SNAPSHOTS = ROOT / "Docs" / "API"
@@ -77,14 +79,14 @@ def reexports(target, targets, products):
 def extract():
     """Writes the symbol graphs of the library products to `GRAPHS`, one folder for each; returns the products in order."""
     names, needs = products()
-    modules = pathlib.Path(run(SWIFT, "build", "--show-bin-path").strip()) / "Modules"
+    built = modules(run(SWIFT, "build", "--show-bin-path").strip())
     triple = json.loads(run(SWIFT, "-print-target-info"))["target"]["triple"]
     shutil.rmtree(GRAPHS, ignore_errors=True)
     for name in names:
         folder = GRAPHS / name
         folder.mkdir(parents=True)
         command = [SWIFT, "symbolgraph-extract", "-module-name", name, "-target", triple, "-output-dir", str(folder)]
-        command += ["-minimum-access-level", "public", "-skip-synthesized-members", "-I", str(modules)]
+        command += ["-minimum-access-level", "public", "-skip-synthesized-members", "-I", str(built)]
         for library in sorted((ROOT / "Sources").glob("C*/module.modulemap")):
             command += ["-I", str(library.parent)]
         # The graph of a module that only re-exports others is empty without this.

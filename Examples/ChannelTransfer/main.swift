@@ -6,6 +6,7 @@
 // then: an end that disconnects as soon as it has written everything loses what the link has not carried yet.
 
 import BluetoothLE
+import ProgramOutput
 
 let usageText = """
   usage: channel-transfer serve NAME [OPTION …]
@@ -19,7 +20,10 @@ let usageText = """
     --sequence        connect: with BLEKit, instead of streams
   """
 
-Output.prepare()
+Output.prepare {
+  Manager.shutDownAll()
+  exit(Output.closedStatus)
+}
 var plan = TransferPlan()
 var adapter = AdapterOptions()
 let isServer: Bool

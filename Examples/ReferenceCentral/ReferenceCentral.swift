@@ -1,4 +1,5 @@
 import BluetoothLE
+import ProgramOutput
 
 /// Performs commands, one connection at a time.
 @MainActor final class ReferenceCentral: NSObject {

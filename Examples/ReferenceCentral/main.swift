@@ -4,6 +4,7 @@
 // A tester connects it to peripherals of any kind. It prints READY when the adapter is on.
 
 import BluetoothLE
+import ProgramOutput
 
 let usageText = """
   usage: reference-central [--transport SPEC] [--snoop FILE] [--io CAPABILITY] [--legacy] [--authenticated] [--no-pairing]
@@ -21,7 +22,10 @@ let usageText = """
     read UUID, write UUID HEX, command UUID HEX, subscribe UUID, unsubscribe UUID
   """
 
-Output.prepare()
+Output.prepare {
+  Manager.shutDownAll()
+  exit(Output.closedStatus)
+}
 var adapter = AdapterOptions()
 do throws(UsageError) {
   var words = CommandLine.arguments.dropFirst()

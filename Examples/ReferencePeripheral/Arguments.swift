@@ -1,4 +1,5 @@
 import BluetoothLE
+import ProgramOutput
 
 let usageText = """
   usage: reference-peripheral --desc FILE [--transport SPEC] [--snoop FILE]

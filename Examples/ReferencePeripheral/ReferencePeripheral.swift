@@ -1,4 +1,5 @@
 import BluetoothLE
+import ProgramOutput
 
 /// Publishes a description, advertises it and obeys its control point.
 @MainActor final class ReferencePeripheral: NSObject, @MainActor PeripheralManagerDelegate {

@@ -4,8 +4,12 @@
 // control point through which a tester makes it send, disconnect or reset. It prints READY when it advertises.
 
 import BluetoothLE
+import ProgramOutput
 
-Output.prepare()
+Output.prepare {
+  Manager.shutDownAll()
+  exit(Output.closedStatus)
+}
 
 func shutDown() -> Never {
   Manager.shutDownAll()

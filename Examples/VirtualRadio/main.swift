@@ -1,5 +1,6 @@
 import BLEVirtualServer
 import Foundation
+import ProgramOutput
 
 // A simulated radio that any Bluetooth host can attach to: each connection is a controller of its own.
 //
@@ -10,7 +11,8 @@ import Foundation
 
 func log(_ line: String) { Output.write("\(line)\n", to: STDERR_FILENO) }
 
-Output.prepare()
+let ended = DispatchSemaphore(value: 0)
+Output.prepare { ended.signal() }
 
 do {
   let arguments = try RadioArguments(parsing: CommandLine.arguments.dropFirst())
@@ -18,7 +20,6 @@ do {
     Output.write("\(RadioArguments.help)\n")
     exit(0)
   }
-  let ended = DispatchSemaphore(value: 0)
   let watched = DispatchGroup()
   let signals = [SIGINT, SIGTERM].map { number in
     watched.enter()
@@ -34,7 +35,6 @@ do {
   }
   // Until both signals are watched: nothing is to be ended before.
   watched.wait()
-  Output.whenClosed { ended.signal() }
 
   var configuration = arguments.configuration
   configuration.log = { log($0) }

@@ -156,7 +156,7 @@ private struct BearersRun {
     request.sourceCIDs = Array(free.prefix(count))
     let identifier = signal(index)
     links[index].openings[identifier] = request
-    frame(index, .signalling, SignallingPDU(identifier: identifier, request).encoded)
+    frame(index, .signalling, request.encodedPDU(identifier: identifier))
   }
 
   /// The identifier of the next request.
@@ -222,7 +222,7 @@ private struct BearersRun {
     var indication = FlowControlCredit()
     (indication.channel, indication.credits) = (channel, 1 + UInt16(input.octet()))
     links[Self.hostile].bearers[channel]?.credits += Int(indication.credits)
-    frame(Self.hostile, .signalling, SignallingPDU(identifier: signal(Self.hostile), indication).encoded)
+    frame(Self.hostile, .signalling, indication.encodedPDU(identifier: signal(Self.hostile)))
   }
 
   private mutating func reconfigure(_ input: inout FuzzInput) {
@@ -234,7 +234,7 @@ private struct BearersRun {
     links[Self.hostile].bearers[channel]?.mtu = Int(request.mtu)
     links[Self.hostile].bearers[channel]?.mps = Int(request.mps)
     links[Self.hostile].bearers[channel]?.isReconfigured = true
-    frame(Self.hostile, .signalling, SignallingPDU(identifier: signal(Self.hostile), request).encoded)
+    frame(Self.hostile, .signalling, request.encodedPDU(identifier: signal(Self.hostile)))
   }
 
   private mutating func close(_ input: inout FuzzInput) {
@@ -242,7 +242,7 @@ private struct BearersRun {
       return
     }
     let request = DisconnectionRequest(destinationCID: bearer.remote, sourceCID: channel)
-    frame(Self.hostile, .signalling, SignallingPDU(identifier: signal(Self.hostile), request).encoded)
+    frame(Self.hostile, .signalling, request.encodedPDU(identifier: signal(Self.hostile)))
   }
 
   private mutating func sendAnyFrame(_ input: inout FuzzInput) {
@@ -256,7 +256,8 @@ private struct BearersRun {
 
   private func signallingPDU(_ input: inout FuzzInput) -> [UInt8] {
     func encoded<PDU: SignallingPacket>(_ type: PDU.Type) -> [UInt8] {
-      SignallingPDU(identifier: input.octet() % 8, PDU.random(from: &input)).encoded
+      let identifier = input.octet() % 8
+      return PDU.random(from: &input).encodedPDU(identifier: identifier)
     }
     return encoded(SignallingPDU.packets[input.index(SignallingPDU.packets.count)])
   }
@@ -296,7 +297,7 @@ private struct BearersRun {
     var indication = FlowControlCredit()
     (indication.channel, indication.credits) = (channel, UInt16(missing))
     links[index].bearers[channel]?.credits = 20
-    frame(index, .signalling, SignallingPDU(identifier: signal(index), indication).encoded)
+    frame(index, .signalling, indication.encodedPDU(identifier: signal(index)))
   }
 
   // MARK: The links
@@ -390,14 +391,14 @@ private struct BearersRun {
 
   private mutating func note(_ event: HostEvent) {
     switch event {
-    case .serviceAdded(_, .success(let service)):
+    case .services(.added(_, .success(let service))):
       if let handle = service.attributes[AttributeID(rawValue: 1)] { value = handle }
     case .connected(let connection): peers.append(connection.peer)
-    case .disconnected(let peer, _):
+    case .link(let peer, .disconnected(_)):
       tokens.removeAll { $0.0 == peer }
       peers.removeAll { $0 == peer }
-    case .read(let peer, let token, _, _): tokens = tokens.suffix(15) + [(peer, token)]
-    case .write(let peer, let token?, _): tokens = tokens.suffix(15) + [(peer, token)]
+    case .server(let peer, .read(let token, _, _)): tokens = tokens.suffix(15) + [(peer, token)]
+    case .server(let peer, .write(let token, _)): tokens = tokens.suffix(15) + [(peer, token)]
     default: break
     }
   }
@@ -437,8 +438,8 @@ private struct BearersRun {
     guard let pdu = try? SignallingPDU(decoding: payload[...]) else {
       return require(false, "not a signalling PDU: \(payload.hexadecimal)")
     }
-    switch pdu.command.packet {
-    case let response as CreditBasedConnectionResponse:
+    switch pdu.command {
+    case .creditBasedConnectionResponse(let response):
       guard let request = links[index].openings.removeValue(forKey: pdu.identifier) else { return }
       for (channel, remote) in zip(request.sourceCIDs, response.destinationCIDs) where remote != .null {
         require(
@@ -448,12 +449,12 @@ private struct BearersRun {
           remote: remote, mtu: Int(request.mtu), mps: Int(request.mps), credits: Int(request.initialCredits))
       }
       require(!isKnown(index) || links[index].bearers.count <= 5, "\(links[index].bearers.count) bearers")
-    case let request as DisconnectionRequest:
+    case .disconnectionRequest(let request):
       links[index].bearers[request.destinationCID] = nil
       require(index == Self.hostile, "the host closes the bearer of the honest client")
       let response = DisconnectionResponse(destinationCID: request.destinationCID, sourceCID: request.sourceCID)
-      frame(index, .signalling, SignallingPDU(identifier: pdu.identifier, response).encoded)
-    case is CommandReject:
+      frame(index, .signalling, response.encodedPDU(identifier: pdu.identifier))
+    case .commandReject:
       links[index].openings[pdu.identifier] = nil
     default: break
     }

@@ -142,7 +142,8 @@ private struct ChannelsRun {
     case 0:
       let types = SignallingPDU.packets
       func encoded<Packet: SignallingPacket>(_ type: Packet.Type) -> [UInt8] {
-        SignallingPDU(identifier: input.octet() % 8, Packet.random(from: &input)).encoded
+        let identifier = input.octet() % 8
+        return Packet.random(from: &input).encodedPDU(identifier: identifier)
       }
       ends[side].inbox.insert(frame(.signalling, encoded(types[input.index(types.count)])), at: 0)
     case 1: ends[side].inbox.insert(frame(.signalling, input.counted()), at: 0)

@@ -43,7 +43,7 @@ private func decodeEvent(_ octets: [UInt8]) {
   let encoded = event.packet.encoded
   require((try? HCIEvent(decoding: encoded[...])) == event, "event: \(octets.hexadecimal)")
   require(!event.description.isEmpty, "event: no description")
-  guard case .declared(let parameters) = event, let complete = parameters as? HCI.CommandComplete,
+  guard case .commandComplete(let complete) = event,
     let command = HCI.commands[complete.opcode]
   else { return }
   decodeReturned(command, Array(complete.returnParameters))

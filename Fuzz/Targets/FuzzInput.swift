@@ -59,7 +59,7 @@ func require(_ holds: Bool, _ rule: @autoclosure () -> String, file: StaticStrin
   abort()
 }
 
-/// Whether the faults of ``plantedFault(_:_:)`` are on: `scripts/check-fuzzers` sets the environment variable.
+/// Whether the faults of ``plantedFault(_:_:)`` are on: `scripts/fuzz --planted` sets the environment variable.
 private let hasPlantedFaults = ProcessInfo.processInfo.environment["FUZZ_PLANTED"] != nil
 
 /// A fault that only the harness has: a rare state, which the fuzzer has to reach within a minute. It shows that a real

@@ -263,18 +263,18 @@ private struct HostRun {
 
   private mutating func note(_ event: HostEvent) {
     switch event {
-    case .serviceAdded(_, .success(let service)):
+    case .services(.added(_, .success(let service))):
       handles = (handles + service.attributes.values.map(\.rawValue).sorted()).suffix(60)
     case .connected(let connection): peers = peers.suffix(7) + [connection.peer]
-    case .disconnected(let peer, _):
+    case .link(let peer, .disconnected(_)):
       peers.removeAll { $0 == peer }
       questions.removeAll { $0.0 == peer }
       requests.removeAll { $0.0 == peer }
-    case .pairing(let peer, let id, let question): questions = questions.suffix(7) + [(peer, id, question)]
-    case .read(let peer, let token, _, _): requests = requests.suffix(15) + [(peer, token)]
-    case .write(let peer, let token?, _): requests = requests.suffix(15) + [(peer, token)]
-    case .channelOpened(let channel): channels = channels.suffix(7) + [channel.id]
-    case .channelClosed(let id, _): channels.removeAll { $0 == id }
+    case .pairing(let peer, .question(let id, let question)): questions = questions.suffix(7) + [(peer, id, question)]
+    case .server(let peer, .read(let token, _, _)): requests = requests.suffix(15) + [(peer, token)]
+    case .server(let peer, .write(let token, _)): requests = requests.suffix(15) + [(peer, token)]
+    case .channels(.opened(let channel)): channels = channels.suffix(7) + [channel.id]
+    case .channel(let id, .closed(_)): channels.removeAll { $0 == id }
     default: break
     }
   }

@@ -129,13 +129,13 @@ private struct IdentitiesRun {
       } else if let connecting {
         centrals[connection.peer] = (connecting, connection.address.identity)
       }
-    case .identified(let peer, let address): if host == 0 { centrals[peer]?.identity = address.identity }
-    case .disconnected(let peer, _):
+    case .link(let peer, .identified(let address)): if host == 0 { centrals[peer]?.identity = address.identity }
+    case .link(let peer, .disconnected(_)):
       if host == 0 { centrals[peer] = nil } else if links[host] == peer { links[host] = nil }
-    case .security(let peer, let security): if host == 0 { proved(security, on: peer) }
-    case .pairing(let peer, let id, let question): answer(question, id, on: peer, of: host)
-    case .bondChanged(let bond): if host == 0 { changed(bond) }
-    case .bondRemoved(let identity):
+    case .link(let peer, .security(let security)): if host == 0 { proved(security, on: peer) }
+    case .pairing(let peer, .question(let id, let question)): answer(question, id, on: peer, of: host)
+    case .bonds(.changed(let bond)): if host == 0 { changed(bond) }
+    case .bonds(.removed(let identity)):
       guard host == 0 else { return }
       require(
         removed.contains(identity.identity) || bonds[identity.identity]?.strength.isAuthenticated != true,

@@ -189,13 +189,14 @@ private struct KernelRun {
   private func signalling(_ input: inout FuzzInput) -> [UInt8] {
     let types = SignallingPDU.packets
     func encoded<Packet: SignallingPacket>(_ type: Packet.Type) -> [UInt8] {
-      SignallingPDU(identifier: input.octet() % 8, Packet.random(from: &input)).encoded
+      let identifier = input.octet() % 8
+      return Packet.random(from: &input).encodedPDU(identifier: identifier)
     }
     if input.flag() {
       var request = LECreditBasedConnectionRequest()
       (request.spsm, request.sourceCID) = (SPSM(rawValue: 0x80), ChannelID(rawValue: 0x40 + UInt16(input.index(4))))
       (request.mtu, request.mps, request.initialCredits) = (100, 60, 5)
-      return SignallingPDU(identifier: 1 + input.octet() % 8, request).encoded
+      return request.encodedPDU(identifier: 1 + input.octet() % 8)
     }
     return encoded(types[input.index(types.count)])
   }

@@ -81,7 +81,7 @@ private struct PairingRun {
   private func packet(_ input: inout FuzzInput) -> [UInt8] {
     let types = SMP.packets
     let type = types[input.index(types.count)]
-    func encoded<Packet: SMPPacket>(_ type: Packet.Type) -> [UInt8] { SMPPDU(Packet.random(from: &input)).encoded }
+    func encoded<Packet: SMPPacket>(_ type: Packet.Type) -> [UInt8] { Packet.random(from: &input).encodedPDU }
     return encoded(type)
   }
 

@@ -16,10 +16,12 @@ import ToolCore
 /// - a line has no character that a terminal obeys, and its length is in proportion to the octets that it shows;
 /// - the parts of a wrapped line are the line, none wider than the terminal;
 /// - a description with a field that it does not have is rejected, and a value has at most 512 octets;
+/// - a file of packets gives the same records however it is divided, and a device of a trace has a description that is
+///   read as it is written;
 /// - text that reads as an address, a UUID, octets or a transport is written and read again as the same.
 func fuzzTool(_ input: inout FuzzInput) {
   switch input.index(8) {
-  case 0: readTrace(input.rest())
+  case 0: input.flag() ? buildFile(&input) : readTrace(input.rest())
   case 1, 2: buildTrace(&input)
   case 3: readDescription(input.rest())
   case 4: misspell(&input)
@@ -37,11 +39,100 @@ private func requirePrintable(_ text: String, showing count: Int, _ kind: String
 
 // MARK: Traces
 
+/// What a file gives, of which `part` octets arrive at a time.
+private func records(in octets: [UInt8], inPartsOf part: Int) -> ([BTSnoopRecord], TraceFault?, incomplete: Int?) {
+  var (file, records) = (TraceFile(), [BTSnoopRecord]())
+  var rest = octets[...]
+  while true {
+    file.append(rest.prefix(part))
+    rest = rest.dropFirst(part)
+    if rest.isEmpty { file.end() }
+    do throws(TraceFault) {
+      while let record = try file.next() { records.append(record) }
+    } catch { return (records, error, nil) }
+    if rest.isEmpty { return (records, nil, file.incompleteRecord) }
+  }
+}
+
 private func readTrace(_ octets: [UInt8]) {
-  guard let (entries, _) = try? LogCommand.entries(in: octets[...]) else { return }
-  require(entries.count <= octets.count, "\(entries.count) entries of \(octets.count) octets")
-  for entry in entries { check(entry, octets.count) }
+  let (found, fault, incomplete) = records(in: octets, inPartsOf: max(1, octets.count))
+  let part = 1 + octets.count % 23
+  let divided = records(in: octets, inPartsOf: part)
+  require(
+    found == divided.0 && fault == divided.1 && incomplete == divided.incomplete,
+    "another content in parts of \(part) octets")
+  require(found.count <= octets.count / 12, "\(found.count) records of \(octets.count) octets")
+  if let fault { requirePrintable(fault.description, showing: 0, "fault") }
+  var (reader, entries) = (TraceReader(), [TraceEntry]())
+  for record in found {
+    guard let entry = reader.entry(for: record) else { continue }
+    check(entry, octets.count)
+    entries.append(entry)
+  }
   draw(entries)
+  describe(reader)
+}
+
+/// The description of each device of a trace is read as it is written.
+private func describe(_ reader: TraceReader) {
+  for (_, _, device) in reader.devices {
+    let (description, leftOut) = device.described(orNamed: "device")
+    for text in leftOut { requirePrintable(text, showing: 0, "what a description lacks") }
+    let read = try? ServiceDescription(Array(description.text.utf8), of: "input")
+    require(read == description, "a description is read as another one:\n\(description.text)")
+  }
+}
+
+/// A file of each format, with some octets that are any.
+private func buildFile(_ input: inout FuzzInput) {
+  let order: (UInt32) -> [UInt8] =
+    input.flag()
+    ? { number in [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
+    : { number in [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: number >> $0) } }
+  let format = input.index(4)
+  var file: [UInt8] = []
+  func block(_ type: UInt32, _ content: [UInt8]) -> [UInt8] {
+    let padded = content + [UInt8](repeating: 0, count: (4 - content.count % 4) % 4)
+    return order(type) + order(UInt32(padded.count + 12)) + padded + order(UInt32(padded.count + 12))
+  }
+  let section = block(0x0A0D_0D0A, order(0x1A2B_3C4D) + [0, 1, 0, 0] + order(.max) + order(.max))
+  switch format {
+  case 0: file = BTSnoopFile.header
+  case 1: break
+  case 2:
+    file = order(0xA1B2_C3D4) + [0, 2, 0, 4] + order(0) + order(0) + order(0xFFFF)
+    file += order([187, 201, 254, 1][input.index(4)])
+  default: file = section
+  }
+  var steps = 0
+  while !input.isEmpty, steps < 40 {
+    steps += 1
+    let packet = record(input.octet() & 0x7F, &input)
+    let length = order(UInt32(packet.count))
+    switch format {
+    case 0: BTSnoopFile.append(packet.span, input.flag() ? .hostToController : .controllerToHost, at: 0, to: &file)
+    case 1: file += order(UInt32(packet.count + 8)) + order(0) + order(0) + [input.octet() % 12] + packet.dropFirst()
+    case 2: file += order(0) + order(0) + length + length + packet
+    default:
+      switch input.index(6) {
+      case 0: file += section
+      case 1:
+        // Link type and reserved octets: the upper or the lower half, by the octet order.
+        let link: UInt32 = [187, 201, 254, 1][input.index(4)]
+        file += block(1, order(order(1)[0] == 0 ? link << 16 : link) + order(0) + input.take(input.index(24)))
+      case 2: file += block(3, length + packet)
+      case 3: file += block(input.octet() % 8 == 7 ? 5 : 0x0BAD, input.counted())
+      default:
+        let padding = [UInt8](repeating: 0, count: (4 - packet.count % 4) % 4)
+        file += block(
+          6,
+          order(UInt32(input.index(3))) + input.take(8) + length + length + packet + padding
+            + input.take(input.index(16)))
+      }
+    }
+  }
+  for _ in 0..<input.index(3) where !file.isEmpty { file[input.index(file.count)] = input.octet() }
+  readTrace(file)
 }
 
 private func check(_ entry: TraceEntry, _ count: Int) {
@@ -85,6 +176,7 @@ private func buildTrace(_ input: inout FuzzInput) {
     entries.append(entry)
   }
   draw(entries)
+  describe(reader)
 }
 
 private func record(_ kind: UInt8, _ input: inout FuzzInput) -> [UInt8] {
@@ -142,12 +234,13 @@ private func record(_ kind: UInt8, _ input: inout FuzzInput) -> [UInt8] {
   case 9: return frame(4, [0x0A, 0x10 + UInt8(input.index(4)), 0x00])
   case 10: return frame(4, [0x0B] + input.take(input.index(20)))
   case 11:
-    func random<PDU: SMPPacket>(_ type: PDU.Type) -> [UInt8] { SMPPDU(PDU.random(from: &input)).encoded }
+    func random<PDU: SMPPacket>(_ type: PDU.Type) -> [UInt8] { PDU.random(from: &input).encodedPDU }
     return frame(6, random(SMP.packets[input.index(SMP.packets.count)]))
   case 12:
     let types = SignallingPDU.packets
     func random<PDU: SignallingPacket>(_ type: PDU.Type) -> [UInt8] {
-      SignallingPDU(identifier: input.octet(), PDU.random(from: &input)).encoded
+      let identifier = input.octet()
+      return PDU.random(from: &input).encodedPDU(identifier: identifier)
     }
     return frame(5, random(types[input.index(types.count)]))
   case 13: return frame(0x40 + UInt16(input.index(4)), input.counted())
@@ -239,11 +332,18 @@ private func readText(_ text: String) {
     require(
       text.uppercased() == text.uppercased().filter { $0.isHexDigit && $0.isASCII || $0 == "-" }, "\(text) is a UUID")
   }
-  if let octets = try? ValueCommands.octets(text) {
+  if let words = try? ShellLine.words(text) {
+    let marks: Set<Character> = [" ", "\t", "'", "\""]
+    require(words.joined().count <= text.count, "the words \(words) of \(text)")
+    require(
+      text.contains(where: marks.contains) || text.hasPrefix("#") || words.count <= 1, "the words \(words) of \(text)")
+  }
+  if let octets = try? TypedValue.octets(text, of: nil) {
     require(octets.count <= 512, "a value of \(octets.count) octets")
     let digits = text.filter { $0 != " " && $0 != ":" }
+    // Other text has a type or a unit.
     require(
-      text.hasPrefix("text:") || octets.hexadecimal.uppercased() == digits.uppercased(),
+      !digits.allSatisfy(\.isHexDigit) || octets.hexadecimal.uppercased() == digits.uppercased(),
       "\(text) is \(octets.hexadecimal)")
   }
   if let transport = try? TransportSpec(parsing: text) {

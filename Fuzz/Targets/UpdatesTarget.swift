@@ -4,6 +4,7 @@ import BLEHCI
 import BLEWire
 import Foundation
 
+@testable import BLEAdapter
 @testable import BLEHost
 @testable import BLEKit
 @testable import CoreBluetoothTypes
@@ -29,7 +30,7 @@ private struct UpdatesRun {
   static let linkLimit = 5
   /// The owners of the two APIs, and what the host has of each for one link at most.
   static let (kit, manager) = (OwnerID(rawValue: 1), OwnerID(rawValue: 2))
-  static let (kitWindow, managerWindow) = (UpdateWindows.window, PeripheralLimits().pendingUpdates)
+  static let (kitWindow, managerWindow) = (WaitingUpdates.window, PeripheralLimits().pendingUpdates)
 
   struct Link {
     var updates = LinkUpdates(limit: kitWindow + managerWindow)
@@ -56,7 +57,7 @@ private struct UpdatesRun {
   private var links: [LinkID: Link] = [:]
   private var events: [AddressedEvent<HostEvent>] = []
   private var lastLink: UInt32 = 0
-  private var windows = UpdateWindows()
+  private var windows = WaitingUpdates()
   private var lastToken: UInt64 = 0
   /// The values of BLEKit that wait: the links that they are for, without those that may miss them.
   private var expected: [UpdateToken: Set<LinkID>] = [:]
@@ -103,7 +104,7 @@ private struct UpdatesRun {
     case (9, let peer?): confirm(input.element(of: attributes), on: peer)
     case (10, let peer?):
       if choice & 0x80 != 0 { return take(peer) }
-      role(.mtu(peer, 23 + input.index(250)))
+      role(.link(peer, .mtu(23 + input.index(250))))
     default:
       let waiting = expected.keys.sorted { $0.rawValue < $1.rawValue }
       guard !waiting.isEmpty else { break }
@@ -128,7 +129,7 @@ private struct UpdatesRun {
   private mutating func disconnect(_ peer: LinkID) {
     guard let link = links[peer] else { return }
     for attribute in managerAttributes where link.subscriptions[attribute] != nil {
-      role(.subscription(peer, attribute, []))
+      role(.server(peer, .subscription(attribute, [])))
     }
     links[peer]?.subscriptions = [:]
     links[peer]?.updates = LinkUpdates(limit: 0)
@@ -144,7 +145,7 @@ private struct UpdatesRun {
       if !others { expected[token] = nil }
     }
     links[peer] = nil
-    role(.disconnected(peer, .remoteUserTerminatedConnection))
+    role(.link(peer, .disconnected(.remoteUserTerminatedConnection)))
     refused.removeAll { $0.only == peer }
     perform(commands)
     receive()
@@ -153,7 +154,7 @@ private struct UpdatesRun {
   private mutating func subscribe(_ peer: LinkID, _ attribute: AttributeID, _ choice: UInt8) {
     let subscription: Subscription = choice % 3 == 0 ? [] : choice % 3 == 1 ? .notify : .indicate
     links[peer]?.subscriptions[attribute] = subscription.isEmpty ? nil : subscription
-    if managerAttributes.contains(attribute) { role(.subscription(peer, attribute, subscription)) }
+    if managerAttributes.contains(attribute) { role(.server(peer, .subscription(attribute, subscription))) }
   }
 
   // MARK: What leaves
@@ -190,8 +191,8 @@ private struct UpdatesRun {
       let addressed = events[next]
       next += 1
       switch addressed.event {
-      case .updateFinished(let peer, let token): finished(token, 1, of: addressed.recipient, on: peer)
-      case .updatesFinished(let peer, let count): finished(.counted, count, of: addressed.recipient, on: peer)
+      case .server(let peer, .updateFinished(let token)): finished(token, 1, of: addressed.recipient, on: peer)
+      case .server(let peer, .updatesFinished(let count)): finished(.counted, count, of: addressed.recipient, on: peer)
       default: require(false, "another event")
       }
     }
@@ -220,7 +221,7 @@ private struct UpdatesRun {
     guard !peers.isEmpty else { return }
     lastToken += 1
     let token = UpdateToken(rawValue: lastToken)
-    let behindLimit = peers.filter { links[$0]?.waiting.count ?? 0 >= UpdateWindows.limit }
+    let behindLimit = peers.filter { links[$0]?.waiting.count ?? 0 >= WaitingUpdates.limit }
     let mayMiss = peers.filter { links[$0]?.isFull == true } + behindLimit
     expected[token] = Set(peers).subtracting(peers.count > 1 ? mayMiss : [])
     do {
@@ -236,7 +237,7 @@ private struct UpdatesRun {
 
   /// The links that a value waits for: those that are not late, or all, and of them those with room in their lines.
   private func waiters(_ peers: [LinkID]) -> [LinkID] {
-    let takers = peers.filter { links[$0].map { $0.waiting.count < UpdateWindows.limit } ?? false }
+    let takers = peers.filter { links[$0].map { $0.waiting.count < WaitingUpdates.limit } ?? false }
     let inTime = takers.filter { links[$0]?.isLate == false }
     return inTime.isEmpty ? takers : inTime
   }
@@ -283,24 +284,23 @@ private struct UpdatesRun {
     let central = peer.flatMap { role.links[$0]?.central }
     let targets = centrals(characteristic).filter { peer == nil || $0 == peer }
     let counts = targets.map { links[$0]?.count(Self.manager) ?? 0 }
-    var effects = PeripheralEffects()
-    let outcome = role.update(Data(), for: characteristics[characteristic], to: central.map { [$0] }, into: &effects)
-    guard outcome == .sent else {
+    guard let target = role.target(characteristics[characteristic], of: central.map { [$0] }) else {
+      refused.removeAll { $0 == (characteristic, peer) }
+      return require(targets.isEmpty, "a value is taken and not sent")
+    }
+    require(Set(target.peers) == Set(targets), "a value goes to others than the subscribers")
+    guard let sent = role.recipients(of: target.peers) else {
       require(!counts.contains(0), "an application waits although a central has taken all of its values")
       require(counts.contains(Self.managerWindow), "an application waits although each central has room")
       if !refused.contains(where: { $0 == (characteristic, peer) }) { refused.append((characteristic, peer)) }
       return
     }
     refused.removeAll { $0 == (characteristic, peer) }
-    guard !targets.isEmpty else { return require(effects.commands.isEmpty, "a value is sent to nobody") }
-    guard case .update(_, let attribute, _, let sent)? = effects.commands.first else {
-      return require(false, "a value is taken and not sent")
-    }
     for (target, count) in zip(targets, counts) {
       require(sent.contains(target) == (count < Self.managerWindow), "a central with room misses a value, or has none")
     }
     require(!sent.isEmpty, "a value is lost")
-    for peer in sent { begin(.init(owner: Self.manager, token: .counted), of: attribute, on: peer) }
+    for peer in sent { begin(.init(owner: Self.manager, token: .counted), of: target.attribute, on: peer) }
     receive()
   }
 
@@ -331,7 +331,8 @@ private struct UpdatesRun {
   private mutating func check() {
     for (peer, link) in links {
       require(link.updates.count == link.underWay.count, "the host counts other values than are on their way")
-      require(role.updateCounts[peer] == link.count(Self.manager), "a manager counts other values than the host")
+      require(
+        role.updateWindows.count(of: peer) == link.count(Self.manager), "a manager counts other values than the host")
       guard let first = link.waiting.first else { continue }
       require(link.count(Self.kit) > 0, "a link that has taken all of its values waits")
       let others = links.values.filter { $0.waiting.contains(first) }
@@ -363,9 +364,19 @@ private struct UpdatesRun {
       }
     }
     peers.forEach { disconnect($0) }
-    require(role.updateCounts.isEmpty && role.late.isEmpty && role.awaitedRoom.isEmpty, "a manager keeps a link")
-    let kept = Mirror(reflecting: windows)
-    let count = (kept.descendant("windows", "numbers") as? [UInt32])?.count
-    require(count == 0, "windows of \(count.map(String.init) ?? "unknown") links that have ended are kept")
+    require(role.awaitedRoom.isEmpty, "a manager waits for a link that has ended")
+    requireEmpty(role.updateWindows, "windows")
+    requireEmpty(windows, "windows", "windows")
+    requireEmpty(windows, "waiting")
+  }
+
+  /// Requires that a table of links in a value is empty.
+  private func requireEmpty(_ value: Any, _ path: String...) {
+    var found: Any? = value
+    for name in path + ["numbers"] {
+      found = found.flatMap { value in Mirror(reflecting: value).children.first { $0.label == name }?.value }
+    }
+    let count = (found as? [UInt32])?.count
+    require(count == 0, "\(count.map(String.init) ?? "unknown") links that have ended are kept")
   }
 }

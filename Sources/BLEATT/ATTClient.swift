@@ -16,7 +16,7 @@ public import BLEWire
 /// ```swift
 /// var client = ATTClient()
 /// var pdus = PacketBuffer()
-/// try client.send(ReadRequest(handle: 0x0003), as: .init(rawValue: 1), now: .start, into: &pdus)
+/// try client.send(.readRequest(.init(handle: 0x0003)), as: .init(rawValue: 1), now: .start, into: &pdus)
 /// // pdus[0] == [0x0A, 0x03, 0x00]
 /// ```
 public struct ATTClient: Sendable {
@@ -100,20 +100,20 @@ public struct ATTClient: Sendable {
   ///
   /// - Throws: ``ATTClientError``; nothing is sent then.
   public mutating func send(
-    _ request: some ATTPacket, as id: RequestID, now: Instant, into pdus: inout PacketBuffer
+    _ request: ATTPDU, as id: RequestID, now: Instant, into pdus: inout PacketBuffer
   ) throws(ATTClientError) {
-    let opcode = type(of: request).opcode
+    let opcode = request.opcode
     guard opcode.response != nil else { throw .notARequest(opcode) }
-    let exchange = request as? ExchangeMTURequest
+    let exchange: ExchangeMTURequest? = if case .exchangeMTURequest(let exchange) = request { exchange } else { nil }
     if exchange != nil, offeredMTU != nil { throw .mtuAlreadyExchanged }
     switch state {
     case .failed: throw .bearerFailed
     case .idle:
-      try append(request, to: &pdus)
+      try append(to: &pdus) { request.encode(to: &$0) }
       state = .waiting(id, opcode: opcode, since: now)
     case .waiting:
       guard queue.count < limits.waitingRequests else { throw .tooManyRequests(limit: limits.waitingRequests) }
-      let pdu = request.encodedPDU
+      let pdu = request.encoded
       guard pdu.count <= mtu else { throw .exceedsMTU(octets: pdu.count, mtu: mtu) }
       queue.append((id, pdu))
     }
@@ -127,7 +127,7 @@ public struct ATTClient: Sendable {
     let opcode = type(of: command).opcode
     guard opcode.isCommand else { throw .notACommand(opcode) }
     guard !hasFailed else { throw .bearerFailed }
-    try append(command, to: &pdus)
+    try append(to: &pdus) { command.encodePDU(to: &$0) }
   }
 
   /// Receives one PDU. After the response to a request, the next request in the queue is sent.
@@ -141,27 +141,35 @@ public struct ATTClient: Sendable {
   ) -> ReceivedPDU {
     guard !pdu.isEmpty else { return .empty }
     let opcode = ATTOpcode(rawValue: pdu[0])
-    guard opcode.isSentByServer else { return .notForClient(opcode) }
-    switch opcode {
-    case .handleValueNotification, .handleValueIndication, .multipleHandleValueNotification:
-      return receiveValue(pdu, opcode, into: &pdus)
-    default: break
-    }
-    guard case .waiting(let id, let request, _) = state else { return .unexpected(opcode, nil) }
     let received: ReceivedPDU
-    if opcode == .errorResponse {
+    switch ATTPDU.Kind(rawValue: pdu[0]) {
+    case .handleValueNotification: return value(of: pdu, opcode) { .notification($0) }
+    case .handleValueIndication:
+      // A malformed indication is also confirmed: without a confirmation the server closes the link after 30 seconds.
+      pdus.append { HandleValueConfirmation().encodePDU(to: &$0) }
+      return value(of: pdu, opcode) { .indication($0) }
+    case .multipleHandleValueNotification: return .multipleNotification
+    case .errorResponse:
+      guard case .waiting(let id, let request, _) = state else { return .unexpected(opcode, nil) }
       switch errorResponse(in: pdu) {
       case .success(let error):
         guard error.requestOpcode == request else { return .unexpected(opcode, nil) }
         received = .errorResponse(id, error)
       case .failure(let error): received = .malformed(id, opcode, error)
       }
-    } else if opcode != request.response {
-      return .unexpected(opcode, nil)
-    } else if opcode == .exchangeMTUResponse {
+    case .exchangeMTUResponse:
+      guard let id = request(answeredBy: opcode) else { return .unexpected(opcode, nil) }
       received = mtuAgreed(in: pdu, id)
-    } else {
+    case .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse, .readResponse, .readBlobResponse,
+      .readMultipleResponse, .readByGroupTypeResponse, .writeResponse, .prepareWriteResponse, .executeWriteResponse,
+      .readMultipleVariableResponse:
+      guard let id = request(answeredBy: opcode) else { return .unexpected(opcode, nil) }
       received = .response(id)
+    case .exchangeMTURequest, .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readRequest,
+      .readBlobRequest, .readMultipleRequest, .readByGroupTypeRequest, .writeRequest, .prepareWriteRequest,
+      .executeWriteRequest, .readMultipleVariableRequest, .handleValueConfirmation, .writeCommand,
+      .signedWriteCommand, nil:
+      return .notForClient(opcode)
     }
     sendNext(now: now, into: &pdus)
     return received
@@ -194,15 +202,22 @@ public struct ATTClient: Sendable {
     return ended
   }
 
-  private func append(_ packet: some ATTPacket, to pdus: inout PacketBuffer) throws(ATTClientError) {
+  private func append(
+    to pdus: inout PacketBuffer, _ encode: (inout [UInt8]) -> Void
+  ) throws(ATTClientError) {
     var count = 0
     let fits = pdus.appendIf { [mtu] buffer in
       let start = buffer.count
-      packet.encodePDU(to: &buffer)
+      encode(&buffer)
       count = buffer.count - start
       return count <= mtu
     }
     guard fits else { throw .exceedsMTU(octets: count, mtu: mtu) }
+  }
+
+  /// The request that waits for this response.
+  private func request(answeredBy response: ATTOpcode) -> RequestID? {
+    if case .waiting(let id, let request, _) = state, request.response == response { id } else { nil }
   }
 
   private mutating func sendNext(now: Instant, into pdus: inout PacketBuffer) {
@@ -234,15 +249,12 @@ public struct ATTClient: Sendable {
     return .mtuExchanged(id, mtu)
   }
 
-  private func receiveValue(
-    _ pdu: Span<UInt8>, _ opcode: ATTOpcode, into pdus: inout PacketBuffer
+  /// The value in a notification or an indication.
+  private func value(
+    of pdu: Span<UInt8>, _ opcode: ATTOpcode, _ received: (AttributeHandle) -> ReceivedPDU
   ) -> ReceivedPDU {
-    // A malformed indication is also confirmed: without a confirmation the server closes the link after 30 seconds.
-    if opcode == .handleValueIndication { pdus.append { HandleValueConfirmation().encodePDU(to: &$0) } }
-    if opcode == .multipleHandleValueNotification { return .multipleNotification }
     guard let handle = pdu.uint16(at: 1) else { return .unexpected(opcode, .truncated(field: "Attribute Handle")) }
-    return opcode == .handleValueIndication
-      ? .indication(AttributeHandle(handle)) : .notification(AttributeHandle(handle))
+    return received(AttributeHandle(handle))
   }
 }
 

@@ -104,3 +104,9 @@ extension ATTErrorCode {
     return "\(Self.spaceName) \(rawValue.hexadecimalNumber)"
   }
 }
+
+/// An error of another API that has an ATT error code. A handler that throws it answers the request with the code.
+package protocol ATTErrorCodeConvertible: Error {
+  /// The code for the Error Response.
+  var attErrorCode: ATTErrorCode { get }
+}

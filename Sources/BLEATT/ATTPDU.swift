@@ -2,8 +2,7 @@ public import BLEWire
 
 /// An ATT PDU: an opcode, then the parameters that ``/BLEWire/FieldGroup/layout(_:)`` declares (Vol 3, Part F, 3.3.1).
 ///
-/// A PDU is registered by its declaration and its entry in ``ATT/packets``: decoding, the opcode's name and direction,
-/// the description and the round-trip tests derive from these.
+/// ``ATTPDU`` has a case for each, and ``ATTPDU/Kind`` its opcode.
 public protocol ATTPacket: Packet {
   /// The first octet of the PDU.
   static var opcode: ATTOpcode { get }
@@ -57,7 +56,7 @@ public enum ATT {
   /// How long a request or an indication may wait for its answer (Vol 3, Part F, 3.3.3).
   public static let transactionTimeout: Duration = .seconds(30)
 
-  /// Every PDU of the Attribute Protocol, in the order of the opcodes (Vol 3, Part F, 3.4.8).
+  /// The packet of each case of ``ATTPDU``, for tools and tests, in the order of the opcodes (Vol 3, Part F, 3.4.8).
   public static let packets: [any ATTPacket.Type] = [
     ErrorResponse.self,
     ExchangeMTURequest.self, ExchangeMTUResponse.self,
@@ -77,43 +76,309 @@ public enum ATT {
     MultipleHandleValueNotification.self,
     WriteCommand.self, SignedWriteCommand.self,
   ]
-
-  static let packetsByOpcode: [ATTOpcode: any ATTPacket.Type] = Dictionary(
-    packets.map { ($0.opcode, $0) }, uniquingKeysWith: { first, _ in first })
 }
 
 /// Any PDU of the Attribute Protocol.
 ///
 /// ```swift
-/// let pdu = try ATTPDU(decoding: [0x0A, 0x03, 0x00])
-/// if let request = pdu.packet as? ReadRequest { print(request.handle) }  // 0x0003
+/// if case .readRequest(let request) = try ATTPDU(decoding: [0x0A, 0x03, 0x00]) {
+///   print(request.handle)  // 0x0003
+/// }
 /// ```
-public struct ATTPDU: Sendable {
-  /// The declared packet.
-  public let packet: any ATTPacket
+public enum ATTPDU: Equatable, Sendable {
+  /// ATT_ERROR_RSP.
+  case errorResponse(ErrorResponse)
+  /// ATT_EXCHANGE_MTU_REQ.
+  case exchangeMTURequest(ExchangeMTURequest)
+  /// ATT_EXCHANGE_MTU_RSP.
+  case exchangeMTUResponse(ExchangeMTUResponse)
+  /// ATT_FIND_INFORMATION_REQ.
+  case findInformationRequest(FindInformationRequest)
+  /// ATT_FIND_INFORMATION_RSP.
+  case findInformationResponse(FindInformationResponse)
+  /// ATT_FIND_BY_TYPE_VALUE_REQ.
+  case findByTypeValueRequest(FindByTypeValueRequest)
+  /// ATT_FIND_BY_TYPE_VALUE_RSP.
+  case findByTypeValueResponse(FindByTypeValueResponse)
+  /// ATT_READ_BY_TYPE_REQ.
+  case readByTypeRequest(ReadByTypeRequest)
+  /// ATT_READ_BY_TYPE_RSP.
+  case readByTypeResponse(ReadByTypeResponse)
+  /// ATT_READ_REQ.
+  case readRequest(ReadRequest)
+  /// ATT_READ_RSP.
+  case readResponse(ReadResponse)
+  /// ATT_READ_BLOB_REQ.
+  case readBlobRequest(ReadBlobRequest)
+  /// ATT_READ_BLOB_RSP.
+  case readBlobResponse(ReadBlobResponse)
+  /// ATT_READ_MULTIPLE_REQ.
+  case readMultipleRequest(ReadMultipleRequest)
+  /// ATT_READ_MULTIPLE_RSP.
+  case readMultipleResponse(ReadMultipleResponse)
+  /// ATT_READ_BY_GROUP_TYPE_REQ.
+  case readByGroupTypeRequest(ReadByGroupTypeRequest)
+  /// ATT_READ_BY_GROUP_TYPE_RSP.
+  case readByGroupTypeResponse(ReadByGroupTypeResponse)
+  /// ATT_WRITE_REQ.
+  case writeRequest(WriteRequest)
+  /// ATT_WRITE_RSP.
+  case writeResponse(WriteResponse)
+  /// ATT_PREPARE_WRITE_REQ.
+  case prepareWriteRequest(PrepareWriteRequest)
+  /// ATT_PREPARE_WRITE_RSP.
+  case prepareWriteResponse(PrepareWriteResponse)
+  /// ATT_EXECUTE_WRITE_REQ.
+  case executeWriteRequest(ExecuteWriteRequest)
+  /// ATT_EXECUTE_WRITE_RSP.
+  case executeWriteResponse(ExecuteWriteResponse)
+  /// ATT_HANDLE_VALUE_NTF.
+  case handleValueNotification(HandleValueNotification)
+  /// ATT_HANDLE_VALUE_IND.
+  case handleValueIndication(HandleValueIndication)
+  /// ATT_HANDLE_VALUE_CFM.
+  case handleValueConfirmation(HandleValueConfirmation)
+  /// ATT_READ_MULTIPLE_VARIABLE_REQ.
+  case readMultipleVariableRequest(ReadMultipleVariableRequest)
+  /// ATT_READ_MULTIPLE_VARIABLE_RSP.
+  case readMultipleVariableResponse(ReadMultipleVariableResponse)
+  /// ATT_MULTIPLE_HANDLE_VALUE_NTF.
+  case multipleHandleValueNotification(MultipleHandleValueNotification)
+  /// ATT_WRITE_CMD.
+  case writeCommand(WriteCommand)
+  /// ATT_SIGNED_WRITE_CMD.
+  case signedWriteCommand(SignedWriteCommand)
+}
 
-  /// The PDU of a declared packet.
-  public init(_ packet: some ATTPacket) { self.packet = packet }
+extension ATTPDU {
+  /// The PDUs by their opcodes (Vol 3, Part F, 3.4.8). Every other opcode is reserved.
+  public enum Kind: UInt8, CaseIterable, Sendable {
+    /// ATT_ERROR_RSP.
+    case errorResponse = 0x01
+    /// ATT_EXCHANGE_MTU_REQ.
+    case exchangeMTURequest = 0x02
+    /// ATT_EXCHANGE_MTU_RSP.
+    case exchangeMTUResponse = 0x03
+    /// ATT_FIND_INFORMATION_REQ.
+    case findInformationRequest = 0x04
+    /// ATT_FIND_INFORMATION_RSP.
+    case findInformationResponse = 0x05
+    /// ATT_FIND_BY_TYPE_VALUE_REQ.
+    case findByTypeValueRequest = 0x06
+    /// ATT_FIND_BY_TYPE_VALUE_RSP.
+    case findByTypeValueResponse = 0x07
+    /// ATT_READ_BY_TYPE_REQ.
+    case readByTypeRequest = 0x08
+    /// ATT_READ_BY_TYPE_RSP.
+    case readByTypeResponse = 0x09
+    /// ATT_READ_REQ.
+    case readRequest = 0x0A
+    /// ATT_READ_RSP.
+    case readResponse = 0x0B
+    /// ATT_READ_BLOB_REQ.
+    case readBlobRequest = 0x0C
+    /// ATT_READ_BLOB_RSP.
+    case readBlobResponse = 0x0D
+    /// ATT_READ_MULTIPLE_REQ.
+    case readMultipleRequest = 0x0E
+    /// ATT_READ_MULTIPLE_RSP.
+    case readMultipleResponse = 0x0F
+    /// ATT_READ_BY_GROUP_TYPE_REQ.
+    case readByGroupTypeRequest = 0x10
+    /// ATT_READ_BY_GROUP_TYPE_RSP.
+    case readByGroupTypeResponse = 0x11
+    /// ATT_WRITE_REQ.
+    case writeRequest = 0x12
+    /// ATT_WRITE_RSP.
+    case writeResponse = 0x13
+    /// ATT_PREPARE_WRITE_REQ.
+    case prepareWriteRequest = 0x16
+    /// ATT_PREPARE_WRITE_RSP.
+    case prepareWriteResponse = 0x17
+    /// ATT_EXECUTE_WRITE_REQ.
+    case executeWriteRequest = 0x18
+    /// ATT_EXECUTE_WRITE_RSP.
+    case executeWriteResponse = 0x19
+    /// ATT_HANDLE_VALUE_NTF.
+    case handleValueNotification = 0x1B
+    /// ATT_HANDLE_VALUE_IND.
+    case handleValueIndication = 0x1D
+    /// ATT_HANDLE_VALUE_CFM.
+    case handleValueConfirmation = 0x1E
+    /// ATT_READ_MULTIPLE_VARIABLE_REQ.
+    case readMultipleVariableRequest = 0x20
+    /// ATT_READ_MULTIPLE_VARIABLE_RSP.
+    case readMultipleVariableResponse = 0x21
+    /// ATT_MULTIPLE_HANDLE_VALUE_NTF.
+    case multipleHandleValueNotification = 0x23
+    /// ATT_WRITE_CMD.
+    case writeCommand = 0x52
+    /// ATT_SIGNED_WRITE_CMD.
+    case signedWriteCommand = 0xD2
+  }
 
   /// Reads the PDU that fills `bytes` exactly.
   ///
   /// - Throws: ``/BLEWire/CodecError``; an opcode that the specification does not define is invalid.
   public init(decoding bytes: Bytes) throws(CodecError) {
     guard let opcode = bytes.first else { throw .truncated(field: "Attribute Opcode") }
-    guard let type = ATT.packetsByOpcode[ATTOpcode(rawValue: opcode)] else { throw .invalid(field: "Attribute Opcode") }
-    packet = try type.init(decoding: bytes.dropFirst())
+    guard let kind = Kind(rawValue: opcode) else { throw .invalid(field: "Attribute Opcode") }
+    let fields = bytes.dropFirst()
+    switch kind {
+    case .errorResponse: self = .errorResponse(try .init(decoding: fields))
+    case .exchangeMTURequest: self = .exchangeMTURequest(try .init(decoding: fields))
+    case .exchangeMTUResponse: self = .exchangeMTUResponse(try .init(decoding: fields))
+    case .findInformationRequest: self = .findInformationRequest(try .init(decoding: fields))
+    case .findInformationResponse: self = .findInformationResponse(try .init(decoding: fields))
+    case .findByTypeValueRequest: self = .findByTypeValueRequest(try .init(decoding: fields))
+    case .findByTypeValueResponse: self = .findByTypeValueResponse(try .init(decoding: fields))
+    case .readByTypeRequest: self = .readByTypeRequest(try .init(decoding: fields))
+    case .readByTypeResponse: self = .readByTypeResponse(try .init(decoding: fields))
+    case .readRequest: self = .readRequest(try .init(decoding: fields))
+    case .readResponse: self = .readResponse(try .init(decoding: fields))
+    case .readBlobRequest: self = .readBlobRequest(try .init(decoding: fields))
+    case .readBlobResponse: self = .readBlobResponse(try .init(decoding: fields))
+    case .readMultipleRequest: self = .readMultipleRequest(try .init(decoding: fields))
+    case .readMultipleResponse: self = .readMultipleResponse(try .init(decoding: fields))
+    case .readByGroupTypeRequest: self = .readByGroupTypeRequest(try .init(decoding: fields))
+    case .readByGroupTypeResponse: self = .readByGroupTypeResponse(try .init(decoding: fields))
+    case .writeRequest: self = .writeRequest(try .init(decoding: fields))
+    case .writeResponse: self = .writeResponse(try .init(decoding: fields))
+    case .prepareWriteRequest: self = .prepareWriteRequest(try .init(decoding: fields))
+    case .prepareWriteResponse: self = .prepareWriteResponse(try .init(decoding: fields))
+    case .executeWriteRequest: self = .executeWriteRequest(try .init(decoding: fields))
+    case .executeWriteResponse: self = .executeWriteResponse(try .init(decoding: fields))
+    case .handleValueNotification: self = .handleValueNotification(try .init(decoding: fields))
+    case .handleValueIndication: self = .handleValueIndication(try .init(decoding: fields))
+    case .handleValueConfirmation: self = .handleValueConfirmation(try .init(decoding: fields))
+    case .readMultipleVariableRequest: self = .readMultipleVariableRequest(try .init(decoding: fields))
+    case .readMultipleVariableResponse: self = .readMultipleVariableResponse(try .init(decoding: fields))
+    case .multipleHandleValueNotification: self = .multipleHandleValueNotification(try .init(decoding: fields))
+    case .writeCommand: self = .writeCommand(try .init(decoding: fields))
+    case .signedWriteCommand: self = .signedWriteCommand(try .init(decoding: fields))
+    }
+  }
+
+  /// The packet, without its type, for tools that treat all PDUs alike.
+  public var packet: any ATTPacket {
+    switch self {
+    case .errorResponse(let packet): packet
+    case .exchangeMTURequest(let packet): packet
+    case .exchangeMTUResponse(let packet): packet
+    case .findInformationRequest(let packet): packet
+    case .findInformationResponse(let packet): packet
+    case .findByTypeValueRequest(let packet): packet
+    case .findByTypeValueResponse(let packet): packet
+    case .readByTypeRequest(let packet): packet
+    case .readByTypeResponse(let packet): packet
+    case .readRequest(let packet): packet
+    case .readResponse(let packet): packet
+    case .readBlobRequest(let packet): packet
+    case .readBlobResponse(let packet): packet
+    case .readMultipleRequest(let packet): packet
+    case .readMultipleResponse(let packet): packet
+    case .readByGroupTypeRequest(let packet): packet
+    case .readByGroupTypeResponse(let packet): packet
+    case .writeRequest(let packet): packet
+    case .writeResponse(let packet): packet
+    case .prepareWriteRequest(let packet): packet
+    case .prepareWriteResponse(let packet): packet
+    case .executeWriteRequest(let packet): packet
+    case .executeWriteResponse(let packet): packet
+    case .handleValueNotification(let packet): packet
+    case .handleValueIndication(let packet): packet
+    case .handleValueConfirmation(let packet): packet
+    case .readMultipleVariableRequest(let packet): packet
+    case .readMultipleVariableResponse(let packet): packet
+    case .multipleHandleValueNotification(let packet): packet
+    case .writeCommand(let packet): packet
+    case .signedWriteCommand(let packet): packet
+    }
+  }
+
+  /// The opcode of the PDU.
+  public var kind: Kind {
+    switch self {
+    case .errorResponse: .errorResponse
+    case .exchangeMTURequest: .exchangeMTURequest
+    case .exchangeMTUResponse: .exchangeMTUResponse
+    case .findInformationRequest: .findInformationRequest
+    case .findInformationResponse: .findInformationResponse
+    case .findByTypeValueRequest: .findByTypeValueRequest
+    case .findByTypeValueResponse: .findByTypeValueResponse
+    case .readByTypeRequest: .readByTypeRequest
+    case .readByTypeResponse: .readByTypeResponse
+    case .readRequest: .readRequest
+    case .readResponse: .readResponse
+    case .readBlobRequest: .readBlobRequest
+    case .readBlobResponse: .readBlobResponse
+    case .readMultipleRequest: .readMultipleRequest
+    case .readMultipleResponse: .readMultipleResponse
+    case .readByGroupTypeRequest: .readByGroupTypeRequest
+    case .readByGroupTypeResponse: .readByGroupTypeResponse
+    case .writeRequest: .writeRequest
+    case .writeResponse: .writeResponse
+    case .prepareWriteRequest: .prepareWriteRequest
+    case .prepareWriteResponse: .prepareWriteResponse
+    case .executeWriteRequest: .executeWriteRequest
+    case .executeWriteResponse: .executeWriteResponse
+    case .handleValueNotification: .handleValueNotification
+    case .handleValueIndication: .handleValueIndication
+    case .handleValueConfirmation: .handleValueConfirmation
+    case .readMultipleVariableRequest: .readMultipleVariableRequest
+    case .readMultipleVariableResponse: .readMultipleVariableResponse
+    case .multipleHandleValueNotification: .multipleHandleValueNotification
+    case .writeCommand: .writeCommand
+    case .signedWriteCommand: .signedWriteCommand
+    }
   }
 
   /// The first octet of the PDU.
-  public var opcode: ATTOpcode { type(of: packet).opcode }
+  public var opcode: ATTOpcode { ATTOpcode(rawValue: kind.rawValue) }
+
+  /// Appends the PDU to `buffer`: the opcode, then the parameters.
+  public func encode(to buffer: inout [UInt8]) {
+    switch self {
+    case .errorResponse(let packet): packet.encodePDU(to: &buffer)
+    case .exchangeMTURequest(let packet): packet.encodePDU(to: &buffer)
+    case .exchangeMTUResponse(let packet): packet.encodePDU(to: &buffer)
+    case .findInformationRequest(let packet): packet.encodePDU(to: &buffer)
+    case .findInformationResponse(let packet): packet.encodePDU(to: &buffer)
+    case .findByTypeValueRequest(let packet): packet.encodePDU(to: &buffer)
+    case .findByTypeValueResponse(let packet): packet.encodePDU(to: &buffer)
+    case .readByTypeRequest(let packet): packet.encodePDU(to: &buffer)
+    case .readByTypeResponse(let packet): packet.encodePDU(to: &buffer)
+    case .readRequest(let packet): packet.encodePDU(to: &buffer)
+    case .readResponse(let packet): packet.encodePDU(to: &buffer)
+    case .readBlobRequest(let packet): packet.encodePDU(to: &buffer)
+    case .readBlobResponse(let packet): packet.encodePDU(to: &buffer)
+    case .readMultipleRequest(let packet): packet.encodePDU(to: &buffer)
+    case .readMultipleResponse(let packet): packet.encodePDU(to: &buffer)
+    case .readByGroupTypeRequest(let packet): packet.encodePDU(to: &buffer)
+    case .readByGroupTypeResponse(let packet): packet.encodePDU(to: &buffer)
+    case .writeRequest(let packet): packet.encodePDU(to: &buffer)
+    case .writeResponse(let packet): packet.encodePDU(to: &buffer)
+    case .prepareWriteRequest(let packet): packet.encodePDU(to: &buffer)
+    case .prepareWriteResponse(let packet): packet.encodePDU(to: &buffer)
+    case .executeWriteRequest(let packet): packet.encodePDU(to: &buffer)
+    case .executeWriteResponse(let packet): packet.encodePDU(to: &buffer)
+    case .handleValueNotification(let packet): packet.encodePDU(to: &buffer)
+    case .handleValueIndication(let packet): packet.encodePDU(to: &buffer)
+    case .handleValueConfirmation(let packet): packet.encodePDU(to: &buffer)
+    case .readMultipleVariableRequest(let packet): packet.encodePDU(to: &buffer)
+    case .readMultipleVariableResponse(let packet): packet.encodePDU(to: &buffer)
+    case .multipleHandleValueNotification(let packet): packet.encodePDU(to: &buffer)
+    case .writeCommand(let packet): packet.encodePDU(to: &buffer)
+    case .signedWriteCommand(let packet): packet.encodePDU(to: &buffer)
+    }
+  }
 
   /// The PDU as octets: the opcode, then the parameters.
-  public var encoded: [UInt8] { packet.encodedPDU }
-}
-
-extension ATTPDU: Equatable {
-  /// Whether both are the same PDU with equal fields.
-  public static func == (a: Self, b: Self) -> Bool { a.packet.isEqual(to: b.packet) }
+  public var encoded: [UInt8] {
+    var buffer: [UInt8] = []
+    encode(to: &buffer)
+    return buffer
+  }
 }
 
 extension ATTPDU: CustomStringConvertible {
@@ -122,53 +387,4 @@ extension ATTPDU: CustomStringConvertible {
     let lines = packet.fieldLines
     return lines.isEmpty ? "\(opcode)" : "\(opcode) (\(lines.joined(separator: ", ")))"
   }
-}
-
-/// The first octet of an ATT PDU: a method in six bits, the command flag, the authentication signature flag
-/// (Vol 3, Part F, 3.3.1 and 3.4.8).
-///
-/// The opcode of each PDU is beside the PDU's declaration; ``ATT/packets`` lists the declarations.
-public struct ATTOpcode: AssignedNumber {
-  public var rawValue: UInt8
-
-  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  /// Bits 0 to 5: the method, without the flags.
-  @inlinable public var method: UInt8 { rawValue & 0x3F }
-
-  /// Bit 6: a command. No command is answered, not even with an Error Response.
-  @inlinable public var isCommand: Bool { rawValue & 0x40 != 0 }
-
-  /// Bit 7: the PDU ends with a signature of twelve octets.
-  @inlinable public var isSigned: Bool { rawValue & 0x80 != 0 }
-}
-
-extension ATTOpcode {
-  public static let spaceName: StaticString = "ATT opcode"
-
-  public static let names: [Self: StaticString] = Dictionary(
-    ATT.packets.map { ($0.opcode, $0.name) }, uniquingKeysWith: { first, _ in first })
-
-  /// Whether a server sends the PDU to a client: a response, a notification or an indication. Every other opcode,
-  /// unknown ones included, is for the server.
-  @inlinable public var isSentByServer: Bool { isMember(of: Self.sentByServers) }
-
-  /// The opcode of the response to this request; nil for an opcode that is not a request (Vol 3, Part F, 3.4.8).
-  ///
-  /// The specification numbers each response one above its request.
-  public var response: ATTOpcode? { isMember(of: Self.requests) ? ATTOpcode(rawValue: rawValue + 1) : nil }
-
-  /// One bit for each opcode below 64: no request, response, notification or indication has a flag.
-  private static let requests = mask(of: [.request])
-  // It is read for every PDU, and a stored constant would be initialized on demand. A test compares it with the
-  // declared packets.
-  @usableFromInline static var sentByServers: UInt64 { 0xA_2A8A_AAAA }
-
-  private static func mask(of types: [ATTPDUType]) -> UInt64 {
-    ATT.packets.reduce(0) { mask, packet in
-      types.contains(packet.pduType) && packet.opcode.rawValue < 64 ? mask | 1 << UInt64(packet.opcode.rawValue) : mask
-    }
-  }
-
-  @inlinable func isMember(of mask: UInt64) -> Bool { rawValue < 64 && mask >> UInt64(rawValue) & 1 == 1 }
 }

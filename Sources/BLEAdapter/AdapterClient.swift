@@ -15,18 +15,17 @@ import Synchronization
 /// ```
 ///   any thread     commands ──► HostCommand ──► host             host ──► HostEvent
 ///                                                                           │ batches, in order
-///   queue          start(_:) or events() ◄── private serial queue ◄─────────┤
+///   queue                       start(_:) ◄── private serial queue ◄─────────┤
 ///   the host's thread                       startOnHostThread(_:) ◄──────────┘
 /// ```
 ///
 /// - ``commands`` may be used on any thread. Commands are performed in the order of the calls. Identifiers in them
 ///   come from ``HostIDs``, unique in the process; the events that answer carry them.
-/// - ``start(updatesFinished:_:)``, ``startOnHostThread(_:)`` or ``events(limit:)`` is called once. The state of the
-///   adapter, unless it is unknown, and the links that are up come first. Events come in the host's order, on
-///   ``queue``, one batch at a time. A client that puts its own work for the application on the same queue has one
-///   order for everything.
-/// - An event counts as taken when the handler returns, or when the next one is requested from the sequence. With more
-///   than 1,024 events that one client has not taken, the transport is not read.
+/// - ``start(updatesFinished:_:)`` or ``startOnHostThread(_:)`` is called once. The state of the adapter, unless it is
+///   unknown, and the links that are up come first. Events come in the host's order, one batch at a time. A client that
+///   puts its own work for the application on ``queue`` has one order for everything.
+/// - An event counts as taken when the handler returns. With more than 1,024 events that one client has not taken, the
+///   transport is not read.
 /// - SDUs of channels do not wait for ``queue``: ``stream(of:)`` has them.
 /// - ``detach()``, which the end of the object also calls, ends the events; the host withdraws what the client
 ///   declared.
@@ -35,10 +34,8 @@ import Synchronization
 ///
 /// ```swift
 /// let client = AdapterClient(AdapterOptions(transport: "virtual"))
-/// Task {
-///   for await event in client.events() {
-///     if case .state(.poweredOn, _) = event { client.commands.post(.startScanning(ScanParameters())) }
-///   }
+/// client.start { events in
+///   for case .state(.poweredOn, _) in events { client.commands.post(.scanning(.start(ScanParameters()))) }
 /// }
 /// ```
 package final class AdapterClient: Sendable {
@@ -54,8 +51,6 @@ package final class AdapterClient: Sendable {
   private let name = HostIDs.number()
   private let isDetached = Atomic(false)
   private let hasJoined = Atomic(false)
-  /// Ends the sequence of events, if there is one.
-  private let end = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// - Parameter target: the queue for the events: an application's queue, which may be concurrent; nil is one of
   ///   the system's.
@@ -84,8 +79,8 @@ package final class AdapterClient: Sendable {
   /// alive.
   ///
   /// - Parameter updatesFinished: is called on the thread of the host with each batch of events that has
-  ///   ``HostEvent/updateFinished(_:_:)`` or ``HostEvent/updatesFinished(_:_:)``, which `handler` does not get then. It
-  ///   must not wait.
+  ///   ``HostEvent/Server/updateFinished(_:)`` or ``HostEvent/Server/updatesFinished(_:)``, which `handler` does not
+  ///   get then. It must not wait.
   package func start(
     updatesFinished: (@Sendable ([HostEvent]) -> Void)? = nil, _ handler: @escaping @Sendable ([HostEvent]) -> Void
   ) {
@@ -124,42 +119,16 @@ package final class AdapterClient: Sendable {
     }
   }
 
-  /// Attaches the client: its events as a sequence, for one task. The sequence ends when the client is detached, and
-  /// the end of the task detaches the client.
-  ///
-  /// - Parameter limit: events that the sequence keeps for a task that does not take them. One more detaches the
-  ///   client, with a line in the log. Because the host is held back at 1,024, these are results of commands without a
-  ///   waiting caller.
-  package func events(limit: Int = 4_096) -> AdapterEvents {
-    let (stream, continuation) = AsyncStream.makeStream(of: HostEvent.self, bufferingPolicy: .bufferingOldest(limit))
-    continuation.onTermination = { [weak self] _ in self?.detach() }
-    end.withLock { $0 = { continuation.finish() } }
-    link.attach { [weak self, log] events in
-      guard let self else { return 0 }
-      join()
-      let routed = route(&events)
-      for event in events {
-        guard case .dropped = continuation.yield(event) else { continue }
-        log(.notice, "a client of the adapter is detached: \(limit) events wait for it (its task does not take them)")
-        continuation.finish()
-        break
-      }
-      return routed
-    }
-    return AdapterEvents(stream: stream) { [weak self] in self?.link.consumed(1) }
-  }
-
   /// Ends the events; commands have no effect from now on. It may be called more than once, on any thread.
   package func detach() {
     guard !isDetached.exchange(true, ordering: .acquiringAndReleasing) else { return }
     if let hub = link.hub { hub.questions.left(name).forEach(rejectUnanswered) }
     link.detach()
     channels.endAll()
-    end.withLock { $0.take() }?()
   }
 
-  /// The octets of a channel that ``HostEvent/channelOpened(_:)`` has announced, for its only user, which has to close
-  /// it; nil the second time.
+  /// The octets of a channel that ``HostEvent/Channels/opened(_:)`` has announced, for its only user, which has to
+  /// close it; nil the second time.
   package func stream(of channel: OpenedChannel) -> ChannelStream? { channels.take(channel.id) }
 
   /// Gives the reports of channels to their streams, and leaves the other events.
@@ -179,8 +148,10 @@ package final class AdapterClient: Sendable {
 
   /// The hub knows the client from the first batch on; no question comes before it.
   private func join() {
-    guard !hasJoined.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    link.hub?.questions.joined(name)
+    guard !hasJoined.exchange(true, ordering: .acquiringAndReleasing), let hub = link.hub else { return }
+    hub.questions.joined(name)
+    // It was detached meanwhile, and had left before it joined.
+    if isDetached.load(ordering: .acquiring) { hub.questions.left(name).forEach(rejectUnanswered) }
   }
 }
 
@@ -209,10 +180,10 @@ extension AdapterClient {
     return services.map(\.uuid)
   }
 
-  /// Removes a bond; ``HostEvent/bondRemoved(_:)`` follows.
+  /// Removes a bond; ``HostEvent/Bonds/removed(_:)`` follows.
   package func remove(_ bond: Bond) {
     // The store has the change even if the client ends before the host reports it.
-    link.hub?.bonds.receive(.bondRemoved(bond.identity))
+    link.hub?.bonds.receive(.removed(bond.identity))
     commands.post(.security(.removeBond(bond.identity)))
   }
 
@@ -226,7 +197,7 @@ extension AdapterClient {
     }
   }
 
-  /// The reply to a question of ``HostEvent/pairing(_:_:_:)``.
+  /// The reply to a question of ``HostEvent/Pairing/question(_:_:)``.
   package func reply(to question: PairingQuestionID, of peer: LinkID) -> PairingReply {
     PairingReply(commands: commands, peer: peer, question: question)
   }
@@ -249,10 +220,9 @@ extension AdapterClient {
   private func rejectUnanswered(_ question: DeclinedQuestions.Question) {
     if link.hub?.questions.isFirst(question.kind) ?? true {
       log(
-        .notice,
-        "a pairing asks \(question.purpose), and there is no pairing delegate: the question is declined. Set "
-          + "pairingDelegate"
-      )
+        .notice(
+          "a pairing asks \(question.purpose), and nobody answers: the question is declined. Set pairingDelegate of a "
+            + "manager, or read Adapter.pairingRequests"))
     }
     if case .display = question.kind { return }
     commands.post(.link(question.peer, .answerPairing(question.id, .reject)))
@@ -264,32 +234,4 @@ private struct WeakClient: Sendable {
   weak let object: AdapterClient?
 
   init(_ object: AdapterClient) { self.object = object }
-}
-
-/// The events of a client. One task iterates over them, once.
-package struct AdapterEvents: AsyncSequence, Sendable {
-  fileprivate let stream: AsyncStream<HostEvent>
-  fileprivate let taken: @Sendable () -> Void
-
-  fileprivate init(stream: AsyncStream<HostEvent>, taken: @escaping @Sendable () -> Void) {
-    (self.stream, self.taken) = (stream, taken)
-  }
-
-  package struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate var events: AsyncStream<HostEvent>.Iterator
-    fileprivate let taken: @Sendable () -> Void
-    fileprivate var hasEvent = false
-
-    /// The next event; nil when the client is detached, or the task is cancelled.
-    package mutating func next() async -> HostEvent? {
-      if hasEvent { taken() }
-      let event = await events.next()
-      hasEvent = event != nil
-      return event
-    }
-  }
-
-  package func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(events: stream.makeAsyncIterator(), taken: taken)
-  }
 }

@@ -58,7 +58,7 @@ public struct AdapterError: Error, Hashable, Sendable {
       switch error {
       case .transport: .lost
       case .unsupported: .unsupported
-      default: .faulty
+      default: .faulty  // The adapter exists but does not work.
       }
     text = "\(error)"
   }

@@ -13,41 +13,49 @@ package final class AdapterHub: Sendable {
   package let questions = DeclinedQuestions()
   package let devices: AdapterDevices
   private let log: Log
+  /// The transport, for the log.
+  private let name: String?
   /// The capabilities of the controller; nil before it is up.
   private let heldCapabilities = Mutex<ControllerCapabilities?>(nil)
   private let attachment = Mutex<HostAttachment?>(nil)
-  /// Whether the host uses private addresses.
-  private let isPrivate: Bool
+  /// Those of the client that opened the adapter.
+  private let options: AdapterOptions
 
   private struct Reference: Sendable { weak var hub: AdapterHub? }
   private static let hubs = Mutex<[ObjectIdentifier: Reference]>([:])
 
-  /// - Parameter isPrivate: whether the host uses private addresses.
+  /// - Parameters:
+  ///   - options: those of the client that opens the adapter.
+  ///   - name: the transport, for the log.
   package init(
-    _ bonds: BondStorage, devices: AdapterDevices = AdapterDevices(), isPrivate: Bool = false, log: @escaping Log
+    _ bonds: BondStorage, devices: AdapterDevices = AdapterDevices(), options: AdapterOptions = AdapterOptions(),
+    name: String? = nil, log: @escaping Log
   ) {
-    (self.bonds, self.devices, self.isPrivate, self.log) = (bonds, devices, isPrivate, log)
+    (self.bonds, self.devices, self.options, self.name, self.log) = (bonds, devices, options, name, log)
   }
 
-  /// The hub of a host, made for the first client; `options` count only then.
+  /// The hub of a host, made for the first client; `options` count only then. The lock is held while its files are
+  /// read, so that a second client does not read them, too: the client of another adapter that is opened at the same
+  /// time waits for that.
   static func shared(for host: BLERuntime.Host, _ options: AdapterOptions, log: @escaping Log) -> AdapterHub {
     hubs.withLock { hubs in
       hubs = hubs.filter { $0.value.hub != nil }
       if let hub = hubs[ObjectIdentifier(host)]?.hub {
-        if options.privacy.usesPrivateAddress, !hub.isPrivate {
-          log(
-            .notice,
-            "\(host.transport): a manager asks for a private address, but another one opened the adapter without it: "
-              + "the identity address is used. Set PrivacyOptions.usesPrivateAddress in all managers"
-          )
+        let members = options.membersWithoutEffect(beside: hub.options)
+        if !members.isEmpty {
+          let text =
+            "the program has opened this adapter before, with other options: \(members.joined(separator: ", ")) of "
+            + "the new AdapterOptions has no effect. Set it wherever the program opens the adapter"
+          log(.notice("\(host.transport): \(text)", metadata: ["adapter": "\(host.transport)"]))
         }
         return hub
       }
       let bonds = BondStorage(options.pairing.storage.store(transport: "\(host.transport)", log: log), log: log)
       let file = options.deviceStorage.path(beside: options.pairing.storage.path(transport: "\(host.transport)"))
       let devices = AdapterDevices(file.map { DeviceFile(path: $0, log: log) })
-      let hub = AdapterHub(bonds, devices: devices, isPrivate: options.privacy.usesPrivateAddress, log: log)
-      hub.begin(host, options)
+      let hub = AdapterHub(
+        bonds, devices: devices, options: options, name: "\(host.transport)", log: log)
+      hub.begin(host)
       hubs[ObjectIdentifier(host)] = Reference(hub: hub)
       return hub
     }
@@ -73,18 +81,23 @@ package final class AdapterHub: Sendable {
     hubs.withLock { $0.values.compactMap(\.hub) }.compactMap { hub in hub.heldCapabilities.withLock { $0 } }
   }
 
-  private func begin(_ host: BLERuntime.Host, _ options: AdapterOptions) {
-    if isPrivate { bonds.shareKey() }
-    if let warning = options.privacy.warning(options.pairing) { log(.notice, "\(host.transport): \(warning)") }
-    let attached = attachment.withLock { attachment in
-      let attached = host.attach { [weak self] events in
-        self?.receive(events)
-        // The lock is held while the sink is attached, so events find the attachment here.
-        self?.attachment.withLock { $0 }?.consumed(events.count)
-      }
-      attachment = attached
-      return attached
+  package var counters: AdapterCounters {
+    var counters = AdapterCounters()
+    counters.links = devices.linkCount
+    guard let counted = attachment.withLock({ $0 })?.counters else { return counters }
+    (counters.receivedPackets, counters.sentPackets) = (counted.receivedPackets, counted.sentPackets)
+    (counters.refusedCommands, counters.readingPauses) = (counted.refusedCommands, counted.readingPauses)
+    return counters
+  }
+
+  private func begin(_ host: BLERuntime.Host) {
+    if options.privacy.usesPrivateAddress { bonds.shareKey() }
+    if let warning = options.privacy.warning(options.pairing) { log(notice("\(host.transport): \(warning)")) }
+    let attached = host.attachExchanging { [weak self] events in
+      self?.receive(events)
+      return events.count
     }
+    attachment.withLock { $0 = attached }
     attached.commands.post(.reportCapabilities)
     for command in bonds.commands(options.pairing, options.privacy) { attached.commands.post(command) }
     bonds.report { [weak attached] in attached?.commands.post($0) }
@@ -97,12 +110,35 @@ package final class AdapterHub: Sendable {
       devices.receive(event)
       switch event {
       case .capabilities(let capabilities): heldCapabilities.withLock { $0 = capabilities }
-      case .refused(let error): log(.notice, "\(error)")
-      case .diagnostic(let diagnostic): log(.notice, "\(diagnostic)")
-      case .bondChanged, .bondRemoved: bonds.receive(event)
-      case .pairingQuestionWithdrawn(let peer, let id): questions.withdrawn(id, of: peer)
-      default: break
+      case .refused(let error): log(notice("\(error)"))
+      case .diagnostic(let diagnostic): log(line(for: diagnostic))
+      case .bonds(let event): bonds.receive(event)
+      case .pairing(let peer, .questionWithdrawn(let id)): questions.withdrawn(id, of: peer)
+      // The others are for the clients.
+      case .state, .address, .services, .advertising, .scanning, .connected, .connectionFailed, .foreignLink, .link,
+        .client, .server, .pairing, .channels, .channel:
+        break
       }
     }
+  }
+
+  private func notice(_ text: String) -> BluetoothLog.Line {
+    .notice(text, metadata: name.map { ["adapter": $0] } ?? [:])
+  }
+
+  private func line(for diagnostic: Diagnostic) -> BluetoothLog.Line {
+    var line = notice("\(diagnostic)")
+    line.category =
+      switch diagnostic.origin {
+      case .application: .application
+      case .peer: .peer
+      case .controller: .controller
+      case .transport: .transport
+      }
+    if let peer = diagnostic.peer {
+      line.metadata["link"] = "\(peer.rawValue)"
+      line.metadata["device"] = devices.address(of: peer).map { "\($0)" }
+    }
+    return line
   }
 }

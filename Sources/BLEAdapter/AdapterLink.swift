@@ -39,7 +39,6 @@ package protocol AdapterLink: AnyObject, Sendable {
 package final class HostConnection: AdapterLink {
   private let options: AdapterOptions
   private let phase = Mutex(Phase.idle(waiting: []))
-  private let heldHub = Mutex<AdapterHub?>(nil)
 
   /// Commands kept while the transport is being opened. Further ones are dropped; clients post none that matter at that
   /// time.
@@ -48,7 +47,7 @@ package final class HostConnection: AdapterLink {
   private enum Phase: Sendable {
     case idle(waiting: [HostCommand])
     /// The attachment retains the host.
-    case open(HostAttachment)
+    case open(HostAttachment, AdapterHub)
     case failed(AdapterError)
     case detached
   }
@@ -62,16 +61,18 @@ package final class HostConnection: AdapterLink {
     if case .idle(let waiting) = phase.withLock({ $0 }) { waiting.count } else { 0 }
   }
 
-  package var hub: AdapterHub? { heldHub.withLock { $0 } }
+  package var hub: AdapterHub? { opened?.hub }
 
   package var commands: CommandPort { CommandPort(to: self) }
 
-  /// The attachment, while it is open.
-  private var attachment: HostAttachment? {
+  /// The attachment and the hub, while the transport is open.
+  private var opened: (attachment: HostAttachment, hub: AdapterHub)? {
     phase.withLock { phase in
-      if case .open(let attachment) = phase { attachment } else { nil }
+      if case .open(let attachment, let hub) = phase { (attachment, hub) } else { nil }
     }
   }
+
+  private var attachment: HostAttachment? { opened?.attachment }
 
   package func attach(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) {
     Self.opener.async { [weak self, options] in
@@ -90,12 +91,11 @@ package final class HostConnection: AdapterLink {
       let hub = AdapterHub.shared(for: host, options, log: BluetoothLog.write)
       phase.withLock { phase in
         guard case .idle(let waiting) = phase else { return }
-        heldHub.withLock { $0 = hub }
         // Attached first, so that the sink receives the answers.
         // While the process ends, the program is told nothing more: it would take the end of its links for a loss, and
         // connect again or end itself otherwise.
         let attachment = host.attachExchanging { events in OrderlyEnd.hasBegun ? events.count : sink(&events) }
-        phase = .open(attachment)
+        phase = .open(attachment, hub)
         for command in waiting { attachment.commands.post(command) }
       }
     case .failure(let error):
@@ -120,9 +120,8 @@ package final class HostConnection: AdapterLink {
       defer { phase = .detached }
       return phase
     }
-    let hub = heldHub.withLock { $0.take() }
-    // The attachment, the hub and perhaps the host are released here, outside of the locks.
-    _ = (consume ended, consume hub)
+    // The attachment, the hub and perhaps the host are released here, outside of the lock.
+    _ = consume ended
   }
 
   package var failure: AdapterError? {
@@ -134,7 +133,7 @@ extension HostConnection: CommandReceiver {
   package func enqueue(_ command: HostCommand, octets: Span<UInt8>) -> CommandAdmission {
     let (attachment, isTaken) = phase.withLock { phase -> (HostAttachment?, Bool) in
       switch phase {
-      case .open(let attachment): return (attachment, true)
+      case .open(let attachment, _): return (attachment, true)
       case .idle(var waiting):
         guard waiting.count < Self.waitingLimit else { return (nil, false) }
         waiting.append(octets.isEmpty ? command : command.value(octets))

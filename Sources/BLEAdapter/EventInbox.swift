@@ -20,8 +20,7 @@ final class EventInbox: Sendable {
     state.withLock { state in
       var batch: [HostEvent] = []
       swap(&batch, &state.spare)
-      // Several batches wait. The memory is reserved at once, because an array that grows moves its events again and
-      // again.
+      // Several batches wait.
       if batch.capacity == 0 { batch.reserveCapacity(events.count) }
       swap(&batch, &events)
       state.waiting.append(batch)
@@ -32,7 +31,7 @@ final class EventInbox: Sendable {
   /// Takes the next batch.
   func take() -> [HostEvent] {
     state.withLock { state in
-      // Usually there is only one, and no others are moved.
+      // Usually there is only one.
       if state.waiting.count > 1 { return state.waiting.removeFirst() }
       return state.waiting.popLast() ?? []
     }
@@ -59,7 +58,7 @@ func takeFinishedUpdates(of events: inout [HostEvent], _ handler: ([HostEvent]) 
 }
 
 private func finishedUpdates(in events: [HostEvent]) -> Int {
-  // An iterator would copy each event.
+  // In place (Docs/Decisions/performance.md#in-place).
   let events = events.span
   var count = 0
   for index in events.indices where events[index].isUpdateFinished { count += 1 }
@@ -68,9 +67,6 @@ private func finishedUpdates(in events: [HostEvent]) -> Int {
 
 extension HostEvent {
   fileprivate var isUpdateFinished: Bool {
-    switch self {
-    case .updateFinished, .updatesFinished: true
-    default: false
-    }
+    if case .server(_, let event) = self { event.finishedUpdates != nil } else { false }
   }
 }

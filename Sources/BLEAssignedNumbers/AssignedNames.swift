@@ -30,6 +30,15 @@ public enum AssignedNames {
     appearances[value] ?? appearances[value & ~0x3F]
   }
 
+  /// The appearances with this name, in either case, the least first.
+  package static func appearances(named name: String) -> [UInt16] {
+    let name = name.lowercased()
+    return appearances.filter { $0.value.lowercased() == name }.keys.sorted()
+  }
+
+  /// The names of all appearances, in their order.
+  package static var appearanceNames: [String] { Set(appearances.values).sorted() }
+
   private static let uuids = table(AssignedNumbersTable.uuids)
   private static let companies = table(AssignedNumbersTable.companies)
   private static let appearances = table(AssignedNumbersTable.appearances)

@@ -315,7 +315,7 @@ extension ADElement: CustomStringConvertible {
     switch self {
     case .manufacturerData(let data): "\(type), \(data.company)"
     case .serviceData(let data): "\(type), \(data.uuid)"
-    default: type.description
+    default: type.description  // The type is the whole description.
     }
   }
 }

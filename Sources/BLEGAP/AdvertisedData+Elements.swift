@@ -26,7 +26,7 @@ extension AdvertisedData {
       switch $0 {
       case .advertisingInterval(let interval): UInt32(interval)
       case .advertisingIntervalLong(let interval): interval
-      default: nil
+      default: nil  // Other types.
       }
     }
   }
@@ -50,7 +50,7 @@ extension AdvertisedData {
       switch element {
       case .publicTargetAddress(let addresses): addresses.map { DeviceAddress(octets: $0, kind: .public) }
       case .randomTargetAddress(let addresses): addresses.map { DeviceAddress(octets: $0, kind: .random) }
-      default: []
+      default: []  // Other types.
       }
     }
   }

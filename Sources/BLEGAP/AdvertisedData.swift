@@ -146,7 +146,7 @@ public struct AdvertisedData: Equatable, Sendable {
     case .peripheralConnectionIntervalRange(let range): connectionIntervalRange = range
     case .uri(let uri): self.uri = uri
     case .manufacturerData(let data): if let area = OverflowArea(data) { overflowArea = area }
-    default: break
+    default: break  // A malformed value. No other type comes here.
     }
   }
 }

@@ -62,7 +62,7 @@ extension ADElement {
     switch self {
     case .serviceUUIDs(let uuids, _, _), .serviceSolicitation(let uuids, _): uuids.allocatedOctets
     case .publicTargetAddress(let addresses), .randomTargetAddress(let addresses): addresses.allocatedOctets
-    default: 0
+    default: 0  // The others have no array.
     }
   }
 }
@@ -145,7 +145,7 @@ struct AdvertisedListStorage: Equatable, Sendable {
   static func == (a: Self, b: Self) -> Bool {
     switch (a.content, b.content) {
     case (.areas(let areas), .areas(let others)) where areas == others: true
-    default: a.lists == b.lists
+    default: a.lists == b.lists  // Equal content in another form.
     }
   }
 }
@@ -232,6 +232,7 @@ struct AdvertisedListParser {
     case .serviceData(let data): add(data)
     case .manufacturerData(let data):
       if manufacturerData.admits(data, to: lists.manufacturerData, key: { $0 }) { lists.manufacturerData.append(data) }
+    // An element without a list of its own stays as it is.
     default:
       let isNew = otherElements.admits(element, to: lists.otherElements) { ElementKey(type: $0.type, data: $0.data) }
       if isNew { lists.otherElements.append(element) }

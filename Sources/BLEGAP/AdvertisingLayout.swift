@@ -5,8 +5,8 @@ extension Advertisement {
   ///
   /// Elements are placed first and must fit. Service UUIDs follow in the given order, as long as ten octets of the name
   /// still fit. The name takes the remaining space and is shortened between characters where necessary. UUIDs that do
-  /// not fit go to the overflow area, for which 21 octets are reserved in this case (Docs/Decisions/0010 describes
-  /// where and why).
+  /// not fit go to the overflow area, for which 21 octets are reserved in this case
+  /// (Docs/Decisions/radio.md#the-overflow-area describes where and why).
   ///
   /// - Throws: ``AdvertisingDataError`` if flags or elements do not fit, and for a name or an element that is not
   ///   allowed.
@@ -43,12 +43,13 @@ extension Advertisement {
     for element in elements {
       switch element {
       case .flags, .localName, .serviceUUIDs: throw .setByProperty(element.type)
-      default: break
+      default: break  // The others have no property.
       }
     }
     let limits: [Int] =
       switch policy {
       case .extended(let limit): [min(limit, LinkLayerLimits.extendedAdvertisingData)]
+      // The others are legacy advertisements.
       default: [LinkLayerLimits.legacyAdvertisingData, LinkLayerLimits.legacyAdvertisingData]
       }
     var areas = limits.map(AdvertisingArea.init(limit:))

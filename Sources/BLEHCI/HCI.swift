@@ -23,8 +23,7 @@ public enum HCI {
 
   /// Every event that is declared here, LE meta events apart, by its code.
   ///
-  /// An event is registered by its declaration and its entry in the list below: decoding, the name of
-  /// the code and the round-trip tests derive from these.
+  /// ``HCIEvent`` has a case for each. The names of the codes and the round-trip tests derive from this list.
   public static let events: [HCIEventCode: any HCIEventParameters.Type] = Dictionary(
     declaredEvents.map { ($0.eventCode, $0) }, uniquingKeysWith: { first, _ in first })
 

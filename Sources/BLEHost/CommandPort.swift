@@ -9,7 +9,7 @@ package import BLEGATT
 /// ```
 ///
 /// ```swift
-/// port.post(.startScanning(ScanParameters()))
+/// port.post(.scanning(.start(ScanParameters())))
 /// port.batch { batch in
 ///   state.withLock { state in
 ///     for command in state.changes() { batch.append(command) }
@@ -61,8 +61,8 @@ package struct CommandBatch {
     return admission.isTaken
   }
 
-  /// Appends a value of an attribute for some links. ``HostEvent/updatesFinished(_:_:)`` counts it for each link, or
-  /// ``HostEvent/updateFinished(_:_:)`` follows, when it has left.
+  /// Appends a value of an attribute for some links. ``HostEvent/Server/updatesFinished(_:)`` counts it for each link,
+  /// or ``HostEvent/Server/updateFinished(_:)`` follows, when it has left.
   @inlinable package mutating func appendUpdate(of attribute: AttributeID, octets: Span<UInt8>, to peers: [LinkID]) {
     if receiver.enqueueUpdate(of: attribute, octets: octets, to: peers).wakesHost { wakesHost = true }
   }

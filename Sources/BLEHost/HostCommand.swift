@@ -19,13 +19,13 @@ package enum HostCommand: Sendable {
   case link(LinkID, Link)
   case security(Security)
   case channels(Channels)
-  /// A command about a channel that is closed is ignored: it has crossed ``HostEvent/channelClosed(_:_:)``.
+  /// A command about a channel that is closed is ignored: it has crossed ``HostEvent/Channel/closed(_:)``.
   case channel(L2CAPChannelID, Channel)
 
-  /// Answers a ``HostEvent/read(_:_:_:offset:)`` or ``HostEvent/write(_:_:_:)``.
+  /// Answers a ``HostEvent/Server/read(_:_:offset:)`` or ``HostEvent/Server/write(_:_:)``.
   case respond(LinkID, RequestToken, RequestAnswer)
-  /// Notifies or indicates a value to the peers that are named. ``HostEvent/updateFinished(_:_:)`` follows for each of
-  /// them when its copy has left or its link has gone.
+  /// Notifies or indicates a value to the peers that are named. ``HostEvent/Server/updateFinished(_:)`` follows for
+  /// each of them when its copy has left or its link has gone.
   case update(UpdateToken, AttributeID, [UInt8], to: [LinkID])
 
   /// Requests reports of the controller's capabilities, now and each time before the adapter is powered on:
@@ -33,7 +33,7 @@ package enum HostCommand: Sendable {
   case reportCapabilities
 }
 
-/// Values of one attribute for the same links, in order. They need no tokens: ``HostEvent/updatesFinished(_:_:)``
+/// Values of one attribute for the same links, in order. They need no tokens: ``HostEvent/Server/updatesFinished(_:)``
 /// counts those that have left.
 package struct UpdateRun: Equatable, Sendable {
   package var attribute: AttributeID
@@ -93,12 +93,12 @@ extension HostCommand {
   package var refusal: HostEvent? {
     let error = HostError.tooMany("commands waiting for the host", limit: Self.waitingLimit)
     switch self {
-    case .advertising(.start(let id, _)): return .advertisingStarted(id, .failure(error))
-    case .scanning(.start): return .scanStopped(error)
+    case .advertising(.start(let id, _)): return .advertising(id, .started(.failure(error)))
+    case .scanning(.start): return .scanning(.stopped(error))
     case .initiating(.connect(let id, _, _, _)): return .connectionFailed(id, error)
     case .link(let peer, let command): return command.refusal(of: peer, error)
-    case .channels(.listen(let id, _)): return .listening(id, .failure(error))
-    case .channels(.open(let id, _, _)): return .channelOpenFailed(id, error)
+    case .channels(.listen(let id, _)): return .channels(.listening(id, .failure(error)))
+    case .channels(.open(let id, _, _)): return .channels(.openFailed(id, error))
     case .advertising(.stop), .scanning(.stop), .initiating(.cancel), .channels(.stopListening), .services, .privacy,
       .security, .channel, .respond, .update, .reportCapabilities:
       return nil

@@ -28,7 +28,7 @@ package struct HostConfiguration: Sendable {
   /// Values that may be on their way on one link at once: twelve managers with full windows of 32 each, and fewer
   /// frames than the link's queue takes (``linkQueue``), so that answers always find room beside them.
   package var maximumPendingUpdates = 384
-  /// The limits of the queue of one link; see Docs/Decisions/0008.
+  /// The limits of the queue of one link; see Docs/Decisions/links-and-channels.md#a-full-queue-ends-its-link.
   package var linkQueue = ACLScheduler.Limits(frames: 512, octets: 1 << 18)
   /// The number of frames waiting on a link at which its client stops sending commands, and below which it continues.
   package var congestion = (from: 32, below: 8)
@@ -45,12 +45,14 @@ package struct HostConfiguration: Sendable {
   package var pairing: PairingSettings?
   /// The bonds of earlier runs.
   package var bonds: [Bond] = []
-  /// The maximum number of bonds; one more removes the least recently used unprotected one (Docs/Decisions/0054).
+  /// The maximum number of bonds; one more removes the least recently used unprotected one
+  /// (Docs/Decisions/pairing-and-bonds.md#which-bond-is-removed).
   package var maximumBonds = 128
   /// The least time between two reports of one bond whose client only changed its subscriptions.
   package var bondReportInterval: Duration = .seconds(10)
   /// Whether ``HostCommand/Security/bondsStored(_:)`` reports which bonds are stored. A sign counter is then accepted
-  /// only after it was stored; otherwise a bond counts as stored when it is reported (Docs/Decisions/0055).
+  /// only after it was stored; otherwise a bond counts as stored when it is reported
+  /// (Docs/Decisions/pairing-and-bonds.md#storage-of-bonds).
   package var awaitsBondStorage = false
   /// How long a signed write waits for its counter to be stored.
   package var bondStorageTimeout: Duration = .seconds(5)

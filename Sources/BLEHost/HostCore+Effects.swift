@@ -16,7 +16,7 @@ extension HostCore {
     }
     if receiveReports(packet) { return }
     do throws(CodecError) {
-      if let event = try HCIEvent(decoding: [UInt8](copying: packet)[...]).parameters { receive(event) }
+      receive(try HCIEvent(decoding: [UInt8](copying: packet)[...]))
     } catch {
       let octets = [UInt8](copying: packet).prefix(16).hexadecimal
       context.report(.controller, "a malformed event is dropped (\(error)): \(octets)")
@@ -44,23 +44,70 @@ extension HostCore {
     return true
   }
 
-  private mutating func receive(_ event: any HCIEventParameters) {
+  private mutating func receive(_ event: HCIEvent) {
     switch event {
-    case let event as any SessionEvent:
-      withSession { [now = context.now] in $0.receive(event, now: now, packets: &$1, into: &$2) }
-    case let event as any RadioEvent:
-      let identities = event.addresses.map { links.identity(of: $0) }
-      withRadio { $0.receive(event, by: identities, &$1) }
-    case let event as any LinkEvent: links.receive(event, &context)
-    case let event as HCI.DisconnectionComplete where event.status == .success:
+    case .commandComplete(let event): receive(SessionEvent.commandComplete(event))
+    case .commandStatus(let event): receive(SessionEvent.commandStatus(event))
+    case .hardwareError(let event): receive(SessionEvent.hardwareError(event))
+    case .dataBufferOverflow: receive(SessionEvent.dataBufferOverflow)
+    case .leAdvertisingReport(let event):
+      receive(.advertisingReport(event), from: event.reports.map(\.address))
+    case .leExtendedAdvertisingReport(let event):
+      receive(.extendedAdvertisingReport(event), from: event.reports.map(\.address))
+    case .leAdvertisingSetTerminated(let event): receive(.advertisingSetTerminated(event), from: [])
+    case .encryptionChange(let event):
+      let change = LinkEvent.encryptionChange(event.status, isOn: event.encryptionEnabled != .off)
+      links.receive(change, on: event.connectionHandle, &context)
+    case .encryptionChangeV2(let event):
+      let change = LinkEvent.encryptionChange(event.status, isOn: event.encryptionEnabled != .off)
+      links.receive(change, on: event.connectionHandle, &context)
+    case .encryptionKeyRefreshComplete(let event):
+      links.receive(.encryptionKeyRefreshComplete(event.status), on: event.connectionHandle, &context)
+    case .leLongTermKeyRequest(let event):
+      links.receive(.longTermKeyRequest(event), on: event.connectionHandle, &context)
+    case .leConnectionUpdateComplete(let event):
+      links.receive(.connectionUpdateComplete(event), on: event.connectionHandle, &context)
+    case .lePHYUpdateComplete(let event):
+      links.receive(.phyUpdateComplete(event), on: event.connectionHandle, &context)
+    case .leDataLengthChange(let event):
+      links.receive(.dataLengthChange(event), on: event.connectionHandle, &context)
+    case .leReadRemoteFeaturesComplete(let event):
+      links.receive(.readRemoteFeaturesComplete(event), on: event.connectionHandle, &context)
+    case .disconnectionComplete(let event):
+      // The controller could not end the link, which stays up.
+      guard event.status == .success else { return }
       links.disconnected(event.connectionHandle, event.reason, &context)
       withRadio { $0.linkEnded(&$1) }
-    case let event as HCI.LEConnectionComplete: connectionCompleted(NewLink(event), event.status)
-    case let event as HCI.LEEnhancedConnectionComplete: connectionCompleted(NewLink(event), event.status)
-    case let event as HCI.LERemoteConnectionParameterRequest:
+    case .leConnectionComplete(let event): connectionCompleted(NewLink(event), event.status)
+    case .leEnhancedConnectionComplete(let event): connectionCompleted(NewLink(event), event.status)
+    case .leRemoteConnectionParameterRequest(let event):
       context.send(LinkSignalling.answer(to: event), for: .reply)
-    default: break
+    // It is read in place before.
+    case .numberOfCompletedPackets: break
+    // Of procedures that the host does not use, or that it learns nothing from. The event masks have few of them.
+    case .readRemoteVersionInformationComplete, .authenticatedPayloadTimeoutExpired, .leReadLocalP256PublicKeyComplete,
+      .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
+      .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanTimeout, .leScanRequestReceived,
+      .leChannelSelectionAlgorithm, .leConnectionlessIQReport, .leConnectionIQReport, .leCTERequestFailed,
+      .lePeriodicAdvertisingSyncTransferReceived, .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
+      .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete, .lePathLossThreshold,
+      .leTransmitPowerReporting, .leBIGInfoAdvertisingReport, .leSubrateChange, .lePeriodicAdvertisingSyncEstablishedV2,
+      .lePeriodicAdvertisingReportV2, .lePeriodicAdvertisingSyncTransferReceivedV2,
+      .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2:
+      break
+    // A vendor's event, or one of a later version.
+    case .undeclared: break
     }
+  }
+
+  private mutating func receive(_ event: SessionEvent) {
+    withSession { [now = context.now] in $0.receive(event, now: now, packets: &$1, into: &$2) }
+  }
+
+  /// - Parameter addresses: those of the reports in the event, in order.
+  private mutating func receive(_ event: RadioEvent, from addresses: [DeviceAddress]) {
+    let identities = addresses.map { links.identity(of: $0) }
+    withRadio { $0.receive(event, by: identities, &$1) }
   }
 
   private mutating func connectionCompleted(_ new: NewLink, _ status: HCIErrorCode) {
@@ -120,10 +167,12 @@ extension HostCore {
       withRadio { $0.stop(&$1) }
       links.closeAll(&context)
     case .answered(let purpose, let opcode, let status, let returned): answered(purpose, opcode, status, returned)
-    case .timedOut(let purpose, let opcode): withRadio { $0.timedOut(purpose, opcode, &$1) }
+    case .timedOut(let purpose, let opcode):
+      if case .radio(let purpose) = purpose { withRadio { $0.timedOut(purpose, opcode, &$1) } }
     // The state of the controller reports the rest.
     case .abandoned(let purpose):
-      if let answer = purpose.answer([], .notPoweredOn) { context.output.events.append(answer) }
+      guard case .link(let peer, let purpose) = purpose else { return }
+      if let answer = purpose.answer(about: peer, [], .notPoweredOn) { context.output.events.append(answer) }
     case .keyMissed(let handle): links.keyMissed(handle, &context)
     }
   }
@@ -134,22 +183,24 @@ extension HostCore {
   ) {
     switch purpose {
     case .setup, .reply: break
-    case .advertising, .scanning, .initiating, .address: withRadio { $0.answered(purpose, opcode, status, &$1) }
-    case .connectionUpdate(let peer, _) where links.contains(peer):
-      _ = links.answered(purpose, opcode, status, &context)
-    case .setPHY(let peer, _) where status == .success && links.contains(peer):
-      _ = links.answered(purpose, opcode, status, &context)
-    case .connectionUpdate, .rssi, .setPHY, .readPHY:
-      let answer = purpose.answer(returned, status == .success ? nil : .controller(opcode, status))
-      if let answer { context.output.events.append(answer) }
-    case .disconnect, .endingSuperseded, .tuning, .encryption:
-      if links.answered(purpose, opcode, status, &context) { withRadio { $0.linkEnded(&$1) } }
+    case .radio(let purpose): withRadio { $0.answered(purpose, opcode, status, &$1) }
+    case .link(let peer, let purpose):
+      let hasEnded = links.answered(peer, purpose, opcode, status, returned, &context)
+      if hasEnded { withRadio { $0.linkEnded(&$1) } }
+    case .endingSuperseded(let handle):
+      if links.supersededAnswered(handle, status, &context) { withRadio { $0.linkEnded(&$1) } }
     }
   }
 
   mutating func withRadio(_ body: (inout Radio, inout RadioTurn) -> Void) {
     var own = radioTurn
     body(&radio, &own)
+    finish(&own)
+  }
+
+  // Not inlined: the compiler has a copy of `withRadio` for each call.
+  @inline(never)
+  private mutating func finish(_ own: inout RadioTurn) {
     radio.takeTurns(&own)
     if own.needsReset, context.session.isExclusive { context.session.needsReset = true }
     if let missing = own.missing { withSession { $0.withdraw(missing.opcode, missing.status, into: &$2) } }

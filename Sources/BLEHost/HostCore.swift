@@ -9,8 +9,9 @@ package import BLEWire
 /// The whole stack in user space, without I/O: packets, commands and time in; packets and events out.
 ///
 /// It routes each input to the part that it concerns, and applies the effects of the part in order
-/// (Docs/Decisions/0058). The parts keep one controller, any number of links, one attribute database, and what the
-/// application has declared (advertising, scanning, connecting), which survives a reset of the controller.
+/// (Docs/Decisions/host.md#a-router-and-parts). The parts keep one controller, any number of links, one attribute
+/// database, and what the application has declared (advertising, scanning, connecting), which survives a reset of the
+/// controller.
 package struct HostCore: Sendable {
   var radio: Radio
   var links: HostLinks
@@ -113,6 +114,7 @@ package struct HostCore: Sendable {
     withSession { $0.tick(now: now, packets: &$1, into: &$2) }
     if links.tick(&context) { withRadio { $0.linkEnded(&$1) } }
     withRadio { $0.tick(&$1) }
+    fulfilRequests()
     reviewRadio()
     links.tickBonds(&context)
     context.withLog { $0.tick(now: $1, into: &$2) }

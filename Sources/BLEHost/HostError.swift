@@ -7,6 +7,8 @@ package enum HostError: Error, Equatable, Sendable {
   case notPoweredOn
   /// The controller answered a command with an error.
   case controller(HCIOpcode, HCIErrorCode)
+  /// The controller answered a command with parameters that the specification does not allow.
+  case malformedAnswer(HCIOpcode)
   /// The controller did not answer a command in time.
   case commandTimedOut(HCIOpcode)
   /// The controller does not support the request; the text names the missing feature.
@@ -36,6 +38,7 @@ extension HostError: CustomStringConvertible {
     switch self {
     case .notPoweredOn: "the adapter is not powered on: wait for the state poweredOn"
     case .controller(let opcode, let status): "the controller rejected \(opcode): \(status)"
+    case .malformedAnswer(let opcode): "the controller answered \(opcode) with malformed parameters"
     case .commandTimedOut(let opcode):
       "the controller did not answer \(opcode): reset it or plug it in again, and check that the transport leads to an HCI controller"
     case .unsupported(let what): "the controller has no \(what)"

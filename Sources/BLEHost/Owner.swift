@@ -2,7 +2,7 @@
 ///
 /// Services, advertisements, scans, pending connections, operations and updates belong to the owner whose command
 /// declared them. Their events go to that owner alone, and the host withdraws them when the owner detaches
-/// (Docs/Decisions/0057).
+/// (Docs/Decisions/host.md#owners).
 package struct OwnerID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }

@@ -4,8 +4,8 @@ import BLEWire
 /// this package.
 ///
 /// FoundationEssentials has an encoder of its own, but takes 2 MB in each program that is linked with it
-/// (Docs/Decisions/0093). The octets that are written are those of its `JSONEncoder` with the options `prettyPrinted`
-/// and `sortedKeys`.
+/// (Docs/Decisions/wire-and-codecs.md#json). The octets that are written are those of its `JSONEncoder` with the
+/// options `prettyPrinted` and `sortedKeys`.
 ///
 /// ```
 ///   octets ──JSONParser──► JSON ──JSONDecoding──► Decodable          Encodable ──JSONEncoding──► JSON ──encoded──► octets
@@ -37,7 +37,7 @@ package enum JSON: Equatable, Sendable {
       self = try parser.file()
     } catch {
       throw DecodingError.dataCorrupted(
-        .init(codingPath: [], debugDescription: "not JSON at octet \(error.position): \(error.expected) is expected"))
+        .init(codingPath: [], debugDescription: "not JSON at octet \(error.position): \(error.reason)"))
     }
   }
 

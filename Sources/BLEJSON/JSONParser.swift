@@ -1,20 +1,36 @@
 /// Parses the octets of a JSON file (RFC 8259, 2 to 8).
 ///
-/// It rejects octets after the value, numbers and escapes outside the grammar, and strings that are not UTF-8. It
-/// accepts a comma before a closing bracket, and of two members of an object with the same name the first one counts,
-/// as for Foundation's decoder, so that a file that was edited by hand stays valid.
+/// It rejects octets after the value, numbers and escapes outside the grammar, and strings that are not UTF-8. In a
+/// file of a program it accepts a comma before a closing bracket, and of two members of an object with the same name
+/// the first one counts, as for Foundation's decoder, so that a file that was edited by hand stays valid. A strict
+/// parser, for files that people write, rejects both: of two values only one could be used.
 package struct JSONParser {
-  /// The expected element that was not found, and its place.
+  /// A fault, and its place.
   package struct Failure: Error {
+    package enum Reason: Equatable, CustomStringConvertible {
+      /// The element that was not found.
+      case expected(String)
+      /// The name of a member that the object has already.
+      case repeated(String)
+
+      package var description: String {
+        switch self {
+        case .expected(let element): "\(element) is expected"
+        case .repeated(let name): "\"\(name)\" is given twice"
+        }
+      }
+    }
+
     /// The number of octets before it.
     package var position: Int
-    package var expected: String
+    package var reason: Reason
   }
 
   private let octets: [UInt8]
+  private let isStrict: Bool
   private var position = 0
 
-  package init(_ octets: [UInt8]) { self.octets = octets }
+  package init(_ octets: [UInt8], isStrict: Bool = false) { (self.octets, self.isStrict) = (octets, isStrict) }
 
   /// The value that is the whole file.
   package mutating func file() throws(Failure) -> JSON {
@@ -58,7 +74,9 @@ package struct JSONParser {
     return found
   }
 
-  private func failure(_ expected: String) -> Failure { Failure(position: position, expected: expected) }
+  private func failure(_ expected: String) -> Failure {
+    Failure(position: position, reason: .expected(expected))
+  }
 
   private var current: UInt8? { position < octets.count ? octets[position] : nil }
 
@@ -105,7 +123,8 @@ package struct JSONParser {
 
   private mutating func object(depth: Int) throws(Failure) -> JSON {
     var members: [String: JSON] = [:]
-    try self.members(depth: depth) { (parser, name, _) throws(Failure) in
+    try self.members(depth: depth) { (parser, name, place) throws(Failure) in
+      if parser.isStrict, members[name] != nil { throw Failure(position: place, reason: .repeated(name)) }
       let value = try parser.value(depth: depth)
       if members[name] == nil { members[name] = value }
     }
@@ -137,10 +156,11 @@ package struct JSONParser {
   ) throws(Failure) {
     guard depth <= JSON.maximumDepth else { throw failure("at most \(JSON.maximumDepth) arrays and objects") }
     position += 1
-    while next != UInt8(ascii: closing) {
+    var followsComma = false
+    while followsComma && isStrict || next != UInt8(ascii: closing) {
       try element(&self)
       guard next == UInt8(ascii: ",") || next == UInt8(ascii: closing) else { throw failure("a comma or \(closing)") }
-      _ = take(",")
+      followsComma = take(",")
     }
     position += 1
   }

@@ -9,7 +9,8 @@ extension TransportError {
     case EAFNOSUPPORT, EPROTONOSUPPORT:
       self.init(
         .unavailable, at: name, "this kernel has no Bluetooth, or withholds it from this container",
-        remedy: "Run: sudo modprobe bluetooth, or use another transport, such as virtual.", cause: cause)
+        remedy: "Run: sudo modprobe bluetooth. Without hardware, ble demo and ble radio have a simulated one.",
+        cause: cause)
     case EPERM, EACCES: self = .missingCapabilities(at: name, cause: cause)
     case ENODEV:
       self.init(

@@ -4,8 +4,8 @@ internal import BLEWire
 ///
 /// The kernel (`l2cap_sock_recv_cb` of 6.12 and 7.3) puts SDUs for which the receive buffer is full in a second queue,
 /// and moves them after a read has made room. An SDU that arrives between the read and the move overtakes those in the
-/// second queue (Docs/Decisions/0079). For this reason nothing is read while the second queue may contain SDUs and the
-/// peer has credits.
+/// second queue (Docs/Decisions/kernel.md#channels). For this reason nothing is read while the second queue may contain
+/// SDUs and the peer has credits.
 ///
 /// ```
 ///   reading ──── the buffer is half full, or was full ────► settling ◄──────────────────┐

@@ -16,9 +16,9 @@ extension Adapter {
   ///   200 ms is the first one: GNU `timeout` sends two.
   /// - At the end, advertising is stopped, links are ended and bonds are stored (``shutDownAll(atMost:)``).
   /// - An error of `body` is written to standard error as one line, unless a signal has ended the program.
-  /// - The exit status is 0 when `body` returns and after a signal, as systemd expects of a service; 69 when there is
-  ///   no adapter (``BLEError/Kind/adapterUnavailable``), 76 when a bond is lost or a pairing fails
-  ///   (``BLEError/Kind/security``), that of an ``AdapterError``, and 1 for any other error.
+  /// - The exit status is 0 when `body` returns and after a signal, as systemd expects of a service; that of the
+  ///   ``AdapterError`` when the adapter cannot be used (``BLEError/adapterError``; otherwise 69), 76 when a bond is
+  ///   lost or a pairing fails (``BLEError/Kind/security``), and 1 for any other error.
   /// - Each printed line is written at once, even if standard output is a pipe or a file. Otherwise the lines of a
   ///   service would reach its journal in blocks of 4,096 octets.
   ///
@@ -42,8 +42,15 @@ extension Adapter {
   private static func exitStatus(of error: any Error) -> Int32 {
     switch error {
     case let error as AdapterError: error.exitStatus
-    case let error as BLEError where error.kind == .adapterUnavailable: 69
-    case let error as BLEError where error.kind == .security: 76
+    case let error as BLEError:
+      switch error.kind {
+      case .adapterUnavailable: error.adapterError?.exitStatus ?? 69
+      case .timedOut: error.adapterError?.exitStatus ?? 1
+      case .security: 76
+      case .disconnected, .cancelled, .att, .notFound, .invalidArgument, .invalidValue, .unsupported, .limitExceeded,
+        .invalidResponse, .servicesChanged, .notStored:
+        1
+      }
     default: 1
     }
   }

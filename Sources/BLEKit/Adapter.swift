@@ -90,6 +90,9 @@ public final class Adapter: Sendable {
     session.stream(in: \.stateStreams) { [State($0.power)] }
   }
 
+  /// The counters of the adapter, for a metrics library; zeros until its transport is open.
+  public var counters: AdapterCounters { session.client.hub?.counters ?? AdapterCounters() }
+
   /// Waits until the adapter is powered on.
   ///
   /// - Throws: ``BLEError/Kind/adapterUnavailable`` if it cannot be used, ``BLEError/Kind/timedOut`` if it is not ready
@@ -107,8 +110,10 @@ public final class Adapter: Sendable {
         return nil
       }
     } catch let error where error.kind == .timedOut {
-      let reason = stateReason?.text ?? "the adapter is \(state)"
-      throw BLEError(.timedOut, "the adapter is not ready after \(timeout ?? .zero): \(reason)")
+      let reason = stateReason
+      let text = reason?.text ?? "the adapter is \(state)"
+      throw BLEError(
+        .timedOut, "the adapter is not ready after \(timeout ?? .zero): \(text)", adapterError: reason)
     }
   }
 

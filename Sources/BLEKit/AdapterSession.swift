@@ -38,13 +38,13 @@ final class AdapterSession: Sendable {
     var advertisingStreams = Streams<AdvertisingChange>()
     /// Why advertisements have ended, until their tasks have taken it.
     var endedAdvertisements: [AdvertisingID: BLEError] = [:]
-    var updateWindows = UpdateWindows()
+    var waitingUpdates = WaitingUpdates()
     /// Values whose tasks go on when the host has them, and not when they have left.
     var updatesToHandOver: Set<UpdateToken> = []
     /// The requests of each link that had one for a handler that runs in a task.
     var requestQueues = IdentifierTable<LinkID, RequestQueue>()
 
-    // Links (Links.swift).
+    // Links (LinkState.swift).
     var links = IdentifierTable<LinkID, LinkState>()
     var endedLinks = EndedLinks()
     /// The state of each link that synchronous handlers need.
@@ -78,12 +78,12 @@ final class AdapterSession: Sendable {
         var actions = Actions()
         let value = change(&state, &actions)
         // Under the lock, so that commands are sent in the order of the changes.
-        let count = actions.commands.count
-        for index in 0..<count {
+        var index = 0
+        while index < actions.commands.count {
           let command = actions.commands[index]
           if !batch.append(command), let refusal = command.refusal { apply(refusal, &state, &actions) }
+          index += 1
         }
-        for command in actions.commands[count...] { batch.append(command) }
         return (value, actions.calls)
       }
     }
@@ -103,15 +103,13 @@ final class AdapterSession: Sendable {
     var isAwaited = false
     for event in events {
       switch event {
-      case .discovered(let discoveries):
+      case .scanning(.discovered(let discoveries)):
         let waits = state.withLock { $0.isClosed ? false : $0.discovered(discoveries) }
         isAwaited = isAwaited || waits
-      case .read(let peer, let token, let attribute, let offset):
-        read(attribute, from: offset, as: token, by: peer)
-      case .write(let peer, let token, let parts): write(parts, as: token, by: peer)
-      case .command(let peer, let attribute, let value):
-        write([WritePart(attribute: attribute, offset: 0, value: value)], as: nil, by: peer)
-      default: receive(event)
+      case .server(let peer, let event) where serve(event, to: peer): break
+      case .state, .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning(.stopped),
+        .connected, .connectionFailed, .foreignLink, .link, .client, .server, .pairing, .bonds, .channels, .channel:
+        run { state, actions in apply(event, &state, &actions) }
       }
     }
     guard isAwaited else { return }
@@ -120,85 +118,26 @@ final class AdapterSession: Sendable {
     for receiver in receivers { receiver.results.wake() }
   }
 
+  /// Gives a request to its handler.
+  ///
+  /// - Returns: false for an event that is no request.
+  private func serve(_ event: HostEvent.Server, to peer: LinkID) -> Bool {
+    switch event {
+    case .read(let token, let attribute, let offset): read(attribute, from: offset, as: token, by: peer)
+    case .write(let token, let parts): write(parts, as: token, by: peer)
+    case .command(let attribute, let value):
+      write([WritePart(attribute: attribute, offset: 0, value: value)], as: nil, by: peer)
+    case .stored, .requestTimedOut, .subscription, .updateFinished, .updatesFinished: return false
+    }
+    return true
+  }
+
   private func write(_ parts: [WritePart], as token: RequestToken?, by peer: LinkID) {
     if writeAtOnce(parts, as: token, by: peer) { return }
     let queue = state.withLock { state in
       parts.first { state.attributes.contains($0.attribute) }.flatMap { state.queue(of: peer, for: $0.attribute) }
     }
     self.queue(.write(token, parts), in: queue, of: peer)
-  }
-
-  private func receive(_ event: HostEvent) {
-    run { state, actions in apply(event, &state, &actions) }
-  }
-
-  /// Changes the state as an event says.
-  private func apply(_ event: HostEvent, _ state: inout State, _ actions: inout Actions) {
-    guard !state.isClosed else { return }
-    switch event {
-    case .state(let power, let reason):
-      // The hub exists before the first event of a host.
-      state.lacksHost = client.hub == nil && (power == .unsupported || power == .unauthorized)
-      state.powerChanged(power, client.reason(reason), into: &actions)
-    case .serviceAdded(let id, let result):
-      state.waits.answer(.serviceAdd(id), result.map { _ in }.mapError(BLEError.init), into: &actions)
-    case .serviceRemoved(let id, _): state.serviceRemoved(id, into: &actions)
-    case .advertisingStarted(let id, let result):
-      state.waits.answer(.advertisingStart(id), result.mapError(BLEError.init), into: &actions)
-    case .advertisingPaused(_, let status):
-      state.advertisingStreams.yield(.paused(status.map { DisconnectReason(rawValue: $0.rawValue) }), into: &actions)
-    case .advertisingResumed: state.advertisingStreams.yield(.resumed, into: &actions)
-    case .advertisingEnded(let id, let error): state.advertisingEnded(id, BLEError(error), into: &actions)
-    case .connected(let connection): state.connected(connection, of: self, into: &actions)
-    case .identified(let peer, let identity):
-      state.links[peer]?.address = identity
-      state.clients[peer]?.address = identity
-    case .connectionFailed(let id, let error):
-      state.abandonedConnects.remove(id)
-      state.waits.answer(.connection(id), .failure(BLEError(error)), into: &actions)
-    case .disconnected(let peer, let reason): state.disconnected(peer, reason, into: &actions)
-    case .mtu(let peer, let mtu):
-      state.links[peer]?.mtu = mtu
-      state.clients[peer]?.mtu = mtu
-      state.proven(peer, into: &actions)
-    case .connectionUpdated(let peer, let timing):
-      state.timingChanged(peer, timing, into: &actions)
-      state.proven(peer, into: &actions)
-    case .dataLength(let peer, let length): state.links[peer]?.dataLength = length
-    case .connectionUpdateRefused(let peer, let error):
-      state.waits.answer(.timing(peer), .failure(BLEError(error)), into: &actions)
-    case .security(let peer, let security): state.securityChanged(peer, security, into: &actions)
-    case .paired(let peer, let device): state.paired(peer, device, into: &actions)
-    case .pairingFailed(let peer, let failure):
-      state.links[peer]?.pairingFailure = failure
-      state.proven(peer, into: &actions)
-      // The end of the link follows, with its reason.
-      if failure.origin == .linkLost, state.links[peer] != nil { break }
-      state.pairingEnded(peer, .failure(BLEError(failure)), into: &actions)
-    case .bondLost(let peer, _, let loss):
-      state.links[peer]?.bondLoss = loss
-      state.proven(peer, into: &actions)
-      state.pairingEnded(peer, .failure(BLEError(loss)), into: &actions)
-    case .pairing(let peer, let id, let question): state.asked(peer, id, question, of: self, into: &actions)
-    case .rssi(let peer, let result): state.rssi(peer, result, into: &actions)
-    case .requestTimedOut(let peer, let token): state.requestTimedOut(peer, token, into: &actions)
-    case .subscription(let peer, let attribute, let subscription):
-      state.subscriptionChanged(peer, attribute, subscription, of: self, into: &actions)
-    case .updateFinished(let peer, let token): state.updateFinished(token, on: peer, into: &actions)
-    case .scanStopped(let error): state.scanStopped(error, into: &actions)
-    case .client(let peer, let event): state.client(peer, event, of: self, into: &actions)
-    case .phy(let peer, let result): state.phyChanged(peer, result, into: &actions)
-    case .address(let address): state.address = address
-    case .listening(let id, let result): state.listening(id, result, into: &actions)
-    case .stoppedListening(let psm): state.waits.answer(.listenEnd(psm), .success(()), into: &actions)
-    case .channelOpened(let channel): state.channelOpened(channel, of: self, into: &actions)
-    case .channelOpenFailed(let id, let error): state.channelNotOpened(id, error, into: &actions)
-    case .read, .write, .command, .discovered, .refused,
-      .pairingQuestionWithdrawn, .keypress, .bondChanged, .bondRemoved, .bondReplaced,
-      .stored, .diagnostic, .capabilities, .updatesFinished, .foreignLink, .sduReceived, .sduSent, .channelResized,
-      .channelClosed:
-      break
-    }
   }
 
   /// Withdraws the declarations. Waiting calls fail.
@@ -306,12 +245,13 @@ extension AdapterSession.State {
   /// Why the adapter cannot be used now.
   private var unavailable: BLEError {
     BLEError(
-      .adapterUnavailable, reason?.text ?? "the adapter is \(power): wait until it is powered on (waitUntilPoweredOn)")
+      .adapterUnavailable, reason?.text ?? "the adapter is \(power): wait until it is powered on (waitUntilPoweredOn)",
+      adapterError: reason)
   }
 
   /// The adapter was closed: no calls are answered any longer.
   mutating func failAll(_ error: BLEError, into actions: inout Actions) {
-    (updateWindows, updatesToHandOver) = (UpdateWindows(), [])
+    (waitingUpdates, updatesToHandOver) = (WaitingUpdates(), [])
     // Before the other waits: the tasks that wait for the end of a link have it.
     for peer in links.keys { linkEnded(peer, error, error, into: &actions) }
     waits.fail(error, into: &actions)

@@ -11,12 +11,16 @@ import BLESMP
 /// ``kind`` is for the program, ``description`` for the log: one line that says what failed and how to correct it.
 ///
 /// ```swift
-/// do {
-///   print(try await device.read("2A19", in: "180F", as: UInt8.self))
-/// } catch let error where error.kind == .notFound {
-///   print("no battery service")
+/// try await adapter.withConnection(to: .named("Lamp")) { device in
+///   do {
+///     print(try await device.read("2A19", in: "180F", as: UInt8.self))
+///   } catch let error as BLEError where error.kind == .notFound {
+///     print("no battery service")
+///   }
 /// }
 /// ```
+///
+/// Outside of a closure the compiler knows that the error is a `BLEError`, and `as BLEError` is left out.
 public struct BLEError: Error, Hashable, Sendable {
   /// The reasons.
   public enum Kind: Hashable, Sendable {
@@ -63,16 +67,19 @@ public struct BLEError: Error, Hashable, Sendable {
   public let pairingFailure: PairingError?
   /// Why the link ended, or was not established, if that is the reason.
   public let disconnectReason: DisconnectReason?
+  /// Why the adapter cannot be used, if that is the reason: ``Adapter/stateReason`` when the error occurred.
+  public let adapterError: AdapterError?
 
   init(
     _ kind: Kind, _ description: String, bondLoss: BondLostError? = nil, pairingFailure: PairingError? = nil,
-    disconnectReason: DisconnectReason? = nil
+    disconnectReason: DisconnectReason? = nil, adapterError: AdapterError? = nil
   ) {
     self.kind = kind
     self.description = description
     self.disconnectReason = disconnectReason
     self.bondLoss = bondLoss
     self.pairingFailure = pairingFailure
+    self.adapterError = adapterError
   }
 
   /// The bond of the device is lost.
@@ -100,7 +107,9 @@ public struct BLEError: Error, Hashable, Sendable {
   func adding(_ text: String) -> Self { with(description + text) }
 
   private func with(_ text: String) -> Self {
-    Self(kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure, disconnectReason: disconnectReason)
+    Self(
+      kind, text, bondLoss: bondLoss, pairingFailure: pairingFailure, disconnectReason: disconnectReason,
+      adapterError: adapterError)
   }
 
   static let servicesChanged = Self(
@@ -125,7 +134,7 @@ extension BLEError {
         default: .unsupported
         }
       case .commandTimedOut: .adapterUnavailable
-      case .unsupported, .disabled: .unsupported
+      case .malformedAnswer, .unsupported, .disabled: .unsupported
       case .invalidParameters: .invalidArgument
       case .notConnected: .disconnected
       case .tooMany: .limitExceeded
@@ -172,7 +181,7 @@ extension BLEError {
     switch error {
     // With different keys the link ends at the first encrypted PDU.
     case .notEncrypted, .linkEnded: if let loss { self.init(loss) } else { self.init(kind, "\(error)") }
-    default: self.init(kind, "\(error)")
+    default: self.init(kind, "\(error)")  // No other error can come of a lost bond.
     }
   }
 

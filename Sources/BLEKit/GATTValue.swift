@@ -3,7 +3,9 @@ import BLEWire
 /// A type whose values are sent as the octets of a characteristic.
 ///
 /// Integers are little-endian, as in the characteristics of the SIG (GATT Specification Supplement, 2.2); a `String` is
-/// UTF-8 without a NUL. A type of the program conforms with two members:
+/// UTF-8 without a NUL. `Float` and `Double` are IEEE 754 numbers; most characteristics of the SIG have integers
+/// instead, with a unit such as 0.01 °C. `import BluetoothLE` adds `Data`. A type of the program conforms with two
+/// members:
 ///
 /// ```swift
 /// struct Temperature: GATTValue {
@@ -13,7 +15,10 @@ import BLEWire
 ///     guard let hundredths = Int16(octets: octets) else { return nil }
 ///     celsius = Double(hundredths) / 100
 ///   }
-///   var octets: [UInt8] { Int16(clamping: Int(celsius * 100)).octets }
+///   var octets: [UInt8] {
+///     let hundredths = (celsius * 100).rounded()
+///     return Int16(max(-27_315, min(32_767, hundredths))).octets
+///   }
 /// }
 /// ```
 public protocol GATTValue: Sendable {
@@ -67,3 +72,21 @@ extension Int8: GATTValue {}
 extension Int16: GATTValue {}
 extension Int32: GATTValue {}
 extension Int64: GATTValue {}
+
+extension Float: GATTValue {
+  /// Decodes four octets, little-endian: an IEEE 754 number of 32 bits (the SIG's format float32).
+  public init?(octets: [UInt8]) {
+    guard let bits = UInt32(octets: octets) else { return nil }
+    self.init(bitPattern: bits)
+  }
+  public var octets: [UInt8] { bitPattern.octets }
+}
+
+extension Double: GATTValue {
+  /// Decodes eight octets, little-endian: an IEEE 754 number of 64 bits (the SIG's format float64).
+  public init?(octets: [UInt8]) {
+    guard let bits = UInt64(octets: octets) else { return nil }
+    self.init(bitPattern: bits)
+  }
+  public var octets: [UInt8] { bitPattern.octets }
+}

@@ -10,6 +10,8 @@ import BLEWire
 struct LinkState: Sendable {
   var address: DeviceAddress
   var isCentral: Bool
+  /// The name that the device advertised before this one connected to it.
+  var name: String?
   var mtu = ATT.defaultMTU
   var timing: LinkTiming
   var dataLength = ConnectionDataLength()
@@ -36,20 +38,53 @@ struct LinkState: Sendable {
   /// Those of characteristics that are being found again after a change of the services.
   var displaced: [SubscribedCharacteristic] = []
   var allValues = ValueStreams<AttributeValue>()
+  var earlyValues = EarlyValues()
+  /// The ends of subscriptions on their way to the device; a program that ends the link waits for them.
+  var withdrawals: Set<GATTClient.OperationID> = []
 
   /// The link has a key: what has failed before explains no later error.
   mutating func forgetFailures() { (bondLoss, pairingFailure) = (nil, nil) }
 }
 
+/// The last value of each characteristic that arrived before anything subscribed to it on this link. A device that is
+/// bonded keeps the subscriptions of the link before, and may send as soon as the link is encrypted.
+struct EarlyValues: Sendable {
+  /// Values of more characteristics are not kept.
+  private static let limit = 16
+
+  private var values: [AttributeHandle: [UInt8]] = [:]
+  /// The characteristics that were subscribed to.
+  private var claimed: Set<AttributeHandle> = []
+
+  mutating func add(_ value: [UInt8], at handle: AttributeHandle) {
+    guard !claimed.contains(handle), values[handle] != nil || values.count < Self.limit else { return }
+    values[handle] = value
+  }
+
+  /// The value, for the first reader of the characteristic.
+  mutating func claim(_ handle: AttributeHandle) -> [UInt8]? {
+    claimed.insert(handle)
+    return values.removeValue(forKey: handle)
+  }
+
+  /// The attributes at these handles have changed.
+  mutating func remove(in range: ClosedRange<AttributeHandle>) {
+    values = values.filter { !range.contains($0.key) }
+  }
+}
+
 /// How the last links ended: an operation that begins after the end of its link throws the reason.
 struct EndedLinks: Sendable {
   private static let limit = 32
-  private var links: [(peer: LinkID, end: BLEError, error: BLEError)] = []
+  private var links: [(peer: LinkID, name: String?, end: BLEError, error: BLEError)] = []
 
-  mutating func add(_ peer: LinkID, _ end: BLEError, _ error: BLEError) {
+  mutating func add(_ peer: LinkID, _ name: String?, _ end: BLEError, _ error: BLEError) {
     if links.count == Self.limit { links.removeFirst() }
-    links.append((peer, end, error))
+    links.append((peer, name, end, error))
   }
+
+  /// The name that the device had.
+  func name(of peer: LinkID) -> String? { links.last { $0.peer == peer }?.name }
 
   /// The end of the link, for those who wait for it; of kind ``BLEError/Kind/disconnected``.
   func end(of peer: LinkID) -> BLEError { links.last { $0.peer == peer }?.end ?? .notConnected }
@@ -101,7 +136,7 @@ extension AdapterSession.State {
       pairingEnded(
         peer, .failure(BLEError(failure, DisconnectReason(rawValue: reason.rawValue))), into: &actions)
     }
-    endedLinks.add(peer, end, error)
+    endedLinks.add(peer, links.lend(peer) { $0.name }, end, error)
     linkEnded(peer, end, error, into: &actions)
   }
 
@@ -164,8 +199,7 @@ extension AdapterSession.State {
 
   /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of
   ///   its bond.
-  func requireLink(_ peer: LinkID) throws(BLEError) -> LinkState {
-    guard let link = links[peer] else { throw endedLinks.error(of: peer) }
-    return link
+  func requireLink(_ peer: LinkID) throws(BLEError) {
+    guard links.contains(peer) else { throw endedLinks.error(of: peer) }
   }
 }

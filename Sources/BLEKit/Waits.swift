@@ -82,7 +82,7 @@ enum AwaitedEvent: Hashable, Sendable {
   case linkEnd(LinkID)
 
   /// The link that the event belongs to, and whose end ends the wait; nil if it belongs to the session alone. The end
-  /// of a link has more to do for values in transit, which several links may wait for (``UpdateWindows``).
+  /// of a link has more to do for values in transit, which several links may wait for (``WaitingUpdates``).
   var link: LinkID? {
     switch self {
     case .power, .serviceAdd, .serviceRemoval, .advertisingStart, .advertisement, .update, .connection, .listen,

@@ -162,7 +162,7 @@ public struct CreditBasedChannels: Sendable {
     guard
       let next = ready.filter({ [lastSender] in $0.rawValue > lastSender.rawValue }).min(by: Self.isBefore)
         ?? ready.min(by: Self.isBefore), let waiting = open[next]?.queuedOctets, let remote = open[next]?.remoteCID,
-      // Changed in place: a copy of the channel would copy its queue.
+      // In place (Docs/Decisions/performance.md#in-place).
       let payload = open[next]?.nextFrame(filling: packetLength)
     else { return nil }
     lastSender = next

@@ -2,32 +2,9 @@ import BLEWire
 
 /// Credit-based channels: the packets of the peer (Vol 3, Part A, 4.6, 4.7 and 4.22 to 4.28).
 extension SignallingChannel {
-  /// Receives a packet about channels.
-  ///
-  /// - Returns: false if the packet is of another kind.
-  mutating func receiveChannelPacket(
-    _ packet: (any SignallingPacket)?, _ identifier: UInt8, now: Instant, _ out: inout PacketBuffer,
-    _ effects: inout [Effect]
-  ) -> Bool {
-    switch packet {
-    case let request as LECreditBasedConnectionRequest: receive(request, identifier, &out, &effects)
-    case let request as CreditBasedConnectionRequest: receive(request, identifier, &out, &effects)
-    case let response as LECreditBasedConnectionResponse: receive(response, identifier, now, &out, &effects)
-    case let response as CreditBasedConnectionResponse: receive(response, identifier, now, &out, &effects)
-    case let indication as FlowControlCredit: receive(indication, now, &out, &effects)
-    case let request as DisconnectionRequest: receive(request, identifier, &out, &effects)
-    case let response as DisconnectionResponse: receive(response, identifier)
-    case let request as CreditBasedReconfigureRequest: receive(request, identifier, &out, &effects)
-    case let response as CreditBasedReconfigureResponse: receive(response, identifier, &effects)
-    case let reject as CommandReject: return receive(reject, identifier, &effects)
-    default: return false
-    }
-    return true
-  }
-
   /// One channel (Vol 3, Part A, 4.22). A request with the identifier of a waiting one either repeats it, and has no
   /// response of its own, or breaks the rule that each request has an identifier of its own (Vol 3, Part A, 4).
-  private mutating func receive(
+  mutating func receive(
     _ packet: LECreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
     let remote = CreditBasedChannel.Parameters(
@@ -53,7 +30,7 @@ extension SignallingChannel {
 
   /// One to five channels (Vol 3, Part A, 4.25). Only the numbers that cannot be used are rejected; the others are
   /// opened.
-  private mutating func receive(
+  mutating func receive(
     _ packet: CreditBasedConnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
     let remote = CreditBasedChannel.Parameters(
@@ -98,7 +75,7 @@ extension SignallingChannel {
     effects.append(.channel(.requested(request)))
   }
 
-  private mutating func receive(
+  mutating func receive(
     _ response: LECreditBasedConnectionResponse, _ identifier: UInt8, _ now: Instant, _ out: inout PacketBuffer,
     _ effects: inout [Effect]
   ) {
@@ -109,7 +86,7 @@ extension SignallingChannel {
     finishOpening(identifier, answer, now, &out, &effects)
   }
 
-  private mutating func receive(
+  mutating func receive(
     _ response: CreditBasedConnectionResponse, _ identifier: UInt8, _ now: Instant, _ out: inout PacketBuffer,
     _ effects: inout [Effect]
   ) {
@@ -169,7 +146,7 @@ extension SignallingChannel {
   }
 
   /// Credits for our frames (Vol 3, Part A, 4.24). Those for a channel that is not open are ignored.
-  private mutating func receive(
+  mutating func receive(
     _ indication: FlowControlCredit, _ now: Instant, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
     guard let channel = channels.channel(remote: indication.channel) else { return }
@@ -181,7 +158,7 @@ extension SignallingChannel {
   }
 
   /// The peer closes a channel (Vol 3, Part A, 4.6).
-  private mutating func receive(
+  mutating func receive(
     _ request: DisconnectionRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
     let response = DisconnectionResponse(destinationCID: request.destinationCID, sourceCID: request.sourceCID)
@@ -202,7 +179,7 @@ extension SignallingChannel {
   }
 
   /// The peer has closed a channel at our request: its number is free.
-  private mutating func receive(_ response: DisconnectionResponse, _ identifier: UInt8) {
+  mutating func receive(_ response: DisconnectionResponse, _ identifier: UInt8) {
     guard case .close(response.sourceCID, response.destinationCID)? = channels.outstanding[identifier]?.request else {
       return
     }
@@ -211,7 +188,7 @@ extension SignallingChannel {
 
   /// Other sizes of the peer (Vol 3, Part A, 4.27). A request that names a channel twice is rejected like other
   /// unusable parameters.
-  private mutating func receive(
+  mutating func receive(
     _ request: CreditBasedReconfigureRequest, _ identifier: UInt8, _ out: inout PacketBuffer, _ effects: inout [Effect]
   ) {
     let known = request.destinationCIDs.compactMap { channels.channel(remote: $0) }
@@ -239,7 +216,7 @@ extension SignallingChannel {
     send(CreditBasedReconfigureResponse(result: result), identifier, &out)
   }
 
-  private mutating func receive(
+  mutating func receive(
     _ response: CreditBasedReconfigureResponse, _ identifier: UInt8, _ effects: inout [Effect]
   ) {
     guard case .reconfigure(let numbers, let mtu, let mps)? = channels.outstanding[identifier]?.request else { return }
@@ -254,7 +231,7 @@ extension SignallingChannel {
   /// The peer does not support a request, or its channel is closed already.
   ///
   /// - Returns: whether it was a request about channels.
-  private mutating func receive(_ reject: CommandReject, _ identifier: UInt8, _ effects: inout [Effect]) -> Bool {
+  mutating func receive(_ reject: CommandReject, _ identifier: UInt8, _ effects: inout [Effect]) -> Bool {
     guard let rejected = channels.outstanding.removeValue(forKey: identifier) else { return false }
     switch rejected.request {
     case .open(let id, _, _, _, _): effects.append(.channel(.openFailed(id, .notUnderstood(reject.reason))))

@@ -135,18 +135,26 @@ public struct SignallingChannel: Sendable {
     _ pdu: SignallingPDU, now: Instant, into out: inout PacketBuffer, effects: inout [Effect]
   ) {
     let identifier = pdu.identifier
-    guard !receiveChannelPacket(pdu.command.packet, identifier, now: now, &out, &effects) else { return }
-    switch pdu.command.packet {
-    case let request as ConnectionParameterUpdateRequest:
-      receive(request, identifier, &out, &effects)
-    case let response as ConnectionParameterUpdateResponse where outstanding?.identifier == identifier:
+    switch pdu.command {
+    case .connectionParameterUpdateRequest(let request): receive(request, identifier, &out, &effects)
+    case .connectionParameterUpdateResponse(let response):
+      // Without a request it is ignored.
+      guard outstanding?.identifier == identifier else { return }
       finish(response.result == .accepted ? .accepted : .rejected, &effects)
-    case let reject as CommandReject where outstanding?.identifier == identifier:
+    case .commandReject(let reject):
+      guard !receive(reject, identifier, &effects), outstanding?.identifier == identifier else { return }
       finish(.notUnderstood(reject.reason), &effects)
-    case nil where !pdu.command.code.isResponse:
-      send(CommandReject(), identifier, &out)
-    // A response without a request.
-    default: break
+    case .leCreditBasedConnectionRequest(let request): receive(request, identifier, &out, &effects)
+    case .leCreditBasedConnectionResponse(let response): receive(response, identifier, now, &out, &effects)
+    case .creditBasedConnectionRequest(let request): receive(request, identifier, &out, &effects)
+    case .creditBasedConnectionResponse(let response): receive(response, identifier, now, &out, &effects)
+    case .flowControlCredit(let indication): receive(indication, now, &out, &effects)
+    case .disconnectionRequest(let request): receive(request, identifier, &out, &effects)
+    case .disconnectionResponse(let response): receive(response, identifier)
+    case .creditBasedReconfigureRequest(let request): receive(request, identifier, &out, &effects)
+    case .creditBasedReconfigureResponse(let response): receive(response, identifier, &effects)
+    case .undeclared(let code, _):
+      if !code.isResponse { send(CommandReject(), identifier, &out) }
     }
   }
 
@@ -170,7 +178,7 @@ public struct SignallingChannel: Sendable {
   }
 
   func send(_ packet: some SignallingPacket, _ identifier: UInt8, _ out: inout PacketBuffer) {
-    out.append { SignallingPDU(identifier: identifier, packet).encode(to: &$0) }
+    out.append { packet.encodePDU(identifier: identifier, to: &$0) }
   }
 }
 

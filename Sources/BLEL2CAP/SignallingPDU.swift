@@ -2,7 +2,7 @@ public import BLEWire
 
 /// The parameters of one signalling command: the octets after its code, identifier and length (Vol 3, Part A, 4).
 ///
-/// A command is registered by its declaration and its entry in ``SignallingPDU/packets``.
+/// ``SignallingCommand`` has a case for each, and ``SignallingCommand/Kind`` its code.
 public protocol SignallingPacket: Packet {
   /// The octet that identifies the command.
   static var code: SignallingCode { get }
@@ -11,11 +11,25 @@ public protocol SignallingPacket: Packet {
   static var name: StaticString { get }
 }
 
+extension SignallingPacket {
+  /// Appends the PDU to `buffer`: the code, the identifier, the length and the parameters.
+  public func encodePDU(identifier: UInt8, to buffer: inout [UInt8]) {
+    SignallingPDU.Header(code: Self.code, identifier: identifier, data: encoded).encode(to: &buffer)
+  }
+
+  /// The PDU as octets, without the L2CAP header.
+  public func encodedPDU(identifier: UInt8) -> [UInt8] {
+    var buffer: [UInt8] = []
+    encodePDU(identifier: identifier, to: &buffer)
+    return buffer
+  }
+}
+
 /// A C-frame of an LE link: exactly one command with its identifier (Vol 3, Part A, 4).
 ///
 /// ```swift
 /// let pdu = try SignallingPDU(decoding: [0x13, 0x07, 0x02, 0x00, 0x00, 0x00])
-/// // pdu.identifier == 7, pdu.command.packet is ConnectionParameterUpdateResponse
+/// // pdu.identifier == 7, pdu.command == .connectionParameterUpdateResponse(.init(result: .accepted))
 /// ```
 public struct SignallingPDU: Equatable, Sendable {
   /// The number that a response copies from its request: 1 to 255, zero is not allowed.
@@ -27,11 +41,6 @@ public struct SignallingPDU: Equatable, Sendable {
   public init(identifier: UInt8, _ command: SignallingCommand) {
     self.identifier = identifier
     self.command = command
-  }
-
-  /// A PDU with a declared command.
-  public init(identifier: UInt8, _ packet: some SignallingPacket) {
-    self.init(identifier: identifier, .declared(packet))
   }
 
   /// Decodes one command that fills `bytes`; an LE link allows only one in a PDU.
@@ -56,7 +65,8 @@ public struct SignallingPDU: Equatable, Sendable {
     return buffer
   }
 
-  /// Every command that is declared here, in the order of the codes (Vol 3, Part A, 4, table 4.2).
+  /// The packet of each declared case of ``SignallingCommand``, for tools and tests, in the order of the codes
+  /// (Vol 3, Part A, 4, table 4.2).
   public static let packets: [any SignallingPacket.Type] = [
     CommandReject.self, DisconnectionRequest.self, DisconnectionResponse.self, ConnectionParameterUpdateRequest.self,
     ConnectionParameterUpdateResponse.self, LECreditBasedConnectionRequest.self, LECreditBasedConnectionResponse.self,
@@ -65,7 +75,7 @@ public struct SignallingPDU: Equatable, Sendable {
   ]
 
   /// The fields of every signalling PDU.
-  private struct Header: Packet {
+  fileprivate struct Header: Packet {
     var code = SignallingCode(rawValue: 0)
     var identifier: UInt8 = 0
     var data: Bytes = []
@@ -88,54 +98,119 @@ public struct SignallingPDU: Equatable, Sendable {
 }
 
 /// The command of a signalling PDU.
-public enum SignallingCommand: Sendable {
-  /// A command whose parameters are declared here.
-  case declared(any SignallingPacket)
+public enum SignallingCommand: Equatable, Sendable {
+  /// L2CAP_COMMAND_REJECT_RSP.
+  case commandReject(CommandReject)
+  /// L2CAP_DISCONNECTION_REQ.
+  case disconnectionRequest(DisconnectionRequest)
+  /// L2CAP_DISCONNECTION_RSP.
+  case disconnectionResponse(DisconnectionResponse)
+  /// L2CAP_CONNECTION_PARAMETER_UPDATE_REQ.
+  case connectionParameterUpdateRequest(ConnectionParameterUpdateRequest)
+  /// L2CAP_CONNECTION_PARAMETER_UPDATE_RSP.
+  case connectionParameterUpdateResponse(ConnectionParameterUpdateResponse)
+  /// L2CAP_LE_CREDIT_BASED_CONNECTION_REQ.
+  case leCreditBasedConnectionRequest(LECreditBasedConnectionRequest)
+  /// L2CAP_LE_CREDIT_BASED_CONNECTION_RSP.
+  case leCreditBasedConnectionResponse(LECreditBasedConnectionResponse)
+  /// L2CAP_FLOW_CONTROL_CREDIT_IND.
+  case flowControlCredit(FlowControlCredit)
+  /// L2CAP_CREDIT_BASED_CONNECTION_REQ.
+  case creditBasedConnectionRequest(CreditBasedConnectionRequest)
+  /// L2CAP_CREDIT_BASED_CONNECTION_RSP.
+  case creditBasedConnectionResponse(CreditBasedConnectionResponse)
+  /// L2CAP_CREDIT_BASED_RECONFIGURE_REQ.
+  case creditBasedReconfigureRequest(CreditBasedReconfigureRequest)
+  /// L2CAP_CREDIT_BASED_RECONFIGURE_RSP.
+  case creditBasedReconfigureResponse(CreditBasedReconfigureResponse)
   /// A command of BR/EDR or of a later version of the specification: its parameters are kept as octets.
   case undeclared(SignallingCode, Bytes)
+}
+
+extension SignallingCommand {
+  /// The commands that are declared here, by their codes (Vol 3, Part A, 4, table 4.2).
+  public enum Kind: UInt8, CaseIterable, Sendable {
+    /// L2CAP_COMMAND_REJECT_RSP.
+    case commandReject = 0x01
+    /// L2CAP_DISCONNECTION_REQ.
+    case disconnectionRequest = 0x06
+    /// L2CAP_DISCONNECTION_RSP.
+    case disconnectionResponse = 0x07
+    /// L2CAP_CONNECTION_PARAMETER_UPDATE_REQ.
+    case connectionParameterUpdateRequest = 0x12
+    /// L2CAP_CONNECTION_PARAMETER_UPDATE_RSP.
+    case connectionParameterUpdateResponse = 0x13
+    /// L2CAP_LE_CREDIT_BASED_CONNECTION_REQ.
+    case leCreditBasedConnectionRequest = 0x14
+    /// L2CAP_LE_CREDIT_BASED_CONNECTION_RSP.
+    case leCreditBasedConnectionResponse = 0x15
+    /// L2CAP_FLOW_CONTROL_CREDIT_IND.
+    case flowControlCredit = 0x16
+    /// L2CAP_CREDIT_BASED_CONNECTION_REQ.
+    case creditBasedConnectionRequest = 0x17
+    /// L2CAP_CREDIT_BASED_CONNECTION_RSP.
+    case creditBasedConnectionResponse = 0x18
+    /// L2CAP_CREDIT_BASED_RECONFIGURE_REQ.
+    case creditBasedReconfigureRequest = 0x19
+    /// L2CAP_CREDIT_BASED_RECONFIGURE_RSP.
+    case creditBasedReconfigureResponse = 0x1A
+  }
 
   /// Decodes the parameters of the command `code`.
   ///
   /// - Throws: ``/BLEWire/CodecError`` if the parameters are malformed, and for the reserved code 0x00.
   public init(_ code: SignallingCode, decoding data: Bytes) throws(CodecError) {
     guard code.rawValue != 0 else { throw .invalid(field: "Code") }
-    if let type = SignallingCode.packets[code] {
-      self = .declared(try type.init(decoding: data))
-    } else {
+    guard let kind = Kind(rawValue: code.rawValue) else {
       self = .undeclared(code, data)
+      return
+    }
+    switch kind {
+    case .commandReject: self = .commandReject(try .init(decoding: data))
+    case .disconnectionRequest: self = .disconnectionRequest(try .init(decoding: data))
+    case .disconnectionResponse: self = .disconnectionResponse(try .init(decoding: data))
+    case .connectionParameterUpdateRequest: self = .connectionParameterUpdateRequest(try .init(decoding: data))
+    case .connectionParameterUpdateResponse: self = .connectionParameterUpdateResponse(try .init(decoding: data))
+    case .leCreditBasedConnectionRequest: self = .leCreditBasedConnectionRequest(try .init(decoding: data))
+    case .leCreditBasedConnectionResponse: self = .leCreditBasedConnectionResponse(try .init(decoding: data))
+    case .flowControlCredit: self = .flowControlCredit(try .init(decoding: data))
+    case .creditBasedConnectionRequest: self = .creditBasedConnectionRequest(try .init(decoding: data))
+    case .creditBasedConnectionResponse: self = .creditBasedConnectionResponse(try .init(decoding: data))
+    case .creditBasedReconfigureRequest: self = .creditBasedReconfigureRequest(try .init(decoding: data))
+    case .creditBasedReconfigureResponse: self = .creditBasedReconfigureResponse(try .init(decoding: data))
     }
   }
 
-  /// The declared parameters; nil for a command without a declaration.
+  /// The declared parameters, without their type, for code that treats all commands alike; nil for a command without a
+  /// declaration.
   public var packet: (any SignallingPacket)? {
-    if case .declared(let packet) = self { packet } else { nil }
+    switch self {
+    case .commandReject(let packet): packet
+    case .disconnectionRequest(let packet): packet
+    case .disconnectionResponse(let packet): packet
+    case .connectionParameterUpdateRequest(let packet): packet
+    case .connectionParameterUpdateResponse(let packet): packet
+    case .leCreditBasedConnectionRequest(let packet): packet
+    case .leCreditBasedConnectionResponse(let packet): packet
+    case .flowControlCredit(let packet): packet
+    case .creditBasedConnectionRequest(let packet): packet
+    case .creditBasedConnectionResponse(let packet): packet
+    case .creditBasedReconfigureRequest(let packet): packet
+    case .creditBasedReconfigureResponse(let packet): packet
+    case .undeclared: nil
+    }
   }
 
   /// The octet that identifies the command.
   public var code: SignallingCode {
-    switch self {
-    case .declared(let packet): type(of: packet).code
-    case .undeclared(let code, _): code
-    }
+    if case .undeclared(let code, _) = self { return code }
+    return packet.map { type(of: $0).code } ?? SignallingCode(rawValue: 0)
   }
 
   /// The parameters as octets.
   public var data: [UInt8] {
-    switch self {
-    case .declared(let packet): packet.encoded
-    case .undeclared(_, let data): Array(data)
-    }
-  }
-}
-
-extension SignallingCommand: Equatable {
-  /// Whether both are the same command with equal parameters.
-  public static func == (a: Self, b: Self) -> Bool {
-    switch (a, b) {
-    case (.declared(let a), .declared(let b)): a.isEqual(to: b)
-    case (.undeclared(let a, let aData), .undeclared(let b, let bData)): a == b && aData == bData
-    default: false
-    }
+    if case .undeclared(_, let data) = self { return Array(data) }
+    return packet?.encoded ?? []
   }
 }
 
@@ -156,8 +231,6 @@ public struct SignallingCode: AssignedNumber {
   }
 
   public static let spaceName: StaticString = "signalling code"
-  public static let names: [Self: StaticString] = packets.mapValues { $0.name }
-
-  fileprivate static let packets: [Self: any SignallingPacket.Type] = Dictionary(
-    SignallingPDU.packets.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
+  public static let names: [Self: StaticString] = Dictionary(
+    SignallingPDU.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
 }

@@ -11,7 +11,7 @@ import Synchronization
 /// has the number of the others. That is so with a handler, too.
 ///
 /// ```swift
-/// BluetoothLog.setHandler { level, text in print(level, text) }
+/// BluetoothLog.setHandler { line in print(line.level, line.category, line.text) }
 /// ```
 public enum BluetoothLog {
   /// The levels of a line.
@@ -23,13 +23,58 @@ public enum BluetoothLog {
     case notice
   }
 
-  /// A function that receives each line of the log, without a line break. It can be called on any thread.
-  public typealias Handler = @Sendable (Level, String) -> Void
+  /// The part of the system that a line is about.
+  public enum Category: String, Sendable, CaseIterable {
+    /// The program: a call without an effect, a handler that failed.
+    case application
+    /// A device, or the link to it.
+    case peer
+    /// The controller.
+    case controller
+    /// The connection to the controller: a socket, a serial line, an adapter of the kernel.
+    case transport
+    /// A file with bonds, with devices, or with what a manager restores.
+    case storage
+  }
 
-  private static let handler = Mutex<Handler?>(nil)
+  /// One line of the log.
+  public struct Line: Hashable, Sendable, CustomStringConvertible {
+    /// How the line is to be treated.
+    public var level: Level
+    /// The part of the system that the line is about.
+    public var category: Category
+    /// The line, without a line break.
+    public var text: String
+    /// What the line is about, as far as that is known: `adapter` is the transport, `link` the number of a link in this
+    /// process, and `device` the address of the other device on it.
+    public var metadata: [String: String]
+
+    /// A line with these fields.
+    public init(_ level: Level, _ category: Category, _ text: String, metadata: [String: String] = [:]) {
+      (self.level, self.category, self.text, self.metadata) = (level, category, text, metadata)
+    }
+
+    public var description: String { text }
+
+    package static func misuse(_ text: String) -> Self { Self(.misuse, .application, text) }
+
+    package static func notice(
+      _ text: String, _ category: Category = .application, metadata: [String: String] = [:]
+    ) -> Self {
+      Self(.notice, category, text, metadata: metadata)
+    }
+  }
+
+  /// A function that receives each line of the log. It can be called on any thread.
+  public typealias Handler = @Sendable (Line) -> Void
+
+  /// A struct, because each access to a closure in a `Mutex` would take memory that is never freed.
+  private struct HeldHandler: Sendable { var handler: Handler? }
+
+  private static let held = Mutex(HeldHandler())
 
   /// Replaces the handler of the whole process; nil restores the default. It may be called on any thread.
-  public static func setHandler(_ new: Handler?) { handler.withLock { $0 = new } }
+  public static func setHandler(_ new: Handler?) { held.withLock { $0.handler = new } }
 
   private static let clock = MonotonicClock()
 
@@ -41,14 +86,14 @@ public enum BluetoothLog {
 
   private static let limiter = Mutex(Limiter())
 
-  package static func write(_ level: Level, _ text: String) {
+  package static func write(_ line: Line) {
     let (isAdmitted, begins) = limiter.withLock { limiter in
-      let isAdmitted = limiter.limits.admits(level, text, now: clock.now())
+      let isAdmitted = limiter.limits.admits(line, now: clock.now())
       let begins = !isAdmitted && !limiter.isWaiting
       if begins { limiter.isWaiting = true }
       return (isAdmitted, begins)
     }
-    if isAdmitted { deliver(level, text) }
+    if isAdmitted { deliver(line) }
     guard begins else { return }
     do throws(SystemError) { try LoopThread.start { summarize() } } catch {
       // The next line that is left out tries again.
@@ -56,11 +101,11 @@ public enum BluetoothLog {
     }
   }
 
-  private static func deliver(_ level: Level, _ text: String) {
-    if let handler = handler.withLock({ $0 }) {
-      handler(level, text)
+  private static func deliver(_ line: Line) {
+    if let handler = held.withLock({ $0.handler }) {
+      handler(line)
     } else {
-      LineOutput.standardError.write("[BluetoothLE] \(text)\n")
+      LineOutput.standardError.write("[BluetoothLE] \(line.text)\n")
     }
   }
 
@@ -74,7 +119,7 @@ public enum BluetoothLog {
           if limiter.limits.deadline == nil { limiter.isWaiting = false }
           return (summaries, limiter.limits.deadline)
         }
-        for (level, text) in summaries { deliver(level, text) }
+        for line in summaries { deliver(line) }
         guard let deadline else { return }
         try poller.wait(until: deadline, on: clock)
       }
@@ -86,9 +131,9 @@ public enum BluetoothLog {
 
   /// Writes all summaries at the end of the process. A handler is not called: it may use what has ended already.
   static func summarizeAll() {
-    guard handler.withLock({ $0 == nil }) else { return }
+    guard held.withLock({ $0.handler == nil }) else { return }
     let summaries = limiter.withLock { $0.limits.takeSummaries(now: clock.now() + LogLimiter.period) }
-    for (level, text) in summaries { deliver(level, text) }
+    for line in summaries { deliver(line) }
   }
 }
 

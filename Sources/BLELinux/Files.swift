@@ -26,6 +26,13 @@ package enum Files {
     }
   }
 
+  /// The absolute path of a file or folder without symbolic links; nil if there is none.
+  package static func realPath(of path: String) -> String? {
+    guard let found = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(found) }
+    return unsafe String(cString: found)
+  }
+
   /// Makes or replaces a file that everyone may read, unless the file mode mask of the process forbids it.
   package static func write(
     _ octets: some Sequence<UInt8>, to path: String, through system: SystemCalls = .kernel

@@ -21,7 +21,7 @@ package struct LogLimiter: Sendable {
     var passed = 0
     var omitted = 0
     /// The last line that was left out.
-    var last = ""
+    var last: BluetoothLog.Line?
   }
 
   private var periods: [Kind: Period] = [:]
@@ -31,10 +31,10 @@ package struct LogLimiter: Sendable {
   package init() {}
 
   /// Whether a line passes.
-  package mutating func admits(_ level: BluetoothLog.Level, _ text: String, now: Instant) -> Bool {
+  package mutating func admits(_ line: BluetoothLog.Line, now: Instant) -> Bool {
     if periods.count >= Self.kindLimit { periods = periods.filter { $0.value.end > now || $0.value.omitted > 0 } }
-    var kind = Kind(level: level, text: Self.kind(of: text))
-    if periods[kind] == nil, periods.count >= Self.kindLimit { kind = Kind(level: level, text: "") }
+    var kind = Kind(level: line.level, text: Self.kind(of: line.text))
+    if periods[kind] == nil, periods.count >= Self.kindLimit { kind = Kind(level: line.level, text: "") }
     var period = periods[kind] ?? Period(end: now + Self.period)
     // What was left out in an earlier period is still to be reported.
     if period.end <= now, period.omitted == 0 { period = Period(end: now + Self.period) }
@@ -43,7 +43,7 @@ package struct LogLimiter: Sendable {
       period.passed += 1
     } else {
       period.omitted += 1
-      period.last = text
+      period.last = line
       deadline = .nearer(deadline, period.end)
     }
     periods[kind] = period
@@ -51,18 +51,19 @@ package struct LogLimiter: Sendable {
   }
 
   /// The lines about those that were left out in periods that have ended.
-  package mutating func takeSummaries(now: Instant) -> [(level: BluetoothLog.Level, text: String)] {
-    var summaries: [(level: BluetoothLog.Level, text: String)] = []
+  package mutating func takeSummaries(now: Instant) -> [BluetoothLog.Line] {
+    var summaries: [BluetoothLog.Line] = []
     deadline = nil
     for (kind, period) in periods.sorted(by: { ($0.value.end, $0.key.text) < ($1.value.end, $1.key.text) }) {
-      guard period.omitted > 0 else { continue }
+      guard period.omitted > 0, var line = period.last else { continue }
       guard period.end <= now else {
         deadline = .nearer(deadline, period.end)
         continue
       }
       let others = period.omitted == 1 ? "1 more line" : "\(period.omitted) more lines"
       let text = kind.text.isEmpty ? "of several kinds" : "like this one"
-      summaries.append((kind.level, "\(period.last) (\(others) \(text) in \(Self.period.components.seconds) s)"))
+      line.text += " (\(others) \(text) in \(Self.period.components.seconds) s)"
+      summaries.append(line)
       periods[kind] = nil
     }
     return summaries

@@ -105,8 +105,8 @@ package enum OrderlyEnd {
 
   package static func releaseExit() { writes.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 
-  /// Runs a function before the process ends in good order. The first one counts, and has to return in less than two
-  /// seconds.
+  /// Runs a function before the process ends in an orderly way. The first one counts, and has to return in less than
+  /// two seconds.
   ///
   /// - Throws: if there is no thread for it.
   package static func runAtEnd(_ body: @escaping @Sendable () -> Void) throws(SystemError) {

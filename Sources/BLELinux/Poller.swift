@@ -123,8 +123,15 @@ package struct Poller: ~Copyable, Sendable {
 
   /// The older call. The time is rounded up, so that a deadline is never reported too early.
   private mutating func waitInMilliseconds(_ patience: Int64?) -> Int32 {
-    let milliseconds = patience.map { Int32(clamping: $0 / 1_000_000 + ($0 % 1_000_000 > 0 ? 1 : 0)) } ?? -1
+    let milliseconds = patience.map(Self.milliseconds) ?? -1
     return unsafe epoll_wait(descriptor.rawValue, &events, Int32(events.count), milliseconds)
+  }
+}
+
+extension Poller {
+  /// Rounded up.
+  fileprivate static func milliseconds(_ nanoseconds: Int64) -> Int32 {
+    Int32(clamping: nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 > 0 ? 1 : 0))
   }
 }
 
@@ -148,6 +155,20 @@ package final class Waker: Sendable {
     var count: UInt64 = 0
     _ = unsafe read(descriptor.rawValue, &count, MemoryLayout<UInt64>.size)
   }
+
+  /// Waits until the descriptor is readable, without a poller.
+  ///
+  /// - Returns: whether it is readable; false after `patience` has passed.
+  package func wait(atMost patience: Duration) -> Bool {
+    let clock = MonotonicClock()
+    let deadline = clock.now() + patience
+    while true {
+      let left = max(0, deadline.nanoseconds &- clock.now().nanoseconds)
+      var wanted = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+      if unsafe poll(&wanted, 1, Poller.milliseconds(left)) > 0 { return true }
+      if clock.now() >= deadline { return false }
+    }
+  }
 }
 
 /// A latch that is closed at first and opened once. Threads wait until it is open.
@@ -162,16 +183,5 @@ package final class Latch: Sendable {
   ///
   /// - Returns: whether it is open; false after `patience` has passed.
   @discardableResult
-  package func wait(atMost patience: Duration) -> Bool {
-    let clock = MonotonicClock()
-    let deadline = clock.now() + patience
-    while true {
-      let (seconds, attoseconds) = max(.zero, deadline - clock.now()).components
-      let milliseconds = min(seconds, 1_000_000) * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-      var wanted = pollfd(fd: waker.descriptor.rawValue, events: Int16(POLLIN), revents: 0)
-      let answer = unsafe poll(&wanted, 1, Int32(clamping: milliseconds))
-      if answer > 0 { return true }
-      if clock.now() >= deadline { return false }
-    }
-  }
+  package func wait(atMost patience: Duration) -> Bool { waker.wait(atMost: patience) }
 }

@@ -245,10 +245,15 @@ package struct FileLock: ~Copyable {
       (self.now, self.wait) = (now, wait)
     }
 
-    /// The monotonic clock, with a wait that sleeps.
+    /// The monotonic clock. The wait sleeps, because Linux has no descriptor that reports the end of another program's
+    /// lock; only threads that read or save files wait.
     package static let system = {
       let clock = MonotonicClock()
-      return Clock(now: { clock.now() }, wait: MonotonicClock.pause)
+      return Clock(now: { clock.now() }) { duration in
+        let (seconds, attoseconds) = max(.zero, duration).components
+        var time = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(clamping: attoseconds / 1_000_000_000))
+        _ = unsafe nanosleep(&time, nil)
+      }
     }()
   }
 

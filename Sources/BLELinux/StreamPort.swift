@@ -18,6 +18,7 @@ package struct StreamPort: ~Copyable, Sendable {
   private let system: SystemCalls
   private var state = State.idle
 
+  /// A switch over it needs a `default`: a pattern of several cases does not exist for a type that cannot be copied.
   private enum State: ~Copyable {
     case idle
     case connecting(Connector)
@@ -35,7 +36,7 @@ package struct StreamPort: ~Copyable, Sendable {
   package var port: UInt16? {
     switch state {
     case .listening(let listener): listener.port
-    default: nil
+    default: nil  // The others have no port.
     }
   }
 
@@ -88,7 +89,7 @@ package struct StreamPort: ~Copyable, Sendable {
     do throws(SystemError) {
       switch state {
       case .listening(let listener): return try listener.accept(through: system)
-      default: break
+      default: break  // The others are consumed below.
       }
       var current = State.idle
       swap(&current, &state)
@@ -101,7 +102,7 @@ package struct StreamPort: ~Copyable, Sendable {
         state = .offering(terminal)
         return stream
       case .opened(let stream): return stream
-      default: break
+      default: break  // Nothing is being opened.
       }
       return nil
     } catch { throw TransportError(opening: endpoint, error) }
@@ -115,7 +116,7 @@ package struct StreamPort: ~Copyable, Sendable {
     case .connecting(let connector): try connector.watch(on: poller, token: token)
     case .listening(let listener): try poller.watch(listener.descriptor, token: token, for: .reading)
     case .offering: return Self.terminalInterval
-    default: break
+    default: break  // Nothing is being opened, or it is there already.
     }
     return nil
   }
@@ -124,6 +125,7 @@ package struct StreamPort: ~Copyable, Sendable {
   package func unwatch(on poller: borrowing Poller) {
     switch state {
     case .listening(let listener): poller.unwatch(listener.descriptor)
+    // The descriptor of a connector is closed, or becomes that of the stream. The others are not watched.
     default: break
     }
   }

@@ -14,9 +14,6 @@ package struct MonotonicClock: Sendable {
     Instant(nanoseconds: Self.nanoseconds(CLOCK_MONOTONIC) &- origin)
   }
 
-  /// Blocks the thread for this time, or until a signal.
-  package static func pause(for time: Duration) { usleep(UInt32(clamping: Int64(time / .microseconds(1)))) }
-
   fileprivate static func nanoseconds(_ clock: Int32) -> Int64 {
     var time = timespec()
     _ = unsafe clock_gettime(clock, &time)

@@ -21,6 +21,14 @@ public enum EnvironmentalSensing {
   /// The pressure.
   public static let pressure = characteristic(Pressure.self)
 
+  /// The quantities that are numbers: all of this library but ``BarometricPressureTrend``.
+  public static let quantities: [any EnvironmentalQuantity.Type] = [
+    MagneticDeclination.self, Elevation.self, Pressure.self, Temperature.self, Humidity.self, TrueWindSpeed.self,
+    TrueWindDirection.self, ApparentWindSpeed.self, ApparentWindDirection.self, GustFactor.self,
+    PollenConcentration.self, UVIndex.self, Irradiance.self, Rainfall.self, WindChill.self, HeatIndex.self,
+    DewPoint.self,
+  ]
+
   /// The error for a write request with a trigger that the server refuses (ESS 1.0.1, 1.6): Write Request Rejected.
   public static let writeRequestRejected = ATTErrorCode(rawValue: 0x80)
   /// The error for a condition that the server does not support (ESS 1.0.1, 1.6): Condition not supported.

@@ -10,7 +10,7 @@ package import BLELinux
 /// ```swift
 /// let host = try Host.shared(LaunchOptions.transport())
 /// let attachment = host.attach { events in print(events) }
-/// attachment.commands.post(.startScanning(ScanParameters()))
+/// attachment.commands.post(.scanning(.start(ScanParameters())))
 /// ```
 package final class Host: Sendable {
   package let transport: TransportSpec
@@ -52,13 +52,6 @@ package final class Host: Sendable {
   package func attachExchanging(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) -> HostAttachment {
     HostAttachment(host: self, owner: mailbox.attachExchanging(sink))
   }
-
-  /// Reports that the application has handled `count` events, of unknown attachments.
-  ///
-  /// While one sink has more than ``LoopOptions/eventBacklogLimit`` events, the transport is not read, and the
-  /// controller waits. Once the sink has less than half of the limit, the transport is read again. With several
-  /// attachments, only ``HostAttachment/consumed(_:)`` is exact.
-  package func consumed(_ count: Int) { mailbox.consumed(count) }
 
   /// Shuts the stack down although it is still referenced: advertising stops, and links end. Later commands are
   /// rejected.

@@ -21,6 +21,9 @@ package final class HostAttachment: Sendable {
   /// The port for commands of this owner.
   package var commands: CommandPort { CommandPort(to: self) }
 
+  /// The counters of the host.
+  package var counters: HostCounters { mailbox.counters }
+
   /// Reports that the owner has handled `count` of its events.
   package func consumed(_ count: Int) { mailbox.consumed(count, by: owner) }
 }

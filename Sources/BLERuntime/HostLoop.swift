@@ -42,6 +42,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
 
   /// The events of the open transport that the poller watches for.
   private var interest: Poller.Interest = []
+  private var sentPackets: UInt64 = 0
   private var lastFailure: TransportError?
   /// Whether the last wait has failed.
   private var hasFailedToWait = false
@@ -108,6 +109,7 @@ struct HostLoop<Machine: HostMachine, Transport: HCITransport & ~Copyable>: ~Cop
       do throws(SystemError) { try round() } catch { waitFailed(error) }
     }
     finishRound()
+    mailbox.count(received: stack.receivedPackets, sent: sentPackets)
     // This precedes the report of the end, so that a program that waits for the report finds the adapter's settings
     // restored.
     transport.end()
@@ -142,15 +144,18 @@ extension HostLoop where Transport: ~Copyable {
     if let reopenTime, reopenTime <= stack.now { reopen() }
     if let acceptTime, acceptTime <= stack.now { accept() }
     if let deadline, deadline <= stack.now { tickIfDue() }
+    guard finishRound() else { return }
+    // The machine reports it when it fails.
     if transport.isServer { makeRoomIfFailed() }
     // Take the items that a sink has posted.
-    if finishRound(), takeItems() { finishRound() }
+    if takeItems() { finishRound() }
   }
 
   /// The system does not report input, for example because it lacks memory. The transport counts as lost, and is opened
   /// again when the system recovers: a loop that ended would leave a program that runs without its adapter.
   private mutating func waitFailed(_ error: SystemError) {
-    if hasFailedToWait { MonotonicClock.pause(for: .seconds(1)) }
+    // The next attempt would probably fail at once. A command ends this wait.
+    if hasFailedToWait, mailbox.waker.wait(atMost: .seconds(1)) { mailbox.waker.drain() }
     hasFailedToWait = true
     stack.now = clock.now()
     let failure = TransportError(.inputOutput, at: transport.name, "the event loop failed", cause: error)
@@ -171,7 +176,7 @@ extension HostLoop where Transport: ~Copyable {
 
   /// - Returns: whether the mailbox has items. The loop then does not wait.
   private mutating func prepareToWait() throws(SystemError) -> Bool {
-    let (isHeldBack, hasItems) = mailbox.prepareToWait()
+    let (isHeldBack, hasItems) = mailbox.prepareToWait(received: stack.receivedPackets, sent: sentPackets)
     guard transport.isOpen else {
       interest = []
       if reopenTime == nil, acceptTime == nil {
@@ -237,6 +242,7 @@ extension HostLoop where Transport: ~Copyable {
     defer { stack.output.packets.removeAll() }
     guard transport.isOpen else { return }
     stack.traceOutput()
+    sentPackets &+= UInt64(stack.output.packets.count)
     do throws(TransportError) {
       try transport.send(stack.output.packets)
     } catch {

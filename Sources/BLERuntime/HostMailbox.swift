@@ -89,6 +89,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     /// The events that the sinks have received and not consumed.
     var backlogs = EventBacklogs()
     var isHeldBack = false
+    var counters = HostCounters()
 
     mutating func makeOwner() -> OwnerID {
       repeat { lastOwner.rawValue &+= 1 } while lastOwner == .process || backlogs.contains(lastOwner)
@@ -154,6 +155,7 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
       guard extendsRun || accepts(owner, state) else { return CommandAdmission(isTaken: false, wakesHost: false) }
       // The windows of the links limit the number of values.
       guard state.commandCount < 2 * commandLimit else {
+        state.counters.refusedCommands &+= 1
         let isFirst = state.refused.insert(owner).inserted
         return CommandAdmission(isTaken: false, wakesHost: isFirst && !state.isLoopAwake)
       }
@@ -183,10 +185,11 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if isTaken {
       state.commandCount += 1
       state.waiting.append(.command(command, owner, octets: octets.count), octets: octets)
-    } else if !state.refused.insert(owner).inserted {
-      return CommandAdmission(isTaken: false, wakesHost: false)
+      return CommandAdmission(isTaken: true, wakesHost: wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
     }
-    return CommandAdmission(isTaken: isTaken, wakesHost: wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
+    state.counters.refusedCommands &+= 1
+    guard state.refused.insert(owner).inserted else { return CommandAdmission(isTaken: false, wakesHost: false) }
+    return CommandAdmission(isTaken: false, wakesHost: wakesLoop ? state.wakesLoop() : !state.isLoopAwake)
   }
 
   /// Whether commands of an owner are accepted.
@@ -231,16 +234,6 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     if wakes { waker.wake() }
   }
 
-  /// Reports that `count` events were handled, of unknown sinks. They are subtracted from the sinks with the most
-  /// events.
-  package func consumed(_ count: Int) {
-    let wakes = state.withLock { state in
-      state.backlogs.consumed(count)
-      return state.isHeldBack && isBelowHalf(state)
-    }
-    if wakes { waker.wake() }
-  }
-
   /// Requests an orderly end. Later commands are rejected.
   package func shutDown() {
     state.withLock { state in
@@ -250,6 +243,8 @@ package final class HostMailbox<Command: Sendable, Event: Sendable>: Sendable {
     }
     waker.wake()
   }
+
+  package var counters: HostCounters { state.withLock { $0.counters } }
 
   /// Whether the end was requested, or has occurred.
   package var isEnding: Bool { state.withLock { $0.isEnding } }
@@ -279,16 +274,24 @@ extension HostMailbox {
     }
   }
 
-  /// Prepares for a wait: the loop is woken for later items.
+  /// Takes the numbers of packets that the loop has received and sent.
+  func count(received: UInt64, sent: UInt64) {
+    state.withLock { ($0.counters.receivedPackets, $0.counters.sentPackets) = (received, sent) }
+  }
+
+  /// Prepares for a wait: the loop is woken for later items. The arguments are those of ``count(received:sent:)``.
   ///
   /// - Returns: `isHeldBack`: whether the transport must not be read, because a sink has exceeded the limit of events
   ///   and has not yet fallen below half of it. `hasItems`: whether there are items, which the loop must take before it
   ///   waits.
-  func prepareToWait() -> (isHeldBack: Bool, hasItems: Bool) {
+  func prepareToWait(received: UInt64, sent: UInt64) -> (isHeldBack: Bool, hasItems: Bool) {
     state.withLock { state in
+      (state.counters.receivedPackets, state.counters.sentPackets) = (received, sent)
       let hasItems = !state.waiting.isEmpty || !state.refused.isEmpty
       state.isLoopAwake = hasItems
-      state.isHeldBack = state.isHeldBack ? !isBelowHalf(state) : state.backlogs.most > eventBacklogLimit
+      let wasHeldBack = state.isHeldBack
+      state.isHeldBack = wasHeldBack ? !isBelowHalf(state) : state.backlogs.most > eventBacklogLimit
+      if state.isHeldBack, !wasHeldBack { state.counters.readingPauses &+= 1 }
       return (state.isHeldBack, hasItems)
     }
   }
@@ -333,7 +336,6 @@ private struct EventBacklogs {
 
   func contains(_ owner: OwnerID) -> Bool { index(of: owner) != nil }
 
-  /// A plain loop is inlined; a search with a closure is not.
   @inline(__always)
   private func index(of owner: OwnerID) -> Int? {
     for index in entries.indices where entries[index].owner == owner { return index }
@@ -361,17 +363,5 @@ private struct EventBacklogs {
     guard let index = index(of: owner) else { return false }
     entries[index].count = max(0, entries[index].count - count)
     return true
-  }
-
-  /// Subtracts `count` events from the owners with the most events.
-  mutating func consumed(_ count: Int) {
-    var rest = count
-    while rest > 0, let index = entries.indices.max(by: { entries[$0].count < entries[$1].count }),
-      entries[index].count > 0
-    {
-      let taken = min(rest, entries[index].count)
-      entries[index].count -= taken
-      rest -= taken
-    }
   }
 }

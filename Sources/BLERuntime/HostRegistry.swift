@@ -162,7 +162,7 @@ extension TransportSpec {
   func goesWith(_ other: Self) -> Bool {
     switch (self, other) {
     case (.linux, .linux): true
-    default: self == other
+    default: self == other  // Every other transport matches only itself.
     }
   }
 
@@ -171,7 +171,7 @@ extension TransportSpec {
     switch self {
     case .linux(.index(let index)): .hciSocket(index: index)
     case .hciSocket(let index): .linux(.index(index))
-    default: nil
+    default: nil  // The others have no such index.
     }
   }
 }

@@ -89,7 +89,7 @@ extension TransportError {
       case .isSymbolicLink: "Name the file itself, or a pipe made by mkfifo."
       case .isNotRegular: "Name a file, or a pipe made by mkfifo."
       case .isOwned, .hasSeveralNames: "Remove it, or name a file in a folder of your own."
-      default: "Name a file in a folder that you may write to."
+      default: "Name a file in a folder that you may write to."  // The folder is at fault.
       }
     if case .failed(let error) = refusal {
       self.init(.inputOutput, at: path, what, remedy: remedy, cause: error)

@@ -194,7 +194,7 @@ struct RadioLoop: ~Copyable {
     case .addClient(let stream, let name):
       guard let stream = stream.take() else { return }
       add(
-        H4Stream(stream, at: .inProcess("virtual:\(name)")), name: name, endpoint: "virtual:\(name)", listener: nil,
+        H4Stream(stream, at: .host("virtual:\(name)")), name: name, endpoint: "virtual:\(name)", listener: nil,
         from: nil, now)
     case .addListener(let port, let name):
       guard let port = port.take() else { return }
@@ -239,7 +239,7 @@ extension RadioLoop {
       guard let peer = accepted.peer else { return watch(listener, now) }
       network = peer.host?.network
     }
-    let stream = H4Stream(accepted, at: .endpoint(endpoint))
+    let stream = H4Stream(accepted, at: .host("\(endpoint)"))
     if case .pseudoTerminal = endpoint {
       add(stream, name: listener.name, endpoint: listener.endpoint, listener: listener, from: nil, now)
     } else {

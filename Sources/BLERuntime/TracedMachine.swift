@@ -11,6 +11,8 @@ struct TracedMachine<Machine: HostMachine>: ~Copyable {
   var output = Machine.Output()
   /// The time of this round.
   var now: Instant
+  /// The packets that were received.
+  private(set) var receivedPackets: UInt64 = 0
   private var trace: PacketTrace?
 
   init(_ machine: Machine, tracedBy trace: consuming PacketTrace?, now: Instant) {
@@ -50,6 +52,7 @@ extension TracedMachine: PacketHandler {
   mutating func receive(_ packet: Span<UInt8>) {
     record(packet, .controllerToHost)
     flushTrace()
+    receivedPackets &+= 1
     machine.receive(packet, now: now, into: &output)
   }
 

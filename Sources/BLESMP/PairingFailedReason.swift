@@ -115,7 +115,7 @@ extension PairingFailure: CustomStringConvertible {
       ". Pair again"
     case .passkeyEntryFailed, .confirmValueFailed, .numericComparisonFailed:
       ". Pair again with the digits that are shown"
-    case .authenticationRequirements: ". Pair with a device that has a display or a keyboard, or lower the requirements"
+    case .authenticationRequirements: ". Pair where a passkey can be displayed or entered, or lower the requirements"
     case .repeatedAttempts: ". Wait, then pair again"
     case .busy: ". Pair again later"
     default: ""

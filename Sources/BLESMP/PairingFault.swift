@@ -80,7 +80,7 @@ public enum PairingFault: Error, Hashable, Sendable {
   /// The application does not consent to the pairing.
   case consentRefused
 
-  /// The public key of the peer is not on the curve (Docs/Decisions/0037).
+  /// The public key of the peer is not on the curve (Docs/Decisions/pairing-and-bonds.md#reasons-of-a-failure).
   case publicKeyNotOnCurve
   /// The public key of the peer is not below the prime of the curve.
   case publicKeyOutOfRange
@@ -116,9 +116,10 @@ public enum PairingFault: Error, Hashable, Sendable {
   /// A connected device has proven the bond with this identity.
   case identityInUse
   /// The identity resolving key belongs to another device, and the peer cannot be recognized without it
-  /// (Docs/Decisions/0096).
+  /// (Docs/Decisions/pairing-and-bonds.md#identity-keys).
   case identityKeyTaken
-  /// The key is weaker than that of the bond that it would replace (Docs/Decisions/0041): the reason is one of
+  /// The key is weaker than that of the bond that it would replace
+  /// (Docs/Decisions/pairing-and-bonds.md#which-bond-a-pairing-replaces): the reason is one of
   /// ``KeyStrength/error(replacing:)``.
   case weakerThanBond(PairingFailedReason)
   /// ``BondRules/Replacement-swift.enum/never`` forbids replacing the bond.

@@ -2,8 +2,7 @@ public import BLEWire
 
 /// A PDU of the Security Manager Protocol: a code, then parameters of fixed length (Vol 3, Part H, 3.3).
 ///
-/// A PDU is registered by its declaration and its entry in ``SMP/packets``. Decoding, the name of the code and the
-/// round-trip tests use these.
+/// ``SMPPDU`` has a case for each, and ``SMPPDU/Kind`` its code.
 public protocol SMPPacket: Packet {
   /// The first octet of the PDU.
   static var code: SMPCode { get }
@@ -18,11 +17,19 @@ extension SMPPacket {
     buffer.append(Self.code.rawValue)
     encode(to: &buffer)
   }
+
+  /// The PDU as octets: the code, then the parameters.
+  public var encodedPDU: [UInt8] {
+    var buffer: [UInt8] = []
+    encodePDU(to: &buffer)
+    return buffer
+  }
 }
 
 /// The list of the PDUs, and the numbers of the protocol.
 public enum SMP {
-  /// The PDUs in the order of their codes (Vol 3, Part H, 3.3, table 3.3).
+  /// The packet of each case of ``SMPPDU``, for tools and tests, in the order of the codes (Vol 3, Part H, 3.3,
+  /// table 3.3).
   public static let packets: [any SMPPacket.Type] = [
     PairingRequest.self, PairingResponse.self, PairingConfirm.self, PairingRandom.self, PairingFailed.self,
     EncryptionInformation.self, CentralIdentification.self, IdentityInformation.self,
@@ -31,23 +38,78 @@ public enum SMP {
   ]
   /// The time in which the peer must send the next PDU of a pairing (Vol 3, Part H, 3.4).
   public static let timeout: Duration = .seconds(30)
-
-  static let packetsByCode: [SMPCode: any SMPPacket.Type] = Dictionary(
-    packets.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
 }
 
 /// A PDU of the Security Manager Protocol.
 ///
 /// ```swift
-/// let pdu = try SMPPDU(decoding: [0x05, 0x05])
-/// if let failed = pdu.packet as? PairingFailed { print(failed.reason) }  // Pairing Not Supported (0x05)
+/// if case .pairingFailed(let failed) = try SMPPDU(decoding: [0x05, 0x05]) {
+///   print(failed.reason)  // Pairing Not Supported (0x05)
+/// }
 /// ```
-public struct SMPPDU: Sendable {
-  /// The declared packet.
-  public let packet: any SMPPacket
+public enum SMPPDU: Equatable, Sendable {
+  /// Pairing Request.
+  case pairingRequest(PairingRequest)
+  /// Pairing Response.
+  case pairingResponse(PairingResponse)
+  /// Pairing Confirm.
+  case pairingConfirm(PairingConfirm)
+  /// Pairing Random.
+  case pairingRandom(PairingRandom)
+  /// Pairing Failed.
+  case pairingFailed(PairingFailed)
+  /// Encryption Information.
+  case encryptionInformation(EncryptionInformation)
+  /// Central Identification.
+  case centralIdentification(CentralIdentification)
+  /// Identity Information.
+  case identityInformation(IdentityInformation)
+  /// Identity Address Information.
+  case identityAddressInformation(IdentityAddressInformation)
+  /// Signing Information.
+  case signingInformation(SigningInformation)
+  /// Security Request.
+  case securityRequest(SecurityRequest)
+  /// Pairing Public Key.
+  case pairingPublicKey(PairingPublicKey)
+  /// Pairing DHKey Check.
+  case pairingDHKeyCheck(PairingDHKeyCheck)
+  /// Pairing Keypress Notification.
+  case pairingKeypressNotification(PairingKeypressNotification)
+}
 
-  /// The PDU of a declared packet.
-  public init(_ packet: some SMPPacket) { self.packet = packet }
+extension SMPPDU {
+  /// The PDUs by their codes (Vol 3, Part H, 3.3, table 3.3). Every other code is reserved.
+  public enum Kind: UInt8, CaseIterable, Sendable {
+    /// Pairing Request.
+    case pairingRequest = 0x01
+    /// Pairing Response.
+    case pairingResponse = 0x02
+    /// Pairing Confirm.
+    case pairingConfirm = 0x03
+    /// Pairing Random.
+    case pairingRandom = 0x04
+    /// Pairing Failed.
+    case pairingFailed = 0x05
+    /// Encryption Information.
+    case encryptionInformation = 0x06
+    /// Central Identification.
+    case centralIdentification = 0x07
+    /// Identity Information.
+    case identityInformation = 0x08
+    /// Identity Address Information.
+    case identityAddressInformation = 0x09
+    /// Signing Information.
+    case signingInformation = 0x0A
+    /// Security Request.
+    case securityRequest = 0x0B
+    /// Pairing Public Key.
+    case pairingPublicKey = 0x0C
+    /// Pairing DHKey Check.
+    case pairingDHKeyCheck = 0x0D
+    /// Pairing Keypress Notification.
+    case pairingKeypressNotification = 0x0E
+  }
 
   /// Decodes the PDU that fills `bytes` exactly, without the L2CAP header. Reserved values of its fields are kept.
   ///
@@ -55,24 +117,51 @@ public struct SMPPDU: Sendable {
   ///   3.3). Any other error is a length that does not fit the code.
   public init(decoding bytes: Bytes) throws(CodecError) {
     guard let code = bytes.first else { throw .truncated(field: "Code") }
-    guard let type = SMP.packetsByCode[SMPCode(rawValue: code)] else { throw .invalid(field: "Code") }
-    packet = try type.init(decoding: bytes.dropFirst())
+    guard let kind = Kind(rawValue: code) else { throw .invalid(field: "Code") }
+    let fields = bytes.dropFirst()
+    switch kind {
+    case .pairingRequest: self = .pairingRequest(try .init(decoding: fields))
+    case .pairingResponse: self = .pairingResponse(try .init(decoding: fields))
+    case .pairingConfirm: self = .pairingConfirm(try .init(decoding: fields))
+    case .pairingRandom: self = .pairingRandom(try .init(decoding: fields))
+    case .pairingFailed: self = .pairingFailed(try .init(decoding: fields))
+    case .encryptionInformation: self = .encryptionInformation(try .init(decoding: fields))
+    case .centralIdentification: self = .centralIdentification(try .init(decoding: fields))
+    case .identityInformation: self = .identityInformation(try .init(decoding: fields))
+    case .identityAddressInformation: self = .identityAddressInformation(try .init(decoding: fields))
+    case .signingInformation: self = .signingInformation(try .init(decoding: fields))
+    case .securityRequest: self = .securityRequest(try .init(decoding: fields))
+    case .pairingPublicKey: self = .pairingPublicKey(try .init(decoding: fields))
+    case .pairingDHKeyCheck: self = .pairingDHKeyCheck(try .init(decoding: fields))
+    case .pairingKeypressNotification: self = .pairingKeypressNotification(try .init(decoding: fields))
+    }
+  }
+
+  /// The packet, without its type, for code that treats all PDUs alike.
+  public var packet: any SMPPacket {
+    switch self {
+    case .pairingRequest(let packet): packet
+    case .pairingResponse(let packet): packet
+    case .pairingConfirm(let packet): packet
+    case .pairingRandom(let packet): packet
+    case .pairingFailed(let packet): packet
+    case .encryptionInformation(let packet): packet
+    case .centralIdentification(let packet): packet
+    case .identityInformation(let packet): packet
+    case .identityAddressInformation(let packet): packet
+    case .signingInformation(let packet): packet
+    case .securityRequest(let packet): packet
+    case .pairingPublicKey(let packet): packet
+    case .pairingDHKeyCheck(let packet): packet
+    case .pairingKeypressNotification(let packet): packet
+    }
   }
 
   /// The first octet of the PDU.
   public var code: SMPCode { type(of: packet).code }
 
   /// The PDU as octets, without the L2CAP header.
-  public var encoded: [UInt8] {
-    var buffer: [UInt8] = []
-    packet.encodePDU(to: &buffer)
-    return buffer
-  }
-}
-
-extension SMPPDU: Equatable {
-  /// Whether both are the same PDU with equal fields.
-  public static func == (a: Self, b: Self) -> Bool { a.packet.isEqual(to: b.packet) }
+  public var encoded: [UInt8] { packet.encodedPDU }
 }
 
 extension SMPPDU: CustomStringConvertible {
@@ -83,7 +172,7 @@ extension SMPPDU: CustomStringConvertible {
 
 /// The first octet of an SMP PDU (Vol 3, Part H, 3.3, table 3.3).
 ///
-/// The code of each PDU is declared beside the PDU; ``SMP/packets`` lists the declarations.
+/// The code of each PDU is declared beside the PDU; ``SMPPDU/Kind`` has all of them.
 public struct SMPCode: AssignedNumber {
   public var rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

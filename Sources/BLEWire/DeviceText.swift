@@ -1,9 +1,9 @@
 /// The text in octets that a device has sent as text: a name in an advertisement (Core Specification Supplement, Part
 /// A, 1.2), the Device Name (0x2A00), a string of Device Information, a Characteristic User Description (0x2901).
 ///
-/// It is UTF-8 of the length of the value. Many devices fill a field of fixed length instead: with NULs, with spaces, or
-/// with 0xFF, the content of erased flash memory. None of it is part of the text, as for BlueZ, Windows and programs on
-/// Apple's systems: the text ends before the first NUL, whatever follows, and has no white space and no 0xFF at its
+/// It is UTF-8 of the length of the value. Many devices fill a field of fixed length instead: with NULs, with spaces,
+/// or with 0xFF, the content of erased flash memory. None of it is part of the text, as for BlueZ, Windows and programs
+/// on Apple's systems: the text ends before the first NUL, whatever follows, and has no white space and no 0xFF at its
 /// end. The octets stay available where they were received.
 ///
 /// ```swift

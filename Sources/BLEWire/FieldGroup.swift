@@ -7,11 +7,6 @@ public protocol FieldGroup: Equatable, Sendable {
   mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure)
 }
 
-extension FieldGroup {
-  /// Whether `other` has the same type and equal fields.
-  public func isEqual(to other: any FieldGroup) -> Bool { other as? Self == self }
-}
-
 /// An operation on the fields of a packet, in wire order: decoding, encoding, description or random values.
 ///
 /// Numbers are sent least significant octet first, as in every layer above the Link Layer of Bluetooth LE.

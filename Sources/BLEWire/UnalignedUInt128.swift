@@ -1,7 +1,8 @@
 /// A number of 128 bits that is aligned to 8 octets, for the stored properties of public values.
 ///
 /// A value with a stored `UInt128` is aligned to 16 octets, and Swift 6.3 without optimization miscompiles some tasks
-/// that capture such a value: they crash (Docs/Decisions/0061). Values that a program may capture store this type.
+/// that capture such a value: they crash (Docs/Decisions/wire-and-codecs.md#128-bits-in-halves). Values that a program
+/// may capture store this type.
 @usableFromInline package struct UnalignedUInt128: Hashable, Sendable {
   @usableFromInline let upperHalf: UInt64
   @usableFromInline let lowerHalf: UInt64

@@ -1,5 +1,6 @@
-// The codes of CoreBluetooth's errors, as enumerations of C: Swift imports these open, as Apple's (Docs/Decisions/0106).
-// Their documentation is at the constants of CBError and CBATTError.
+// The codes of CoreBluetooth's errors, as enumerations of C: Swift imports these open, as Apple's
+// (Docs/Decisions/corebluetooth.md#uuids-classes-and-codes). Their documentation is at the constants of CBError and
+// CBATTError.
 #ifndef CCOREBLUETOOTH_ERROR_CODES_H
 #define CCOREBLUETOOTH_ERROR_CODES_H
 

@@ -486,7 +486,7 @@ private enum ErrorCode {
       case .disconnected: Int32(reason.disconnectReason?.rawValue ?? 0x16)
       case .timedOut: reason.disconnectReason.map { Int32($0.rawValue) } ?? failedToBeEstablished
       case .limitExceeded, .cancelled, .adapterUnavailable: cancelled
-      default: self.error
+      default: self.error  // ESPHome has no code for the others.
       }
     }
   }
@@ -503,7 +503,7 @@ private enum ErrorCode {
       case .security: authenticationFailed
       case .invalidArgument: invalidParameter
       case .limitExceeded: busy
-      default: self.error
+      default: self.error  // ESPHome has no code for the others.
       }
     }
   }

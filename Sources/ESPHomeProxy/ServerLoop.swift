@@ -223,7 +223,7 @@ extension ServerLoop {
     if client.session.isOpened { places.prove(client.token) }
     for line in client.session.takeLines() {
       let text = "\(client.address): \(line)"
-      if limiter.admits(.notice, text, now: now) { settings.log(text) }
+      if limiter.admits(.notice(text, .peer), now: now) { settings.log(text) }
     }
     while true {
       client.session.takeOctets(into: &client.outgoing)

@@ -40,6 +40,9 @@ public struct AttributeName: Hashable, Sendable {
     number == 1 ? uuid.uuidString : "\(uuid.uuidString)-\(number)"
   }
 
+  /// Whether a level of a topic is a UUID, with a number or without.
+  static func isLevel(_ text: some StringProtocol) -> Bool { read(text) != nil }
+
   private static func read(_ text: some StringProtocol) -> (uuid: BluetoothUUID, number: Int)? {
     if let uuid = BluetoothUUID(text) { return (uuid, 1) }
     // A UUID of 128 bits has hyphens, too.
@@ -60,10 +63,15 @@ public struct DeviceAttribute: Hashable, Sendable {
   public let isWritable: Bool
   /// Whether the gateway stays connected to publish its values.
   public let isPublished: Bool
+  /// Its user description (Vol 3, Part G, 3.3.3.2), if the device has several characteristics of this type.
+  public let userDescription: String?
 
-  public init(_ name: AttributeName, isReadable: Bool, isWritable: Bool, isPublished: Bool) {
+  public init(
+    _ name: AttributeName, isReadable: Bool, isWritable: Bool, isPublished: Bool, userDescription: String? = nil
+  ) {
     (self.name, self.isReadable) = (name, isReadable)
     (self.isWritable, self.isPublished) = (isWritable, isPublished)
+    self.userDescription = userDescription
   }
 }
 
@@ -93,6 +101,19 @@ public struct DeviceAttributes: Sendable {
       }
     }
     self.names = names
+  }
+
+  /// The characteristics of types of which the device has several.
+  public var ofSharedTypes: [AttributeName] {
+    let byType = Dictionary(grouping: names, by: \.characteristic)
+    return names.filter { byType[$0.characteristic, default: []].count > 1 }
+  }
+
+  /// The user descriptions that no other characteristic of the type has: the others tell nothing apart.
+  public static func distinct(_ userDescriptions: [AttributeName: String]) -> [AttributeName: String] {
+    userDescriptions.filter { name, text in
+      !userDescriptions.contains { $0 != name && $0.characteristic == name.characteristic && $1 == text }
+    }
   }
 
   /// The characteristics of ``published(_:)``.

@@ -102,10 +102,13 @@ struct Entity: Encodable {
   // A selection.
   var options: [String]?
 
-  init(_ kind: EntityKind, _ attribute: DeviceAttribute, deviceName: String?, of assistant: HomeAssistant) {
+  init(
+    _ kind: EntityKind, _ attribute: DeviceAttribute, userDescription: String?, deviceName: String?,
+    of assistant: HomeAssistant
+  ) {
     let (address, topics) = (attribute.name.address, assistant.topics)
     let uuid = attribute.name.characteristic
-    name = Self.name(of: attribute.name)
+    name = Self.name(of: attribute.name, userDescription)
     uniqueId = Self.identifier(of: attribute.name)
     availability = [
       Availability(topic: topics.status, payloadAvailable: "online", payloadNotAvailable: "offline")
@@ -157,9 +160,10 @@ struct Entity: Encodable {
     address.topicLevel.lowercased().replacing(":", with: "").replacing("-", with: "_")
   }
 
-  /// Characteristics of one type have names that differ.
-  private static func name(of attribute: AttributeName) -> String {
+  /// Characteristics of one type have names that differ: by what the device says of them, otherwise by their numbers.
+  private static func name(of attribute: AttributeName, _ userDescription: String?) -> String {
     let name = AssignedNames.uuid(attribute.characteristic) ?? attribute.characteristic.uuidString
+    if let userDescription { return "\(name) (\(userDescription))" }
     let numbers = [attribute.serviceNumber, attribute.characteristicNumber].filter { $0 > 1 }
     return numbers.isEmpty ? name : "\(name) \(numbers.map { "\($0)" }.joined(separator: "."))"
   }

@@ -40,22 +40,28 @@ public struct GatewayConfiguration: Equatable, Sendable {
     public var service: BluetoothUUID
     public var characteristic: BluetoothUUID
 
-    /// Reads `SERVICE/CHARACTERISTIC`, two UUIDs.
-    public init?(_ text: some StringProtocol) {
-      let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-      guard parts.count == 2, let service = BluetoothUUID(parts[0]), let characteristic = BluetoothUUID(parts[1]) else {
-        return nil
+    /// Why a text is no subscription.
+    public struct Failure: Error, CustomStringConvertible { public let description: String }
+
+    /// Reads `SERVICE/CHARACTERISTIC`: two UUIDs, or the names that the Bluetooth SIG has given them.
+    ///
+    /// - Throws: ``Failure`` with the part at fault.
+    public init(_ text: String) throws(Failure) {
+      let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+      guard parts.count == 2 else {
+        throw Failure(
+          description: "'\(String(printable: text.prefix(80)))' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E or "
+            + "'Environmental Sensing/Temperature'")
       }
-      self.service = service
-      self.characteristic = characteristic
+      do throws(UUIDName.Failure) {
+        service = try UUIDName.uuid(parts[0], of: .service)
+        characteristic = try UUIDName.uuid(parts[1], of: .characteristic)
+      } catch { throw Failure(description: error.description) }
     }
 
     init(_ value: ConfigurationValue) throws(ConfigurationFault) {
       let text = try value.text()
-      guard let subscription = Self(text) else {
-        throw value.fault("'\(String(printable: text.prefix(80)))' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E")
-      }
-      self = subscription
+      do throws(Failure) { self = try Self(text) } catch { throw value.fault(error.description) }
     }
 
     public var description: String { "\(service.uuidString)/\(characteristic.uuidString)" }

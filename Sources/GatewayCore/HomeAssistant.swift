@@ -20,6 +20,7 @@ public struct HomeAssistant: Sendable {
     var kind: EntityKind
     var isPublished: Bool
     var hasDeviceName: Bool
+    var userDescription: String?
     /// False for one that an earlier run has announced.
     var isOfThisRun = true
   }
@@ -70,14 +71,19 @@ public struct HomeAssistant: Sendable {
     device.used = uses
     defer { devices[address] = device }
     let before = device.announced[attribute.name]
-    // Without a name in the latest advertisement, the device keeps the one that it had.
+    // Without a name in the latest advertisement, the device keeps the one that it had; so does a characteristic whose
+    // user description is not read yet.
     let hasName = deviceName != nil || before?.hasDeviceName == true
-    let new = Announced(kind: kind, isPublished: attribute.isPublished, hasDeviceName: hasName)
+    let new = Announced(
+      kind: kind, isPublished: attribute.isPublished, hasDeviceName: hasName,
+      userDescription: attribute.userDescription ?? before?.userDescription)
     guard new != before, before != nil || device.announced.count < Self.entityLimit else { return withdrawn }
     device.announced[attribute.name] = new
     // Of another kind, as the characteristic of an earlier version of the device was.
     let replaced = before.flatMap { $0.kind.component == kind.component ? nil : topic(of: attribute.name, $0.kind) }
-    let payload = Entity(kind, attribute, deviceName: deviceName, of: self).payload
+    let payload = Entity(
+      kind, attribute, userDescription: new.userDescription, deviceName: deviceName, of: self
+    ).payload
     return withdrawn + (replaced.map { [message($0, Data())] } ?? [])
       + [message(topic(of: attribute.name, kind), payload)]
   }

@@ -1,5 +1,7 @@
+import BLEAssignedNumbers
 public import BLEWire
 public import FoundationEssentials
+import ToolCore
 
 /// A request of a client of the broker for a characteristic.
 public struct Request: Equatable, Sendable {
@@ -55,7 +57,8 @@ public struct Request: Equatable, Sendable {
       throw GatewayError(.request, "the payload is empty. Publish {\"hex\":\"\"} to write a value without octets")
     }
     guard payload.first == UInt8(ascii: "{") else {
-      return Self(kind: .write(try octets(String(decoding: payload, as: UTF8.self)), wantsResponse: nil))
+      let text = String(decoding: payload, as: UTF8.self)
+      return Self(kind: .write(try bareOctets(text, uuid), wantsResponse: nil))
     }
     let fields = try fields(payload)
     let value: [UInt8]
@@ -74,10 +77,36 @@ public struct Request: Equatable, Sendable {
   }
 
   private static func fields(_ payload: Data) throws(GatewayError) -> Fields {
-    guard payload.count <= 4096, let fields = try? JSONDecoder().decode(Fields.self, from: payload) else {
-      throw GatewayError(.request, "the payload is not a JSON object such as {\"id\":\"7\"}")
+    guard payload.count <= 4096 else {
+      throw GatewayError(.request, "the payload has more than 4096 octets")
     }
-    return fields
+    do { return try JSONDecoder().decode(Fields.self, from: payload) } catch let error as DecodingError {
+      throw GatewayError(.request, text(of: error))
+    } catch {
+      throw GatewayError(.request, malformed)
+    }
+  }
+
+  private static let malformed = "the payload is not a JSON object such as {\"id\":\"7\"}"
+
+  /// What is wrong with which member.
+  private static func text(of error: DecodingError) -> String {
+    let context: DecodingError.Context? =
+      switch error {
+      case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),
+        .dataCorrupted(let context):
+        context
+      @unknown default: nil
+      }
+    guard let member = context?.codingPath.first?.stringValue else { return malformed }
+    let expected =
+      switch member {
+      case "value": "a number without a unit and without quotation marks, such as {\"value\":21.5}"
+      case "response": "true or false"
+      case "hex": "pairs of hexadecimal digits in quotation marks, such as {\"hex\":\"01ff\"}"
+      default: "text in quotation marks, such as {\"\(member)\":\"on\"}"
+      }
+    return "'\(member)' takes \(expected)"
   }
 
   private static func identifier(_ fields: Fields) throws(GatewayError) -> String? {
@@ -95,6 +124,22 @@ public struct Request: Equatable, Sendable {
         "\(number) is not a number from \(format.minimum) to \(format.maximum) that the characteristic can have")
     }
     return octets
+  }
+
+  /// Digits without a word that says what they are. A number was meant if they are too few or too many octets.
+  private static func bareOctets(_ text: String, _ uuid: BluetoothUUID) throws(GatewayError) -> [UInt8] {
+    let number = Double(text).flatMap { WritableNumber(uuid)?.octets(of: $0) == nil ? nil : text }
+    let advice = number.map { ". For a number publish {\"value\":\($0)}" } ?? ""
+    let octets: [UInt8]
+    do throws(GatewayError) { octets = try Self.octets(text) } catch {
+      throw GatewayError(error.kind, error.text + advice)
+    }
+    guard let length = FixedLength.octets(of: uuid), length != octets.count else { return octets }
+    let name = AssignedNames.uuid(uuid) ?? uuid.uuidString
+    throw GatewayError(
+      .request,
+      "'\(text.prefix(40))' is \(FixedLength.text(octets.count)), and \(name) has \(FixedLength.text(length))\(advice)"
+        + ". For octets of any length publish {\"hex\":\"\(text.prefix(40))\"}")
   }
 
   private static func octets(_ hex: String) throws(GatewayError) -> [UInt8] {

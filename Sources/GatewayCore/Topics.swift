@@ -1,4 +1,5 @@
 public import BLEWire
+import ToolCore
 
 /// The topics of a gateway.
 ///
@@ -98,6 +99,26 @@ public struct Topics: Sendable {
     default: return nil
     }
   }
+
+  /// Why a topic of a request names no characteristic; nil for a topic that does, and for one of another kind.
+  public func fault(of topic: String) -> String? {
+    guard topic.hasPrefix(prefix + "/devices/"), parse(topic) == nil else { return nil }
+    let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+    guard levels.count == 5, levels[4] == "read" || levels[4] == "write" else { return nil }
+    guard DeviceAddress(topicLevel: levels[1]) != nil else {
+      return
+        "'\(Self.shown(levels[1]))' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random"
+    }
+    for (level, kind) in [(levels[2], UUIDName.Kind.service), (levels[3], .characteristic)]
+    where !AttributeName.isLevel(level) {
+      let uuids = UUIDName.uuids(String(level)).filter { !kind.excludes($0) }.map(\.uuidString)
+      let advice = uuids.isEmpty ? " such as \(kind == .service ? "181A" : "2A6E")" : ": write \(uuids[0])"
+      return "'\(Self.shown(level))' is not the UUID of a \(kind.rawValue)\(advice)"
+    }
+    return nil
+  }
+
+  private static func shown(_ level: Substring) -> String { String(printable: level.prefix(40)) }
 
   /// The characteristic of a topic such as ``value(_:)``; nil for one of another form.
   func attribute(_ topic: String) -> AttributeName? {

@@ -5,15 +5,8 @@ public import BLEWire
 public struct WritableNumber: Sendable {
   private let format: EnvironmentalFormat
 
-  private static let formats: [BluetoothUUID: EnvironmentalFormat] = {
-    let formats: [EnvironmentalFormat] = [
-      MagneticDeclination.format, Elevation.format, Pressure.format, Temperature.format, Humidity.format,
-      TrueWindSpeed.format, TrueWindDirection.format, ApparentWindSpeed.format, ApparentWindDirection.format,
-      GustFactor.format, PollenConcentration.format, UVIndex.format, Irradiance.format, Rainfall.format,
-      WindChill.format, HeatIndex.format, DewPoint.format,
-    ]
-    return Dictionary(formats.map { ($0.uuid, $0) }, uniquingKeysWith: { first, _ in first })
-  }()
+  private static let formats = Dictionary(
+    EnvironmentalSensing.quantities.map { ($0.format.uuid, $0.format) }, uniquingKeysWith: { first, _ in first })
 
   /// - Returns: nil for a characteristic that is not one number of a fixed format.
   public init?(_ uuid: BluetoothUUID) {

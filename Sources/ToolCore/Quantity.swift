@@ -25,30 +25,18 @@ public struct Quantity: Sendable {
     self.init(EnvironmentalValue<Kind>.self, unit: unit.isEmpty ? nil : unit) { $0.value }
   }
 
-  private static let all: [UInt32: Quantity] = [
+  private static let all = others.merging(
+    EnvironmentalSensing.quantities.compactMap { quantity in
+      quantity.format.uuid.shortValue.map { ($0, Quantity(quantity)) }
+    }, uniquingKeysWith: { other, _ in other })
+
+  private static let others: [UInt32: Quantity] = [
     0x2A07: Quantity(unit: "dBm") { $0.count == 1 ? $0.first.map { Double(Int8(bitPattern: $0)) } : nil },
     0x2A19: Quantity(BatteryLevel.self, unit: "%") { Double($0.percent) },
     0x2A1C: Quantity(TemperatureMeasurement.self, unit: "°C") { $0.celsius },
     0x2A1E: Quantity(TemperatureMeasurement.self, unit: "°C") { $0.celsius },
     0x2A37: Quantity(HeartRateMeasurement.self, unit: "bpm") { Double($0.beatsPerMinute) },
     0x2A8D: Quantity(unit: "bpm") { $0.count == 1 ? $0.first.map { Double($0) } : nil },
-    0x2A2C: Quantity(MagneticDeclination.self),
-    0x2A6C: Quantity(Elevation.self),
-    0x2A6D: Quantity(Pressure.self),
-    0x2A6E: Quantity(Temperature.self),
-    0x2A6F: Quantity(Humidity.self),
-    0x2A70: Quantity(TrueWindSpeed.self),
-    0x2A71: Quantity(TrueWindDirection.self),
-    0x2A72: Quantity(ApparentWindSpeed.self),
-    0x2A73: Quantity(ApparentWindDirection.self),
-    0x2A74: Quantity(GustFactor.self),
-    0x2A75: Quantity(PollenConcentration.self),
-    0x2A76: Quantity(UVIndex.self),
-    0x2A77: Quantity(Irradiance.self),
-    0x2A78: Quantity(Rainfall.self),
-    0x2A79: Quantity(WindChill.self),
-    0x2A7A: Quantity(HeatIndex.self),
-    0x2A7B: Quantity(DewPoint.self),
   ]
 
   /// The quantity of a characteristic; nil for one that is not a number, or of no profile of the package.

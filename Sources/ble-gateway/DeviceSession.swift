@@ -18,6 +18,8 @@ final class DeviceSession: Sendable {
   static let requestLimit = 64
   private static let idleTime = Duration.seconds(10)
   private static let longestPause = Duration.seconds(60)
+  /// Characters of a user description that are shown.
+  private static let longestDescription = 40
 
   let address: DeviceAddress
   private let state = Mutex(State())
@@ -28,6 +30,8 @@ final class DeviceSession: Sendable {
     var task: Task<Void, Never>?
     /// Subscriptions during which the link has ended. They are the last ones on the next link.
     var fatal: Set<AttributeName> = []
+    /// The user descriptions of characteristics of one type; nil until they are read.
+    var userDescriptions: [AttributeName: String]?
     var isConnected = false
   }
 
@@ -82,19 +86,23 @@ final class DeviceSession: Sendable {
           } catch {
             // The end of the gateway, or another one that serves the device now, is no failure.
             let reason = Task.isCancelled ? nil : "\(error)"
-            await gateway.connectionChanged(self.address, isConnected: false, reason: reason)
+            let advice = Task.isCancelled ? "" : gateway.advice(for: error, of: self.address)
+            await gateway.connectionChanged(self.address, isConnected: false, reason: reason, advice: advice)
             throw error
           }
         }
         pause = .seconds(1)
       } catch {
         // Requests do not wait for a device that cannot be reached.
-        for work in rest() {
-          await gateway.answer(
-            work.attribute, work.request, .failure(GatewayError(.device, "\(address): \(error)")))
+        let waiting = rest()
+        if !waiting.isEmpty {
+          // A session is cancelled when the device is no longer received, or when another gateway serves it.
+          let reason =
+            Task.isCancelled ? await gateway.cancellation(of: address) : await gateway.failure(error, of: address)
+          for work in waiting { await gateway.answer(work.attribute, work.request, .failure(reason)) }
         }
         // The reason of the end of a connection was reported.
-        let failure = state.withLock(\.isConnected) ? nil : "\(error)"
+        let failure = state.withLock(\.isConnected) ? nil : "\(error)\(gateway.advice(for: error, of: address))"
         if let failure, failure != reported, !Task.isCancelled { Log.line("no connection to \(address): \(failure)") }
         reported = failure
         // A connection that has lasted is not one of several attempts.
@@ -148,9 +156,10 @@ final class DeviceSession: Sendable {
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
       let fatal = state.withLock(\.fatal)
+      try await readUserDescriptions(device, characteristics, published.names)
       for name in published.names.filter({ !fatal.contains($0) }) + published.names.filter(fatal.contains) {
         guard let characteristic = characteristics[name] else { continue }
-        let attribute = characteristic.attribute(name, isPublished: true)
+        let attribute = self.attribute(name, characteristic, isPublished: true)
         // Home Assistant also writes what cannot be read.
         if attribute.isWritable { await gateway.announce(attribute) }
         try await subscribe(to: characteristic, attribute, device, gateway, &group)
@@ -161,6 +170,39 @@ final class DeviceSession: Sendable {
       }
       try await group.waitForAll()
     }
+  }
+
+  /// Reads what tells published characteristics of one type apart. A device on which that fails is not asked again.
+  private func readUserDescriptions(
+    _ device: RemoteDevice, _ characteristics: Characteristics, _ published: [AttributeName]
+  ) async throws {
+    guard state.withLock(\.userDescriptions) == nil else { return }
+    state.withLock { $0.userDescriptions = [:] }
+    var found: [AttributeName: String] = [:]
+    for name in characteristics.attributes.ofSharedTypes where published.contains(name) {
+      guard let characteristic = characteristics[name] else { continue }
+      do throws(BLEError) {
+        for descriptor in try await device.descriptors(of: characteristic) where descriptor.uuid == "2901" {
+          let text = DeviceText(try await device.read(descriptor)[...])
+          let shown = String(String(printable: text.repaired).prefix(Self.longestDescription))
+          if !shown.isEmpty { found[name] = shown }
+        }
+      } catch {
+        guard error.isOfOneAttribute else { throw error }
+      }
+    }
+    let distinct = DeviceAttributes.distinct(found)
+    state.withLock { $0.userDescriptions = distinct }
+  }
+
+  private func attribute(
+    _ name: AttributeName, _ characteristic: RemoteCharacteristic, isPublished: Bool
+  ) -> DeviceAttribute {
+    let properties = characteristic.properties
+    return DeviceAttribute(
+      name, isReadable: !properties.isDisjoint(with: [.read, .notify, .indicate]),
+      isWritable: !properties.isDisjoint(with: [.write, .writeWithoutResponse]), isPublished: isPublished,
+      userDescription: state.withLock { $0.userDescriptions?[name] })
   }
 
   /// Subscribes, and adds the task that publishes the values. If the device refuses, this characteristic alone is given
@@ -208,14 +250,16 @@ final class DeviceSession: Sendable {
       await gateway.received(octets, of: attribute)
     } catch {
       guard error.isOfOneAttribute else { throw error }
-      Log.line("\(address): \(attribute.name.path) is not read: \(error.description)")
+      let advice = gateway.advice(for: error, of: address)
+      Log.line("\(address): \(attribute.name.path) is not read: \(error.description)\(advice)")
     }
   }
 
   /// - Throws: the error, if it is one of the link.
   private func refused(_ name: AttributeName, _ error: BLEError, _ gateway: Gateway) async throws {
     guard error.isOfOneAttribute else { throw error }
-    Log.line("\(address): no subscription to \(name.path) on this connection: \(error.description)")
+    let advice = gateway.advice(for: error, of: address)
+    Log.line("\(address): no subscription to \(name.path) on this connection: \(error.description)\(advice)")
     await gateway.subscriptionRefused(name)
   }
 
@@ -235,13 +279,13 @@ final class DeviceSession: Sendable {
     for await _ in arrivals {
       timer?.cancel()
       while let work = next() {
-        let outcome = await perform(work, device, &characteristics)
+        let outcome = await perform(work, device, &characteristics, gateway)
         guard case .success(let octets) = outcome, let characteristic = characteristics[work.attribute] else {
           await gateway.answer(work.attribute, work.request, outcome)
           continue
         }
         let isPublished = published.contains(work.attribute)
-        let attribute = characteristic.attribute(work.attribute, isPublished: isPublished)
+        let attribute = self.attribute(work.attribute, characteristic, isPublished: isPublished)
         if case .read = work.request.kind { await gateway.received(octets, of: attribute) }
         await gateway.answer(work.attribute, work.request, outcome)
         // A device need not notify a client of what it has written itself.
@@ -260,7 +304,7 @@ final class DeviceSession: Sendable {
   }
 
   private func perform(
-    _ work: Work, _ device: RemoteDevice, _ characteristics: inout Characteristics
+    _ work: Work, _ device: RemoteDevice, _ characteristics: inout Characteristics, _ gateway: Gateway
   ) async -> Result<[UInt8], GatewayError> {
     do throws(BLEError) {
       do throws(BLEError) { return try await perform(work, device, characteristics) } catch {
@@ -269,7 +313,12 @@ final class DeviceSession: Sendable {
         characteristics = Characteristics(try await device.services(), of: address)
         return try await perform(work, device, characteristics)
       }
-    } catch { return .failure(GatewayError(.device, error.description)) }
+    } catch {
+      if Task.isCancelled { return .failure(await gateway.cancellation(of: address)) }
+      let advice = gateway.advice(for: error, of: address)
+      if !advice.isEmpty { Log.line("\(address): \(work.attribute.path): \(error.description)\(advice)") }
+      return .failure(GatewayError(.device, error.description))
+    }
   }
 
   private func perform(
@@ -310,20 +359,12 @@ extension DeviceSession {
   }
 }
 
-extension RemoteCharacteristic {
-  fileprivate func attribute(_ name: AttributeName, isPublished: Bool) -> DeviceAttribute {
-    DeviceAttribute(
-      name, isReadable: !properties.isDisjoint(with: [.read, .notify, .indicate]),
-      isWritable: !properties.isDisjoint(with: [.write, .writeWithoutResponse]), isPublished: isPublished)
-  }
-}
-
 extension BLEError {
   /// Whether the error concerns an attribute alone: the link and the adapter go on.
   fileprivate var isOfOneAttribute: Bool {
     switch kind {
     case .disconnected, .cancelled, .adapterUnavailable: false
-    default: true
+    default: true  // The others leave the link up.
     }
   }
 }

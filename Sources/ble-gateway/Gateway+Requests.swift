@@ -38,12 +38,27 @@ extension Gateway {
     }
   }
 
+  /// Lines about requests on malformed topics for each connection to the broker.
+  private static let malformedTopicLines = 8
+
+  /// A request on a topic that names no characteristic has no topic for an answer.
+  func ignoreMalformedTopic(_ topic: String, _ fault: String) {
+    rejectedRequests += 1
+    malformedTopics += 1
+    if malformedTopics <= Self.malformedTopicLines {
+      Log.line("a request is not performed: \(String(printable: topic.prefix(200))): \(fault)")
+    } else if malformedTopics == Self.malformedTopicLines + 1 {
+      Log.line("further requests on topics that are malformed are not reported")
+    }
+  }
+
   private func serves(_ address: DeviceAddress) -> Bool { claims.serves(address) }
 
   /// Whether this gateway answers for devices that none receives.
   private var isFirst: Bool { (gateways.min() ?? configuration.identifier) == configuration.identifier }
 
-  private func assign(_ attribute: AttributeName, _ request: Request) {
+  /// Gives a request to the session of its device, or lets it wait for a decision of the gateways.
+  func assign(_ attribute: AttributeName, _ request: Request) {
     if serves(attribute.address) { return forward(attribute, request) }
     guard waiting.count < Self.waitingRequestLimit else {
       return answer(attribute, request, .failure(GatewayError(.busy, "too many requests wait at the gateway")))
@@ -61,14 +76,13 @@ extension Gateway {
       } else if now < until {
         waiting.append((attribute, request, until))
       } else if !claims.isKnown(attribute.address, now: now), isFirst {
-        answer(
-          attribute, request,
-          .failure(
-            GatewayError(
-              .notFound, "no gateway receives \(attribute.address). Is it switched on and near? Run: ble scan"))
-        )
+        answer(attribute, request, .failure(notReceived(attribute.address)))
       }
     }
+  }
+
+  func notReceived(_ address: DeviceAddress) -> GatewayError {
+    GatewayError(.notFound, "no gateway receives \(address). Is it switched on and near? Run: ble scan")
   }
 
   func forward(_ attribute: AttributeName, _ request: Request) {

@@ -15,10 +15,12 @@ actor Gateway {
   let configuration: GatewayConfiguration
   let topics: Topics
   let adapter: Adapter
+  private let pairing: PairingCommands
   private let client: MQTTClient
   private let clock = ContinuousClock()
   private let start: ContinuousClock.Instant
   private var isConnected = false
+  private var isEnding = false
   private var wasConnected = false
   var claims: DeviceClaims
   private var table: AdvertisementTable
@@ -31,6 +33,8 @@ actor Gateway {
   var rejectedRequests = 0
   /// Retained requests that this connection to the broker has brought.
   var retainedRequests = 0
+  /// Requests on malformed topics that this connection to the broker has brought.
+  var malformedTopics = 0
   /// The subscriptions that connected devices have refused.
   private var refusedSubscriptions: [DeviceAddress: Set<AttributeName>] = [:]
   private var schedule = CounterSchedule()
@@ -42,9 +46,11 @@ actor Gateway {
   /// Ends when ``shutDown()`` need not wait for the broker any longer.
   private var acknowledgedValues: AsyncStream<Never>.Continuation?
 
-  init(_ configuration: GatewayConfiguration, adapter: Adapter) throws(GatewayError) {
+  init(
+    _ configuration: GatewayConfiguration, adapter: Adapter, pairing: PairingCommands
+  ) throws(GatewayError) {
     self.configuration = configuration
-    self.adapter = adapter
+    (self.adapter, self.pairing) = (adapter, pairing)
     topics = Topics(prefix: configuration.prefix, gateway: configuration.identifier)
     client = try MQTTClient(configuration, topics: topics)
     start = clock.now
@@ -84,8 +90,11 @@ actor Gateway {
 
   /// Ends the links, then gives the broker ``brokerTime`` to take what is left.
   private func shutDown() async {
+    isEnding = true
     for session in sessions.values { session.task.cancel() }
     for session in sessions.values { await session.task.value }
+    // It is retained: no device is connected any more.
+    if isConnected, rejection == nil { publishCounters() }
     let (values, end) = AsyncStream.makeStream(of: Never.self)
     acknowledgedValues = end
     send()
@@ -134,7 +143,7 @@ actor Gateway {
     isConnected = true
     wasConnected = true
     failure = nil
-    retainedRequests = 0
+    (retainedRequests, malformedTopics) = (0, 0)
     claims.brokerChanged(isConnected: true, now: now)
     if let homeAssistant {
       client.subscribe(homeAssistant.statusTopic)
@@ -220,7 +229,7 @@ actor Gateway {
       accept(attribute, Request(kind: .write([], wantsResponse: nil))) { () throws(GatewayError) in
         try Request.write(payload, of: attribute.characteristic)
       }
-    case nil: break
+    case nil: if let fault = topics.fault(of: topic) { ignoreMalformedTopic(topic, fault) }
     }
   }
 
@@ -294,17 +303,44 @@ actor Gateway {
   func ended(_ session: DeviceSession) {
     guard sessions[session.address] === session else { return }
     sessions[session.address] = nil
-    for work in session.rest() { forward(work.attribute, work.request) }
+    for work in session.rest() { assign(work.attribute, work.request) }
   }
 
   /// The device is connected, or no longer.
-  func connectionChanged(_ address: DeviceAddress, isConnected: Bool, reason: String? = nil) {
+  ///
+  /// - Parameter advice: the end of the line of the log.
+  func connectionChanged(_ address: DeviceAddress, isConnected: Bool, reason: String? = nil, advice: String = "") {
     claims.connectionChanged(address, isConnected: isConnected, now: now)
     refusedSubscriptions[address] = nil
-    Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)" } ?? "")")
+    Log.line("\(address) is \(isConnected ? "connected" : "disconnected")\(reason.map { ": \($0)\(advice)" } ?? "")")
     for message in connections.changed(address, isConnected: isConnected, reason: reason, at: Date()) {
       enqueue(message, of: address)
     }
+  }
+
+  /// The end of a line of the log about an error of a device: the commands after which the operation can succeed.
+  nonisolated func advice(for error: any Error, of address: DeviceAddress) -> String {
+    guard let error = error as? BLEError else { return "" }
+    let bond = adapter.bonds.first { $0.identity == address.identity }
+    return pairing.advice(for: error, of: address, with: bond)
+  }
+
+  /// Why the requests for a device are not performed after its session has failed.
+  func failure(_ error: any Error, of address: DeviceAddress) -> GatewayError {
+    if let error = error as? GatewayError { return error }
+    // An attempt to connect takes as long as a device without advertisements counts as received.
+    if (error as? BLEError)?.kind == .timedOut, !claims.isKnown(address, now: now) { return notReceived(address) }
+    let text = "\(error)"
+    return GatewayError(.device, text.contains("\(address)") ? text : "\(address): \(text)")
+  }
+
+  /// Why the requests for a device are not performed after its session was cancelled.
+  func cancellation(of address: DeviceAddress) -> GatewayError {
+    if isEnding { return GatewayError(.device, "the gateway \(configuration.identifier) has ended") }
+    if claims.isServedByAnother(address, now: now) {
+      return GatewayError(.device, "another gateway has taken \(address) over. Publish the request again")
+    }
+    return notReceived(address)
   }
 
   /// The connected device has refused a subscription.

@@ -1,3 +1,4 @@
+import BLEAdapter
 import BLEKit
 import GatewayCore
 import Glibc
@@ -66,6 +67,7 @@ struct GatewayTool {
       if let reason = adapter.stateReason, error.kind != .cancelled { throw reason }
       throw error
     }
-    try await Gateway(configuration, adapter: adapter).run()
+    let bonds = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
+    try await Gateway(configuration, adapter: adapter, pairing: PairingCommands(arguments, bonds: bonds)).run()
   }
 }

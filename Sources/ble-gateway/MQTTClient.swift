@@ -176,8 +176,8 @@ final class MQTTClient: Sendable {
     }
   }
 
-  /// Ends the connection in good order: the broker does not publish the will. ``events`` ends with the connection, and
-  /// at the latest after ``endTime``: the library cannot be interrupted while it waits for a broker that does not
+  /// Ends the connection in an orderly way: the broker does not publish the will. ``events`` ends with the connection,
+  /// and at the latest after ``endTime``: the library cannot be interrupted while it waits for a broker that does not
   /// answer or pauses between two attempts.
   func end() {
     state.withLock { $0.hasEnded = true }

@@ -21,11 +21,9 @@ extension GatewayConfiguration {
     if arguments.has("no-home-assistant") { homeAssistant = nil }
     var subscriptions: [Subscription] = []
     for text in arguments.allValues("subscribe") {
-      guard let subscription = Subscription(text) else {
-        throw ToolError.usage(
-          "--subscribe: '\(text)' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E", of: arguments.command)
+      do throws(Subscription.Failure) { subscriptions.append(try Subscription(text)) } catch {
+        throw ToolError.usage("--subscribe: \(error)", of: arguments.command)
       }
-      subscriptions.append(subscription)
     }
     if !subscriptions.isEmpty { devices.append(.init(subscribe: subscriptions)) }
     if identifier.isEmpty {

@@ -1,4 +1,5 @@
 import BLEKit
+import BLELinux
 import Glibc
 import Synchronization
 import ToolCore
@@ -14,12 +15,13 @@ struct BLETool {
     ],
     form: .commands(commands),
     exitStatus:
-      "0 for success, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file that cannot be "
-      + "read, 68 for a device that was not found, 69 without a usable adapter, 73 for a file that cannot be written, 74 for an adapter "
-      + "that does not answer or output that cannot be written, such as on a full disk, 75 for an adapter that another program uses, 76 "
-      + "for a request that the device rejected, 77 without permission, 141 where the reader of standard output has closed it. SIGINT "
-      + "(Control-C) and SIGTERM end the command, its links and its advertisement; the status is 130 or 143: 128 and the number of the "
-      + "signal.",
+      "0 for success, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file "
+      + "that cannot be read, 68 for a device, a characteristic or a value that was not found in time, 69 without a "
+      + "usable adapter, 73 for a file that cannot be written, 74 for an adapter that does not answer or output that "
+      + "cannot be written, such as on a full disk, 75 for an adapter that another program uses, 76 for a request that "
+      + "the device rejected, a link that was lost and a pairing that failed, 77 without permission, 141 where the "
+      + "reader of standard output has closed it. SIGINT (Control-C) and SIGTERM end the command, its links and its "
+      + "advertisement; the status is 130 or 143: 128 and the number of the signal.",
     environment: [
       ("BLE_TRANSPORT", "The controller of commands without --transport."),
       ("BLE_SNOOP", "The packet trace of commands without --snoop."), ("BLE_BONDS", "The file of the bonds."),
@@ -30,7 +32,7 @@ struct BLETool {
   /// In the order of the help.
   static let commands: [CommandDeclaration] = [
     DemoCommand.declaration, DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration,
-    ValueCommands.read, ValueCommands.write, ValueCommands.subscribe,
+    ValueCommands.read, ValueCommands.write, ValueCommands.subscribe, ShellSession.declaration,
     PairCommand.pair, PairCommand.bonds,
     ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, ProxyCommand.declaration,
     AnswerCommand.declaration,
@@ -70,15 +72,20 @@ struct BLETool {
     }
     Adapter.shutDownAll(atMost: signals.timeToEnd)
     Output.settle()
-    switch Output.end {
-    case .closed?: exit(Output.closedStatus)
-    case .failed(let number)?:
-      Output.error("ble: standard output cannot be written: \(Output.text(ofError: number))")
-      exit(74)
-    case nil: break
-    }
+    if let reason = Output.end { exit(Self.status(of: reason)) }
     if let text, !text.isEmpty { Output.error("ble: \(text)") }
     exit(status)
+  }
+
+  /// The exit status if standard output cannot be written, after the line about it. A reader that has closed it needs
+  /// none.
+  private static func status(of end: Output.End) -> Int32 {
+    switch end {
+    case .closed: return Output.closedStatus
+    case .failed(let number):
+      Output.error("ble: standard output cannot be written: \(Output.text(ofError: number))")
+      return 74
+    }
   }
 
   /// The last line on standard error, and the exit status.
@@ -97,16 +104,18 @@ struct BLETool {
     }
   }
 
+  static var helpWidth: Int { min(HelpText.width, Style.textWidth) }
+
   private static func run(_ words: [String]) async throws {
     guard let name = words.first else { throw ToolError.usage("a command is missing") }
     switch name {
-    case "--help", "-h": return Output.line(HelpText.text(of: program))
+    case "--help", "-h": return Output.line(HelpText.text(of: program, width: helpWidth))
     case "--version": return Output.line("ble \(ProgramVersion.text)")
     default: break
     }
     let command = try command(name)
     let arguments = try ParsedArguments(command, words.dropFirst())
-    if arguments.wantsHelp { return Output.line(HelpText.text(of: command)) }
+    if arguments.wantsHelp { return Output.line(HelpText.text(of: command, width: helpWidth)) }
     try await command.run(arguments)
   }
 
@@ -122,7 +131,10 @@ struct BLETool {
     try await withTaskCancellationHandler {
       try body()
     } onCancel: {
-      _exit(Output.isClosed ? Output.closedStatus : 128 + (signals.received ?? SIGINT))
+      guard let reason = Output.end else { _exit(128 + (signals.received ?? SIGINT)) }
+      let status = status(of: reason)
+      LineOutput.standardError.flush()
+      _exit(status)
     }
   }
 
@@ -147,8 +159,10 @@ enum HelpCommand {
     name: "help", summary: "prints the commands, or the help of one",
     operands: [.init(name: "COMMAND", help: "the command, such as scan", isRequired: false, isCommand: true)],
     run: { arguments in
-      guard let name = arguments.operand(0) else { return Output.line(HelpText.text(of: BLETool.program)) }
-      Output.line(HelpText.text(of: try BLETool.command(name)))
+      guard let name = arguments.operand(0) else {
+        return Output.line(HelpText.text(of: BLETool.program, width: BLETool.helpWidth))
+      }
+      Output.line(HelpText.text(of: try BLETool.command(name), width: BLETool.helpWidth))
     })
 }
 

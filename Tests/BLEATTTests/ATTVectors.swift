@@ -91,100 +91,101 @@ extension ATTVectors.Case {
       let entries = f.entries ?? []
       switch kind {
       case "error-response":
-        return ATTPDU(
-          ErrorResponse(
+        return ATTPDU.errorResponse(
+          .init(
             to: ATTOpcode(rawValue: try need(f.requestOpcode, "requestOpcode")), handle: try handle(f.handle),
             code: ATTErrorCode(rawValue: try need(f.error, "error"))))
-      case "exchange-mtu-request": return ATTPDU(ExchangeMTURequest(clientRxMTU: try need(f.mtu, "mtu")))
-      case "exchange-mtu-response": return ATTPDU(ExchangeMTUResponse(serverRxMTU: try need(f.mtu, "mtu")))
+      case "exchange-mtu-request": return ATTPDU.exchangeMTURequest(.init(clientRxMTU: try need(f.mtu, "mtu")))
+      case "exchange-mtu-response": return ATTPDU.exchangeMTUResponse(.init(serverRxMTU: try need(f.mtu, "mtu")))
       case "find-information-request":
-        return ATTPDU(
-          FindInformationRequest(startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle)))
+        return ATTPDU.findInformationRequest(
+          .init(startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle)))
       case "find-information-response":
-        return ATTPDU(
-          FindInformationResponse(
+        return ATTPDU.findInformationResponse(
+          .init(
             informationData: try entries.map { .init(handle: try handle($0.handle), uuid: try type($0.uuid)) }))
       case "find-by-type-value-request":
-        return ATTPDU(
-          FindByTypeValueRequest(
+        return ATTPDU.findByTypeValueRequest(
+          .init(
             startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle),
             attributeType: UInt16(truncatingIfNeeded: try type(f.uuid).value >> 96),
             attributeValue: try octets(f.value)))
       case "find-by-type-value-response":
-        return ATTPDU(
-          FindByTypeValueResponse(
+        return ATTPDU.findByTypeValueResponse(
+          .init(
             handlesInformationList: try entries.map {
               .init(foundAttributeHandle: try handle($0.handle), groupEndHandle: try handle($0.groupEndHandle))
             }))
       case "read-by-type-request":
-        return ATTPDU(
-          ReadByTypeRequest(
+        return ATTPDU.readByTypeRequest(
+          .init(
             startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle),
             attributeType: try type(f.uuid)))
       case "read-by-type-response":
-        return ATTPDU(
-          ReadByTypeResponse(
+        return ATTPDU.readByTypeResponse(
+          .init(
             attributeDataList: try entries.map { .init(handle: try handle($0.handle), value: try octets($0.value)) }))
       case "read-by-group-type-request":
-        return ATTPDU(
-          ReadByGroupTypeRequest(
+        return ATTPDU.readByGroupTypeRequest(
+          .init(
             startingHandle: try handle(f.startHandle), endingHandle: try handle(f.endHandle),
             attributeGroupType: try type(f.uuid)))
       case "read-by-group-type-response":
-        return ATTPDU(
-          ReadByGroupTypeResponse(
+        return ATTPDU.readByGroupTypeResponse(
+          .init(
             attributeDataList: try entries.map {
               .init(
                 handle: try handle($0.handle), endGroupHandle: try handle($0.groupEndHandle),
                 value: try octets($0.value))
             }))
-      case "read-request": return ATTPDU(ReadRequest(handle: try handle(f.handle)))
-      case "read-response": return ATTPDU(ReadResponse(value: try octets(f.value)))
+      case "read-request": return ATTPDU.readRequest(.init(handle: try handle(f.handle)))
+      case "read-response": return ATTPDU.readResponse(.init(value: try octets(f.value)))
       case "read-blob-request":
-        return ATTPDU(ReadBlobRequest(handle: try handle(f.handle), valueOffset: try need(f.offset, "offset")))
-      case "read-blob-response": return ATTPDU(ReadBlobResponse(partAttributeValue: try octets(f.value)))
+        return ATTPDU.readBlobRequest(.init(handle: try handle(f.handle), valueOffset: try need(f.offset, "offset")))
+      case "read-blob-response": return ATTPDU.readBlobResponse(.init(partAttributeValue: try octets(f.value)))
       case "read-multiple-request":
-        return ATTPDU(ReadMultipleRequest(setOfHandles: try need(f.handles, "handles").map { AttributeHandle($0) }))
-      case "read-multiple-response": return ATTPDU(ReadMultipleResponse(setOfValues: try octets(f.value)))
+        return ATTPDU.readMultipleRequest(
+          .init(setOfHandles: try need(f.handles, "handles").map { AttributeHandle($0) }))
+      case "read-multiple-response": return ATTPDU.readMultipleResponse(.init(setOfValues: try octets(f.value)))
       case "read-multiple-variable-request":
-        return ATTPDU(
-          ReadMultipleVariableRequest(setOfHandles: try need(f.handles, "handles").map { AttributeHandle($0) }))
+        return ATTPDU.readMultipleVariableRequest(
+          .init(setOfHandles: try need(f.handles, "handles").map { AttributeHandle($0) }))
       case "read-multiple-variable-response":
-        return ATTPDU(
-          ReadMultipleVariableResponse(
+        return ATTPDU.readMultipleVariableResponse(
+          .init(
             values: try entries.map { .init(length: try need($0.length, "length"), value: try octets($0.value)) }))
-      case "write-request": return ATTPDU(WriteRequest(handle: try handle(f.handle), value: try octets(f.value)))
-      case "write-response": return ATTPDU(WriteResponse())
-      case "write-command": return ATTPDU(WriteCommand(handle: try handle(f.handle), value: try octets(f.value)))
+      case "write-request": return ATTPDU.writeRequest(.init(handle: try handle(f.handle), value: try octets(f.value)))
+      case "write-response": return ATTPDU.writeResponse(.init())
+      case "write-command": return ATTPDU.writeCommand(.init(handle: try handle(f.handle), value: try octets(f.value)))
       case "signed-write-command":
         let mac = try octets(f.signature).dropFirst(4).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return ATTPDU(
-          SignedWriteCommand(
+        return ATTPDU.signedWriteCommand(
+          .init(
             handle: try handle(f.handle), value: try octets(f.value),
             signCounter: try need(f.signCounter, "signCounter"), mac: mac
           ))
       case "prepare-write-request":
-        return ATTPDU(
-          PrepareWriteRequest(
+        return ATTPDU.prepareWriteRequest(
+          .init(
             handle: try handle(f.handle), valueOffset: try need(f.offset, "offset"),
             partAttributeValue: try octets(f.value)))
       case "prepare-write-response":
-        return ATTPDU(
-          PrepareWriteResponse(
+        return ATTPDU.prepareWriteResponse(
+          .init(
             handle: try handle(f.handle), valueOffset: try need(f.offset, "offset"),
             partAttributeValue: try octets(f.value)))
       case "execute-write-request":
-        return ATTPDU(ExecuteWriteRequest(flags: .init(rawValue: try need(f.flags, "flags"))))
-      case "execute-write-response": return ATTPDU(ExecuteWriteResponse())
+        return ATTPDU.executeWriteRequest(.init(flags: .init(rawValue: try need(f.flags, "flags"))))
+      case "execute-write-response": return ATTPDU.executeWriteResponse(.init())
       case "handle-value-notification":
-        return ATTPDU(HandleValueNotification(handle: try handle(f.handle), value: try octets(f.value)))
+        return ATTPDU.handleValueNotification(.init(handle: try handle(f.handle), value: try octets(f.value)))
       case "handle-value-indication":
-        return ATTPDU(HandleValueIndication(handle: try handle(f.handle), value: try octets(f.value)))
+        return ATTPDU.handleValueIndication(.init(handle: try handle(f.handle), value: try octets(f.value)))
       case "multiple-handle-value-notification":
-        return ATTPDU(
-          MultipleHandleValueNotification(
+        return ATTPDU.multipleHandleValueNotification(
+          .init(
             tuples: try entries.map { .init(handle: try handle($0.handle), value: try octets($0.value)) }))
-      case "handle-value-confirmation": return ATTPDU(HandleValueConfirmation())
+      case "handle-value-confirmation": return ATTPDU.handleValueConfirmation(.init())
       default: return nil
       }
     }

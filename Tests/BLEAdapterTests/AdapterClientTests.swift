@@ -6,6 +6,7 @@ import BLESMP
 import BLEWire
 import Dispatch
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BLEAdapter
@@ -24,7 +25,7 @@ import Testing
       let performed = Performed()
       self.performed = performed
       connection = ScriptedConnection(
-        hub: AdapterHub(BondStorage(MemoryBondStore(), log: { _, _ in }), log: { _, _ in }), failure: failure,
+        hub: AdapterHub(BondStorage(MemoryBondStore(), log: { _ in }), log: { _ in }), failure: failure,
         perform: { command in performed.commands.withLock { $0.append(command) } })
     }
 
@@ -37,14 +38,14 @@ import Testing
   }
 
   private static func number(_ event: HostEvent) -> Int? {
-    if case .mtu(_, let mtu) = event { mtu } else { nil }
+    if case .link(_, .mtu(let mtu)) = event { mtu } else { nil }
   }
 
-  private static func event(_ number: Int) -> HostEvent { .mtu(LinkID(rawValue: 1), number) }
+  private static func event(_ number: Int) -> HostEvent { .link(LinkID(rawValue: 1), .mtu(number)) }
 
   @Test func handsOutBatchesInOrderAndCountsThemAsTaken() {
     let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _ in })
     let seen = Mutex<[Int]>([])
     client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
     for number in 0..<100 { link.say(Self.event(2 * number), Self.event(2 * number + 1)) }
@@ -56,7 +57,7 @@ import Testing
   @Test func ownWorkKeepsItsPlaceAmongTheEvents() {
     let link = Link()
     let target = DispatchQueue(label: "application")
-    let client = AdapterClient(over: link.connection, target: target, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, target: target, log: { _ in })
     let seen = Mutex<[Int]>([])
     client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
     target.suspend()
@@ -76,14 +77,15 @@ import Testing
   @Test func reportsOfAChannelDoNotWaitForTheQueue() throws {
     let link = Link()
     let target = DispatchQueue(label: "application")
-    let client = AdapterClient(over: link.connection, target: target, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, target: target, log: { _ in })
     let seen = Mutex<[Int]>([])
     client.start { events in seen.withLock { $0 += events.compactMap(Self.number) } }
     target.suspend()
-    link.say(Self.event(1), .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1, 2]), Self.event(2))
+    link.say(
+      Self.event(1), .channels(.opened(Self.channel)), .channel(Self.channel.id, .received([1, 2])), Self.event(2))
     let stream = try #require(client.stream(of: Self.channel))
     #expect(stream.read(atMost: 9) == [1, 2] && stream.write([7]) == 1 && link.taken == 1)
-    link.say(.sduSent(Self.channel.id, octets: 1), .channelClosed(Self.channel.id, .peer))
+    link.say(.channel(Self.channel.id, .sent(octets: 1)), .channel(Self.channel.id, .closed(.peer)))
     #expect(stream.end == .closedByPeer && link.taken == 3)
     target.resume()
     client.queue.sync {}
@@ -95,28 +97,28 @@ import Testing
 
   @Test func aChannelHasOneUser() throws {
     let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _ in })
     client.start { _ in }
-    link.say(.channelOpened(Self.channel))
+    link.say(.channels(.opened(Self.channel)))
     _ = try #require(client.stream(of: Self.channel))
     #expect(client.stream(of: Self.channel) == nil)
   }
 
   @Test func aChannelFollowsTheMTUOfItsPeer() throws {
     let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _ in })
     client.start { _ in }
-    link.say(.channelOpened(Self.channel), .channelResized(Self.channel.id, remoteMTU: 3_000))
+    link.say(.channels(.opened(Self.channel)), .channel(Self.channel.id, .resized(remoteMTU: 3_000)))
     #expect(try #require(client.stream(of: Self.channel)).maximumLength == 3_000)
   }
 
   @Test func aChannelThatHasEndedIsStillHandedOut() throws {
     let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _ in })
     client.start { _ in }
     link.say(
-      .channelOpened(Self.channel), .sduReceived(Self.channel.id, [1]),
-      .channelClosed(Self.channel.id, .linkEnded(.connectionTimeout)))
+      .channels(.opened(Self.channel)), .channel(Self.channel.id, .received([1])),
+      .channel(Self.channel.id, .closed(.linkEnded(.connectionTimeout))))
     let stream = try #require(client.stream(of: Self.channel))
     #expect(
       stream.end == .linkEnded(.connectionTimeout) && stream.read(atMost: 9) == [1]
@@ -126,17 +128,17 @@ import Testing
   /// An SDU that the host has no room for leaves a gap: nothing follows it, and the channel is closed.
   @Test func anSDUThatTheHostRefusesEndsTheChannel() async throws {
     let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _ in })
     client.start { _ in }
-    link.say(.channelOpened(Self.channel))
+    link.say(.channels(.opened(Self.channel)))
     let stream = try #require(client.stream(of: Self.channel))
     link.makeRoom(1)
     #expect(stream.write([1]) == 1 && stream.write([2]) == 1)
     link.makeRoom(nil)
     _ = stream.write([3])
-    while stream.end == nil { await Task.yield() }
+    try await until { stream.end != nil }
     #expect(stream.end == .overloaded)
-    while link.commandCount < 2 { await Task.yield() }
+    try await until { link.commandCount >= 2 }
     guard case .channel(Self.channel.id, .send([1])) = link.commands[0],
       case .channel(Self.channel.id, .close) = link.commands[1]
     else { return #expect(Bool(false), "\(link.commands)") }
@@ -144,9 +146,9 @@ import Testing
 
   @Test func detachingEndsTheChannels() throws {
     let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, log: { _ in })
     client.start { _ in }
-    link.say(.channelOpened(Self.channel))
+    link.say(.channels(.opened(Self.channel)))
     let stream = try #require(client.stream(of: Self.channel))
     client.detach()
     #expect(stream.end == .detached)
@@ -155,7 +157,7 @@ import Testing
   @Test func handsOutNothingAfterDetach() {
     let link = Link()
     let target = DispatchQueue(label: "application")
-    let client = AdapterClient(over: link.connection, target: target, log: { _, _ in })
+    let client = AdapterClient(over: link.connection, target: target, log: { _ in })
     let count = Mutex(0)
     client.start { events in count.withLock { $0 += events.count } }
     target.suspend()
@@ -169,42 +171,47 @@ import Testing
 
   @Test func detachesWithItsEnd() {
     let link = Link()
-    AdapterClient(over: link.connection, log: { _, _ in }).start { _ in }
+    AdapterClient(over: link.connection, log: { _ in }).start { _ in }
     #expect(link.detachments == 1)
   }
 
-  @Test func eventsAreASequenceThatEndsWithTheClient() async {
-    let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
-    let events = client.events()
-    link.say(Self.event(1), Self.event(2))
-    var iterator = events.makeAsyncIterator()
-    #expect(await iterator.next().flatMap(Self.number) == 1 && link.taken == 0)
-    #expect(await iterator.next().flatMap(Self.number) == 2 && link.taken == 1)
+  /// A batch was under way when the client was detached. Otherwise each question would wait for the client's answer.
+  @Test func aClientThatHasLeftIsAskedNothing() {
+    let link = BatchUnderWay()
+    let client = AdapterClient(over: link, log: { _ in })
+    client.start { _ in }
     client.detach()
-    #expect(await iterator.next() == nil && link.taken == 2)
+    link.deliver([Self.event(1)])
+    let question = DeclinedQuestions.Question(
+      id: PairingQuestionID(rawValue: 1), peer: LinkID(rawValue: 1), kind: .consent)
+    link.questions.joined(0)
+    #expect(link.questions.declined(question, by: 0, isConcerned: true))
   }
 
-  @Test func theEndOfTheTaskDetachesTheClient() async {
-    let link = Link()
-    let client = AdapterClient(over: link.connection, log: { _, _ in })
-    let task = Task {
-      for await _ in client.events() {}
+  /// A connection whose host still calls the sink after the end of the attachment.
+  private final class BatchUnderWay: AdapterLink {
+    private let connection: ScriptedConnection
+    private let sink = Mutex<(@Sendable (inout [HostEvent]) -> Int)?>(nil)
+
+    let failure: AdapterError? = nil
+    let hub: AdapterHub?
+    let questions: DeclinedQuestions
+
+    init() {
+      let hub = AdapterHub(BondStorage(MemoryBondStore(), log: { _ in }), log: { _ in })
+      (self.hub, questions) = (hub, hub.questions)
+      connection = ScriptedConnection(hub: hub, perform: { _ in })
     }
-    task.cancel()
-    await task.value
-    #expect(link.detachments == 1)
-  }
 
-  @Test(arguments: [(8, false), (9, true)])
-  func aTaskThatTakesNoEventsIsDetachedPastTheLimit(count: Int, isDetached: Bool) {
-    let link = Link()
-    let lines = Lines()
-    let client = AdapterClient(over: link.connection, log: { lines.append($1) })
-    let events = client.events(limit: 8)
-    for number in 0..<count { link.say(Self.event(number)) }
-    #expect((link.detachments == 1) == isDetached && lines.take().count == (isDetached ? 1 : 0))
-    withExtendedLifetime((client, events)) {}
+    var commands: CommandPort { connection.commands }
+
+    func attach(_ sink: @escaping @Sendable (inout [HostEvent]) -> Int) { self.sink.withLock { $0 = sink } }
+    func consumed(_ count: Int) {}
+    func detach() {}
+    func deliver(_ events: [HostEvent]) {
+      var batch = events
+      _ = sink.withLock { $0 }?(&batch)
+    }
   }
 
   /// Of more questions than the limit the oldest is left to its time limit.
@@ -231,10 +238,10 @@ import Testing
   }
 
   @Test func namesTheReasonOfTheStateInWordsForTheApplication() {
-    let plain = AdapterClient(over: Link().connection, log: { _, _ in })
+    let plain = AdapterClient(over: Link().connection, log: { _ in })
     #expect(plain.reason(nil) == nil)
     #expect(plain.reason(.unsupported("LE"))?.kind == .unsupported)
     let failure = AdapterError(HostError.transport("gone"))
-    #expect(AdapterClient(over: Link(failure: failure).connection, log: { _, _ in }).reason(nil) == failure)
+    #expect(AdapterClient(over: Link(failure: failure).connection, log: { _ in }).reason(nil) == failure)
   }
 }

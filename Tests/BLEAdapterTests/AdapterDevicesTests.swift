@@ -26,7 +26,7 @@ import Testing
     devices.note(.discovered(["180F"], on: LinkID(rawValue: 2)))
     #expect(devices.connected(with: ["180D"]).map(\.address) == [address(1)])
     #expect(devices.connected(with: ["180F", "180D"]).map(\.address) == [address(1), address(2)])
-    devices.receive(.disconnected(LinkID(rawValue: 1), .connectionTimeout))
+    devices.receive(.link(LinkID(rawValue: 1), .disconnected(.connectionTimeout)))
     #expect(devices.connected(with: ["180D"]).isEmpty && !devices.isUp(LinkID(rawValue: 1)))
     devices.receive(.state(.resetting, nil))
     #expect(devices.connected(with: ["180F"]).isEmpty)

@@ -54,6 +54,23 @@ import Testing
     #expect(AdvertisedData(advertisingData: [4, 0x30, 0x41, 0, 0]).broadcastName == "A")
   }
 
+  /// The last identifier of a set counts, and each encrypted part.
+  @Test func setIdentifiersAndEncryptedPartsAreDecoded() throws {
+    let seen = try seen(
+      "07 2e 01 02 03 04 05 06  0d 31 01 02 03 04 05 aa bb cc 11 22 33 44",
+      "07 2e 11 12 13 14 15 16  0a 31 06 07 08 09 0a 55 66 77 88")
+    #expect(
+      seen.resolvableSetIdentifier == ResolvableSetIdentifier(hash: [0x11, 0x12, 0x13], prand: [0x14, 0x15, 0x16]))
+    #expect(
+      seen.encryptedData == [
+        EncryptedAdvertisingData(
+          randomizer: [1, 2, 3, 4, 5], payload: [0xAA, 0xBB, 0xCC], mic: [0x11, 0x22, 0x33, 0x44]),
+        EncryptedAdvertisingData(randomizer: [6, 7, 8, 9, 10], payload: [], mic: [0x55, 0x66, 0x77, 0x88]),
+      ])
+    let none = try self.seen("02 01 06")
+    #expect(none.resolvableSetIdentifier == nil && none.encryptedData.isEmpty)
+  }
+
   @Test func aNameWithoutTextReplacesNone() throws {
     #expect(try seen("06 09 50 75 6c 73 65", "02 09 00").name == "Pulse")
     #expect(try seen("03 08 50 75", "02 09 00").name == "Pu")

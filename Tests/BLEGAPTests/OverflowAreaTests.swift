@@ -1,5 +1,6 @@
 import BLEGAP
 import BLEWire
+import TestSupport
 import Testing
 
 @Suite struct OverflowAreaTests {
@@ -41,9 +42,9 @@ import Testing
   }
 
   @Test func decodesTheEncodedMask() {
-    var source = SystemRandomNumberGenerator()
+    var source = SplitMix64(seed: 1)
     for _ in 0..<200 {
-      let uuids = (0..<Int.random(in: 0...20)).map { _ in
+      let uuids = (0..<Int.random(in: 0...20, using: &source)).map { _ in
         BluetoothUUID(uuid128: .random(in: .min ... .max, using: &source))
       }
       let area = OverflowArea(uuids)

@@ -1,4 +1,5 @@
 import BLEWire
+import TestSupport
 import Testing
 
 @testable import BLEHCI

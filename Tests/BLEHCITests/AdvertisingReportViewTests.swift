@@ -1,4 +1,5 @@
 import BLEWire
+import TestSupport
 import Testing
 
 @testable import BLEHCI
@@ -11,7 +12,7 @@ import Testing
     var compared = 0
     while compared < 1000 {
       let event = Self.event(isExtended, &source)
-      let packet = HCIEvent(event).packet.encoded
+      let packet = HCIEventPacket(event).encoded
       let views = try #require(Self.views(packet))
       compared += views.count
       switch event {
@@ -45,7 +46,7 @@ import Testing
         for index in reports.reports.indices { reports.reports[index].eventType.rawValue %= 6 }
         event = reports
       }
-      if HCIEvent(event).packet.parameters.count <= 255 { return event }
+      if HCIEventPacket(event).parameters.count <= 255 { return event }
     }
   }
 
@@ -80,7 +81,7 @@ import Testing
     func fields(_ change: (inout HCI.ExtendedAdvertisingReport) -> Void) throws -> AdvertisingReportView.Fields {
       var report = HCI.ExtendedAdvertisingReport()
       change(&report)
-      let packet = HCIEvent(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }).packet.encoded
+      let packet = HCIEventPacket(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }).encoded
       return try #require(Self.views(packet)?.first).fields(in: packet.span)
     }
     let other = DeviceAddress(octets: BD_ADDR(1), kind: .public)
@@ -94,7 +95,7 @@ import Testing
       { $0.directAddress.kind = .random },
     ]
     for change in changes { #expect(try fields(change) != plain) }
-    let legacy = HCIEvent(HCI.LEAdvertisingReport { $0.reports = [HCI.AdvertisingReport()] }).packet.encoded
+    let legacy = HCIEventPacket(HCI.LEAdvertisingReport { $0.reports = [HCI.AdvertisingReport()] }).encoded
     #expect(try #require(Self.views(legacy)?.first).fields(in: legacy.span) != plain)
   }
 
@@ -102,8 +103,8 @@ import Testing
   @Test(arguments: [false, true]) func anEventWhoseLengthsAreWrongHasNoViews(isExtended: Bool) {
     let whole: [UInt8] =
       isExtended
-      ? HCIEvent(HCI.LEExtendedAdvertisingReport { $0.reports = [.init(), .init()] }).packet.encoded
-      : HCIEvent(HCI.LEAdvertisingReport { $0.reports = [.init(), .init()] }).packet.encoded
+      ? HCIEventPacket(HCI.LEExtendedAdvertisingReport { $0.reports = [.init(), .init()] }).encoded
+      : HCIEventPacket(HCI.LEAdvertisingReport { $0.reports = [.init(), .init()] }).encoded
     #expect(Self.views(whole) != nil)
     for count in 0..<whole.count {
       var cut = Array(whole.prefix(count))

@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import TestSupport
 import Testing
 
 /// The btsnoop format: big-endian numbers, records of 24 octets of header and a packet.

@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import TestSupport
 import Testing
 
 /// The rules for every declared packet, and that all are listed.
@@ -23,6 +24,8 @@ import Testing
     // Command Complete has a test of its own: its return parameters are those of a command.
     let events = Set(HCI.events.keys).subtracting([.commandComplete]).map { Int($0.rawValue) }
     #expect(Set(EventTests.golden.map(\.code)) == Set(events) && EventTests.golden.count == 10)
+    #expect(Set(HCI.events.keys.map(\.rawValue)) == Set(HCIEvent.Kind.allCases.map(\.rawValue)))
+    #expect(Set(HCI.leEvents.keys.map(\.rawValue)) == Set(HCIEvent.LEKind.allCases.map(\.rawValue)))
   }
 
   @Test func `every command and event is listed once, under a name of its own`() {
@@ -46,9 +49,10 @@ import Testing
     func check<Event: HCIEventParameters>(_ event: Event.Type, _ source: inout SplitMix64) throws {
       try checkRandom(Event.self, &source)
       let parameters = Event.random(from: &source)
-      let packet = HCIEvent(parameters).packet
+      let packet = HCIEventPacket(parameters)
       guard packet.parameters.count <= 255 else { return }
-      #expect(try HCIEvent(decoding: packet.encoded[...]) == HCIEvent(parameters))
+      let event = try HCIEvent(decoding: packet.encoded[...])
+      #expect(event.parameters as? Event == parameters && event.packet == packet)
     }
     var source = SplitMix64(seed: 2)
     for row in 0..<400 {

@@ -59,7 +59,7 @@ import Testing
     }
     #expect(event.numHCICommandPackets == 2 && event.opcode == .leReadAdvertisingPhysicalChannelTxPower)
     #expect(try event.response(to: HCI.LEReadAdvertisingPhysicalChannelTxPower.self).txPowerLevel == -8)
-    #expect(HCIEvent(event).packet.encoded[...] == octets)
+    #expect(HCIEventPacket(event).encoded[...] == octets)
     for length in 0..<5 { #expect(throws: CodecError.self) { try HCIEvent(decoding: octets.prefix(length)) } }
   }
 

@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import TestSupport
 import Testing
 
 /// Extended advertisements in fragments: Vol 4, Part E, 7.7.65.13.

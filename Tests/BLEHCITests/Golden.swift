@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import TestSupport
 import Testing
 
 /// A packet and its octets, from the specification, with the checks for every packet.

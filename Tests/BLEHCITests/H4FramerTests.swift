@@ -1,5 +1,6 @@
 import BLEHCI
 import BLEWire
+import TestSupport
 import Testing
 
 /// Finding packets in a stream (Vol 4, Part A, 2).

@@ -68,4 +68,11 @@ import Testing
     let capacity = LinkCapacity(phy: .none, dataLength: 0, time: 0)
     #expect(capacity.packets(in: 0) == 1 && capacity.octetsPerSecond(at: .max) > 0)
   }
+
+  /// Both ends send 27 octets on LE 1M: 296 µs and T_IFS each are 892 µs. In 2.5 ms the rest of 716 µs has room for one
+  /// more packet with an empty answer, which take 676 µs; in 30 ms the rest of 564 µs has not.
+  @Test(arguments: [(2, 2 * 54 + 27), (24, 33 * 54)] as [(UInt16, Int)])
+  func bothDirectionsShareAnEvent(interval: UInt16, octets: Int) {
+    #expect(LinkPackets().octetsOfBoth(in: interval) == octets)
+  }
 }

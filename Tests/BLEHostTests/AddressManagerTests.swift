@@ -59,7 +59,7 @@ import Testing
         continue
       }
       switch effects.removeFirst() {
-      case .command(let command, for: .address):
+      case .command(let command, for: .radio(.address)):
         let opcode = type(of: command).opcode
         opcodes.append(opcode)
         addresses.stepCompleted(opcode, status, now: time, into: &effects)

@@ -40,9 +40,9 @@ import Testing
     var left = times
     var steps: [DeclaredAdvertisement.Step] = []
     while !effects.isEmpty {
-      if let last, case .command(_, for: .advertising(_, last)) = effects[0] { break }
+      if let last, case .command(_, for: .radio(.advertising(_, last))) = effects[0] { break }
       switch effects.removeFirst() {
-      case .command(_, for: .advertising(let id, let step)):
+      case .command(_, for: .radio(.advertising(let id, let step))):
         steps.append(step)
         let status: HCIErrorCode = step == refused && left > 0 ? refusal : .success
         if status != .success { left -= 1 }
@@ -61,7 +61,7 @@ import Testing
   @Test mutating func isConfiguredThenEnabledAndStopped() {
     start()
     #expect(complete() == [.parameters, .data, .scanResponse, .enable] && !advertiser.isOff)
-    guard case .advertisingStarted(id, .success)? = events.last else { Issue.record("\(events)"); return }
+    guard case .advertising(id, .started(.success))? = events.last else { Issue.record("\(events)"); return }
     advertiser.stop(id, of: owner, radio, into: &effects)
     #expect(complete() == [.disable] && advertiser.isOff)
   }
@@ -74,7 +74,7 @@ import Testing
     start()
     #expect(complete(refused: .parameters, with: .commandDisallowed, times: 1) == Self.takingOver)
     #expect(!advertiser.isOff)
-    guard case .advertisingStarted(id, .success)? = events.last else { Issue.record("\(events)"); return }
+    guard case .advertising(id, .started(.success))? = events.last else { Issue.record("\(events)"); return }
   }
 
   private static let takingOver: [DeclaredAdvertisement.Step] = [
@@ -94,7 +94,7 @@ import Testing
     radio.now = radio.now + .seconds(8)
     advertiser.tick(radio, into: &effects)
     _ = complete(refused: .parameters, with: .commandDisallowed)
-    guard case .advertisingStarted(id, .failure(.controller(_, .commandDisallowed)))? = events.last else {
+    guard case .advertising(id, .started(.failure(.controller(_, .commandDisallowed))))? = events.last else {
       Issue.record("\(events)")
       return
     }
@@ -111,7 +111,7 @@ import Testing
     let id = AdvertisingID(rawValue: 1)
     for _ in 0..<2 { advertiser.stop(id, of: owner, radio, into: &effects) }
     _ = complete()
-    guard events.count == 1, case .advertisingStarted(id, .failure(.cancelled)) = events[0] else {
+    guard events.count == 1, case .advertising(id, .started(.failure(.cancelled))) = events[0] else {
       Issue.record("\(events)")
       return
     }
@@ -119,7 +119,7 @@ import Testing
     radio.isPoweredOn = true
     start()
     _ = complete()
-    guard events.count == 1, case .advertisingStarted(id, .success) = events[0] else {
+    guard events.count == 1, case .advertising(id, .started(.success)) = events[0] else {
       Issue.record("\(events)")
       return
     }
@@ -158,7 +158,7 @@ import Testing
     while !effects.isEmpty {
       let effect = effects.removeFirst()
       if case .event(let event, _) = effect { events.append(event) }
-      guard case .command(let command, for: .advertising(let id, let step)) = effect else { continue }
+      guard case .command(let command, for: .radio(.advertising(let id, let step))) = effect else { continue }
       if let data = command as? HCI.LESetExtendedAdvertisingData, !inScanResponse {
         fragments.append((data.operation, data.advertisingData.count))
       }
@@ -181,7 +181,7 @@ import Testing
       let fragments = tests.fragments(of: octets, inScanResponse: inScanResponse)
       #expect(fragments.map(\.operation) == operations.map(\.0), "\(octets)")
       #expect(fragments.map(\.octets) == operations.map(\.1), "\(octets)")
-      guard case .advertisingStarted(_, .success)? = tests.events.last else { Issue.record("\(octets)"); return }
+      guard case .advertising(_, .started(.success))? = tests.events.last else { Issue.record("\(octets)"); return }
     }
   }
 
@@ -220,7 +220,7 @@ import Testing
     advertiser.stepCompleted(id, .parameters, .leSetExtendedAdvertisingParameters, .success, radio, into: &effects)
     advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .success, radio, into: &effects)
     advertiser.stepCompleted(id, .data, .leSetExtendedAdvertisingData, .invalidCommandParameters, radio, into: &effects)
-    guard case .event(.advertisingStarted(id, .failure), to: .owner(owner))? = effects.last else {
+    guard case .event(.advertising(id, .started(.failure)), to: .owner(owner))? = effects.last else {
       Issue.record("\(effects)"); return
     }
     #expect(advertiser.isOff)
@@ -232,7 +232,7 @@ import Testing
     _ = complete()
     start(id: 3)
     _ = complete()
-    guard case .advertisingStarted(_, .failure(.tooMany(_, limit: 2)))? = events.last else {
+    guard case .advertising(_, .started(.failure(.tooMany(_, limit: 2))))? = events.last else {
       Issue.record("\(events)")
       return
     }
@@ -249,7 +249,7 @@ import Testing
     radio.links.hasPeripheral = false
     advertiser.linkEnded(radio, into: &effects)
     #expect(complete() == [.enable])
-    guard case .advertisingPaused(id, nil) = events[1], case .advertisingResumed(id) = events[2] else {
+    guard case .advertising(id, .paused(nil)) = events[1], case .advertising(id, .resumed) = events[2] else {
       Issue.record("\(events)")
       return
     }
@@ -259,7 +259,7 @@ import Testing
     radio.links.hasPeripheral = true
     start()
     #expect(complete(refused: .enable).last == .enable)
-    guard case .advertisingPaused(id, .connectionLimitExceeded)? = events.last else {
+    guard case .advertising(id, .paused(.connectionLimitExceeded))? = events.last else {
       Issue.record("\(events)"); return
     }
     advertiser.linkEnded(radio, into: &effects)
@@ -276,7 +276,7 @@ import Testing
     radio.links.hasPeripheral = false
     #expect(complete(refused: .enable, with: HCIErrorCode(rawValue: status)) == [.enable])
     for pause in [1, 2, 4, 8, 8, 8] {
-      guard case .advertisingPaused(id, HCIErrorCode(rawValue: status)) = events.last, events.count == 2 else {
+      guard case .advertising(id, .paused(HCIErrorCode(rawValue: status))) = events.last, events.count == 2 else {
         Issue.record("\(events)")
         return
       }
@@ -288,7 +288,7 @@ import Testing
     // The end of a link is another reason to try.
     advertiser.linkEnded(radio, into: &effects)
     #expect(complete() == [.enable] && advertiser.deadline == nil)
-    guard case .advertisingResumed(id)? = events.last else { Issue.record("\(events)"); return }
+    guard case .advertising(id, .resumed)? = events.last else { Issue.record("\(events)"); return }
   }
 
   @Test mutating func aRefusalThatDoesNotPassEndsIt() {
@@ -297,14 +297,15 @@ import Testing
     advertiser.suspend()
     advertiser.restore(radio, into: &effects)
     _ = complete(refused: .data, with: .invalidCommandParameters)
-    guard case .advertisingEnded(id, .controller(_, .invalidCommandParameters))? = events.last else {
+    guard case .advertising(id, .ended(.controller(_, .invalidCommandParameters)))? = events.last else {
       Issue.record("\(events)")
       return
     }
     #expect(advertiser.isOff && advertiser.deadline == nil)
   }
 
-  /// The controller has stopped a legacy advertisement when it reports a connection as the peripheral, also a failed one.
+  /// The controller has stopped a legacy advertisement when it reports a connection as the peripheral, also a failed
+  /// one.
   @Test mutating func aFailedConnectionEnablesItAgain() {
     start()
     _ = complete()
@@ -321,8 +322,8 @@ import Testing
     #expect(complete() == [.enable, .enable] && !advertiser.isOff)
   }
 
-  /// With extended commands the controller says which advertisement a link has ended. One that does not is asked to send
-  /// all of them.
+  /// With extended commands the controller says which advertisement a link has ended. One that does not is asked to
+  /// send all of them.
   @Test mutating func aMissingTerminationIsNotWaitedFor() {
     useExtendedCommands()
     start()

@@ -20,7 +20,7 @@ struct AdvertisingTests {
       sent(bench, after: before) == [
         .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
       ])
-    guard case .advertisingStarted(id, .success) = bench.events.last else { Issue.record("not started"); return }
+    guard case .advertising(id, .started(.success)) = bench.events.last else { Issue.record("not started"); return }
     // The data field is 32 octets on the wire whatever is in it (Vol 4, Part E, 7.8.7).
     let data = bench.controller.commands.first { $0.opcode == .leSetAdvertisingData }
     #expect(data?.parameters.count == 32)
@@ -43,12 +43,12 @@ struct AdvertisingTests {
     bench.perform(.advertising(.start(id, intent)))
     bench.controller.refusals[.leSetAdvertisingEnable] = .connectionLimitExceeded
     bench.receive(ScriptedController.connected(0x40))
-    guard case .advertisingPaused(id, .connectionLimitExceeded) = bench.events.last else {
+    guard case .advertising(id, .paused(.connectionLimitExceeded)) = bench.events.last else {
       Issue.record("not paused"); return
     }
     bench.controller.refusals = [:]
     bench.receive(ScriptedController.disconnected(0x40))
-    guard case .advertisingResumed(id) = bench.events.last else { Issue.record("not resumed"); return }
+    guard case .advertising(id, .resumed) = bench.events.last else { Issue.record("not resumed"); return }
   }
 
   @Test func restsWhileConnectedWhereTheIntentSaysSo() {
@@ -74,7 +74,7 @@ struct AdvertisingTests {
     bench.receive(ScriptedController.disconnected(0x40))
     #expect(sent(bench, after: before).isEmpty)
     bench.perform(.advertising(.start(id, once)))
-    guard case .advertisingStarted(id, .success) = bench.events.last else { Issue.record("not started"); return }
+    guard case .advertising(id, .started(.success)) = bench.events.last else { Issue.record("not started"); return }
   }
 
   @Test func comesBackAfterAReset() {
@@ -82,7 +82,7 @@ struct AdvertisingTests {
     bench.perform(.advertising(.start(id, intent)))
     bench.receive([0x04, 0x10, 0x01, 0x00])
     #expect(bench.controller.commands.last?.opcode == .leSetAdvertisingEnable)
-    guard case .advertisingResumed(id) = bench.events.last else { Issue.record("not resumed"); return }
+    guard case .advertising(id, .resumed) = bench.events.last else { Issue.record("not resumed"); return }
   }
 
   @Test func stopsAndIsForgotten() {
@@ -98,7 +98,7 @@ struct AdvertisingTests {
     var bench = Bench()
     bench.controller.refusals[.leSetAdvertisingParameters] = .invalidCommandParameters
     bench.perform(.advertising(.start(id, intent)))
-    guard case .advertisingStarted(id, .failure(let error)) = bench.events.last else {
+    guard case .advertising(id, .started(.failure(let error))) = bench.events.last else {
       Issue.record("no answer"); return
     }
     #expect(error == .controller(.leSetAdvertisingParameters, .invalidCommandParameters))
@@ -115,7 +115,7 @@ struct AdvertisingTests {
     wrong = intent
     wrong.usesExtendedPDUs = true
     bench.perform(.advertising(.start(id, wrong)))
-    let refused = bench.events.filter { if case .advertisingStarted(id, .failure) = $0 { true } else { false } }
+    let refused = bench.events.filter { if case .advertising(id, .started(.failure)) = $0 { true } else { false } }
     #expect(refused.count == 4)
     #expect(bench.controller.commands.count == before)
   }
@@ -124,7 +124,7 @@ struct AdvertisingTests {
     var bench = Bench()
     bench.perform(.advertising(.start(id, intent)))
     bench.perform(.advertising(.start(AdvertisingID(rawValue: 8), intent)))
-    guard case .advertisingStarted(AdvertisingID(rawValue: 8), .failure(.tooMany(_, limit: 1))) = bench.events.last
+    guard case .advertising(AdvertisingID(rawValue: 8), .started(.failure(.tooMany(_, limit: 1)))) = bench.events.last
     else { Issue.record("not refused"); return }
   }
 

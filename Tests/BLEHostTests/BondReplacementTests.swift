@@ -6,7 +6,7 @@ import BLEWire
 import Testing
 
 /// A device that pairs anew, without authentication, under the identity of a device that is bonded without it
-/// (Docs/Decisions/0041).
+/// (Docs/Decisions/pairing-and-bonds.md#which-bond-a-pairing-replaces).
 @Suite("Replacement of unprotected bonds") struct BondReplacementTests {
   /// Bonded by Just Works; the central has forgotten it, and the next link is up.
   private func forgetful(
@@ -15,7 +15,7 @@ import Testing
   ) throws -> (couple: Couple, bond: Bond) {
     var couple = Couple(peripheral: .with { $0.bondRules.replacement = replacement }, central: central)
     couple.world.application = { host, event in
-      guard host == 0, case .pairing(let peer, let id, .replaceBond) = event else { return [] }
+      guard host == 0, case .pairing(let peer, .question(let id, .replaceBond)) = event else { return [] }
       return [.link(peer, .answerPairing(id, answer))]
     }
     try couple.connect()
@@ -29,11 +29,11 @@ import Testing
   }
 
   private func replaced(_ couple: Couple, _ host: Int = 0) -> [DeviceAddress] {
-    couple.events(host).compactMap { if case .bondReplaced(_, let identity) = $0 { identity } else { nil } }
+    couple.events(host).compactMap { if case .bonds(.replaced(_, let identity)) = $0 { identity } else { nil } }
   }
 
   private func questions(_ couple: Couple, _ host: Int = 0) -> [PairingQuestion] {
-    couple.events(host).compactMap { if case .pairing(_, _, let question) = $0 { question } else { nil } }
+    couple.events(host).compactMap { if case .pairing(_, .question(_, let question)) = $0 { question } else { nil } }
   }
 
   @Test func isReportedToTheApplication() throws {
@@ -74,7 +74,7 @@ import Testing
       couple.world.ask(0, .security(.setPairing(.with(.displayOnly) { $0.bondRules.replacement = replacement })))
       couple.world.ask(1, .security(.setPairing(.with(.keyboardOnly))))
       couple.world.application = { host, event in
-        guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+        guard host == 1, case .pairing(let peer, .question(let id, .enterPasskey)) = event else { return [] }
         return Passkey(123_456).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
       }
       couple.secure()
@@ -96,7 +96,7 @@ import Testing
           ? Array(packet.prefix(10)) + [0] + identity.octets.littleEndian : packet
       }
       couple.world.application = { host, event in
-        guard host == role, case .pairing(let peer, let id, .replaceBond) = event else { return [] }
+        guard host == role, case .pairing(let peer, .question(let id, .replaceBond)) = event else { return [] }
         return [.link(peer, .answerPairing(id, answer))]
       }
       try couple.connect()

@@ -7,7 +7,7 @@ import Testing
 /// How often a bond is reported whose client changes what it has configured.
 @Suite("Reports of changed bonds") struct BondReportTests {
   private func reports(_ couple: Couple) -> [Bond] {
-    couple.events(0).compactMap { if case .bondChanged(let bond) = $0 { bond } else { nil } }
+    couple.events(0).compactMap { if case .bonds(.changed(let bond)) = $0 { bond } else { nil } }
   }
 
   /// A bonded couple, and the descriptor that the central writes.

@@ -6,7 +6,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Which bonds are kept when there are too many of them, and how many unconfirmed ones are made (Docs/Decisions/0054).
+/// Which bonds are kept when there are too many of them, and how many unconfirmed ones are made
+/// (Docs/Decisions/pairing-and-bonds.md#which-bond-is-removed).
 @Suite("Room for bonds") struct BondRoomTests {
   static let owner = DeviceAddress(octets: BD_ADDR(0xEEDD_CCBB_AAFF), kind: .public)
   static let protected = LongTermKey(
@@ -47,7 +48,7 @@ import Testing
 
   private func removed(_ couple: Couple) -> [UInt8] {
     couple.events(0).compactMap {
-      if case .bondRemoved(let identity) = $0 { identity.octets.littleEndian[0] } else { nil }
+      if case .bonds(.removed(let identity)) = $0 { identity.octets.littleEndian[0] } else { nil }
     }
   }
 
@@ -238,7 +239,7 @@ import Testing
     for bond in bonds {
       core.perform(.security(.removeBond(bond.identity)), from: .process, now: .start, into: &output)
     }
-    let kept = output.events.compactMap { if case .bondRemoved(let identity) = $0.event { identity } else { nil } }
+    let kept = output.events.compactMap { if case .bonds(.removed(let identity)) = $0.event { identity } else { nil } }
     #expect(kept == [0, 1, 3].map { bonds[$0].identity })
   }
 }

@@ -39,17 +39,17 @@ import Testing
     effects.map { effect in
       switch effect {
       case .own(.removed(let identity)): "removed \(identity.octets.value & 0xFF)"
-      case .event(.bondRemoved(let identity), _): "report removal \(identity.octets.value & 0xFF)"
-      case .event(.bondChanged(let bond), _): "report \(bond.identity.octets.value & 0xFF)"
+      case .event(.bonds(.removed(let identity)), _): "report removal \(identity.octets.value & 0xFF)"
+      case .event(.bonds(.changed(let bond)), _): "report \(bond.identity.octets.value & 0xFF)"
       case .own(.made(let bond, _)): "made \(bond.identity.octets.value & 0xFF)"
       case .own(.replaced(let identity, _)): "replaced \(identity.octets.value & 0xFF)"
       case .own(.notKept(let identity)): "not kept \(identity.octets.value & 0xFF)"
       case .own(.securityChanged): "security"
-      case .event(.paired(_, let device), _): "paired \(device.isBonded)"
-      case .event(.pairingFailed(_, let failure), _):
+      case .event(.pairing(_, .succeeded(let device)), _): "paired \(device.isBonded)"
+      case .event(.pairing(_, .failed(let failure)), _):
         "failed \(failure.reason == .keyRejected ? "keyRejected" : "authenticationRequirements")"
-      case .event(.bondLost, _): "bond lost"
-      case .event(.bondReplaced, _): "bond replaced"
+      case .event(.bonds(.lost), _): "bond lost"
+      case .event(.bonds(.replaced), _): "bond replaced"
       case .report: "log"
       default: "other"
       }

@@ -52,9 +52,9 @@ import Testing
     for host in 0...1 {
       let events = couple.events(host).compactMap { event in
         switch event {
-        case .security(_, let security): "level \(security.level) proven \(security.isBondProven)"
-        case .bondChanged(let bond): "bond \(bond.strength.isAuthenticated)"
-        case .paired(_, let device): "paired \(device.isBonded)"
+        case .link(_, .security(let security)): "level \(security.level) proven \(security.isBondProven)"
+        case .bonds(.changed(let bond)): "bond \(bond.strength.isAuthenticated)"
+        case .pairing(_, .succeeded(let device)): "paired \(device.isBonded)"
         default: nil
         }
       }
@@ -100,7 +100,7 @@ import Testing
     #expect(couple.security(0) == SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true))
     #expect(couple.read(Couple.encrypted) == .success([7]))
     let told = couple.events(0).contains {
-      if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false }
+      if case .server(_, .subscription(Couple.stream, .notify)) = $0 { true } else { false }
     }
     #expect(told)
     couple.world.ask(0, .update(UpdateToken(rawValue: 2), Couple.stream, [2], to: couple.world.peers[0]))
@@ -334,7 +334,9 @@ import Testing
     for bond in bonds {
       core.perform(.security(.removeBond(bond.identity)), from: .process, now: .start, into: &output)
     }
-    let removed = output.events.compactMap { if case .bondRemoved(let identity) = $0.event { identity } else { nil } }
+    let removed = output.events.compactMap {
+      if case .bonds(.removed(let identity)) = $0.event { identity } else { nil }
+    }
     #expect(removed == bonds.suffix(128).map(\.identity))
   }
 

@@ -122,17 +122,21 @@ struct BringUpTests {
       if case .state(let state, _) = event { state } else { nil }
     }
     #expect(states == [.resetting, .poweredOn])
-    let isTold = bench.events.contains { if case .disconnected(LinkID(rawValue: 1), _) = $0 { true } else { false } }
+    let isTold = bench.events.contains {
+      if case .link(LinkID(rawValue: 1), .disconnected(_)) = $0 { true } else { false }
+    }
     #expect(isTold)
     let ends = bench.events.compactMap { event -> String? in
       switch event {
       case .state(let state, _): "\(state)"
-      case .disconnected: "disconnected"
+      case .link(_, .disconnected): "disconnected"
       default: nil
       }
     }
     #expect(ends == ["resetting", "disconnected", "poweredOn"], "the state is the cause, and comes first")
-    let hasAnswer = bench.events.contains { if case .rssi(LinkID(rawValue: 1), .failure) = $0 { true } else { false } }
+    let hasAnswer = bench.events.contains {
+      if case .link(LinkID(rawValue: 1), .rssi(.failure)) = $0 { true } else { false }
+    }
     #expect(hasAnswer)
   }
 

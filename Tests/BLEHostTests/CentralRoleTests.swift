@@ -63,7 +63,7 @@ struct CentralRoleTests {
     _ = bench.takeEvents()
     bench.receive(event)
     let heard = bench.events.flatMap { event -> [ScanReport] in
-      if case .discovered(let found) = event { found } else { [] }
+      if case .scanning(.discovered(let found)) = event { found } else { [] }
     }
     #expect(heard.map(\.address) == [address(1), address(2)])
     #expect(heard.map(\.isConnectable) == [true, false])
@@ -103,7 +103,7 @@ struct CentralRoleTests {
     #expect(link.first?.request == ConnectID(rawValue: 3))
     #expect(bench.attPayloads(from: 0) == [[0x02, 0x05, 0x02]])
     _ = bench.att(0x40, [0x03, 0xB9, 0x00])
-    guard case .mtu(_, 185) = bench.events.last else { Issue.record("no MTU"); return }
+    guard case .link(_, .mtu(185)) = bench.events.last else { Issue.record("no MTU"); return }
   }
 
   @Test func aCancelledWishCancelsTheController() {
@@ -170,7 +170,7 @@ struct CentralRoleTests {
     bench.perform(.initiating(.connect(ConnectID(rawValue: 1), address(1), ConnectionParameters())))
     guard case .connectionFailed(_, .notPoweredOn) = bench.events.last else { Issue.record("not refused"); return }
     bench.perform(.scanning(.start(ScanParameters())))
-    guard case .scanStopped(.notPoweredOn) = bench.events.last else { Issue.record("not refused"); return }
+    guard case .scanning(.stopped(.notPoweredOn)) = bench.events.last else { Issue.record("not refused"); return }
   }
 
   @Test func aPeripheralsWishForOtherParametersIsTaken() {

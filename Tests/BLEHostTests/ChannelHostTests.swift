@@ -44,27 +44,27 @@ struct ChannelPair {
   }
 
   func openedChannels(_ host: Int) -> [OpenedChannel] {
-    couple.events(host).compactMap { if case .channelOpened(let channel) = $0 { channel } else { nil } }
+    couple.events(host).compactMap { if case .channels(.opened(let channel)) = $0 { channel } else { nil } }
   }
 
   func failures(_ host: Int) -> [HostError] {
-    couple.events(host).compactMap { if case .channelOpenFailed(_, let error) = $0 { error } else { nil } }
+    couple.events(host).compactMap { if case .channels(.openFailed(_, let error)) = $0 { error } else { nil } }
   }
 
   func closed(_ host: Int) -> [ChannelCloseReason] {
-    couple.events(host).compactMap { if case .channelClosed(_, let reason) = $0 { reason } else { nil } }
+    couple.events(host).compactMap { if case .channel(_, .closed(let reason)) = $0 { reason } else { nil } }
   }
 
   func received(_ host: Int) -> [[UInt8]] {
-    couple.events(host).compactMap { if case .sduReceived(_, let sdu) = $0 { sdu } else { nil } }
+    couple.events(host).compactMap { if case .channel(_, .received(let sdu)) = $0 { sdu } else { nil } }
   }
 
   func sent(_ host: Int) -> Int {
-    couple.events(host).reduce(0) { if case .sduSent(_, let octets) = $1 { $0 + octets } else { $0 } }
+    couple.events(host).reduce(0) { if case .channel(_, .sent(let octets)) = $1 { $0 + octets } else { $0 } }
   }
 
   func listening(_ host: Int) -> [Result<SPSM, HostError>] {
-    couple.events(host).compactMap { if case .listening(_, let result) = $0 { result } else { nil } }
+    couple.events(host).compactMap { if case .channels(.listening(_, let result)) = $0 { result } else { nil } }
   }
 
   /// The frames that a host has sent on a channel, in hexadecimal digits, from their payload on.
@@ -129,7 +129,7 @@ struct ChannelPair {
     #expect(opened.remoteMTU == 2221)
     func sizes() -> [Int] {
       pair.couple.events(end).compactMap {
-        if case .channelResized(opened.id, let mtu) = $0 { mtu } else { nil }
+        if case .channel(opened.id, .resized(let mtu)) = $0 { mtu } else { nil }
       }
     }
     // The same MTU and another MPS: nothing that the owner uses has changed.
@@ -341,7 +341,7 @@ struct ChannelPair {
       let owner = host == 0 ? first : second
       for addressed in pair.couple.world.addressed[host] {
         switch addressed.event {
-        case .channelOpened: #expect(addressed.recipient == .owner(owner))
+        case .channels(.opened): #expect(addressed.recipient == .owner(owner))
         default: break
         }
       }

@@ -144,8 +144,8 @@ import Testing
     #expect(pair.failures(0) == [.notConnected])
   }
 
-  /// Docs/Decisions/0049: our central sends nothing to a bonded peripheral that has not proven its bond, and accepts
-  /// nothing.
+  /// Docs/Decisions/pairing-and-bonds.md#the-central-encrypts-first: our central sends nothing to a bonded peripheral
+  /// that has not proven its bond, and accepts nothing.
   @Test func aBondedPeripheralThatDoesNotEncryptGetsNoChannel() throws {
     var pair = try ChannelPair()
     pair.ask(1, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: ChannelPair.service))))

@@ -35,14 +35,14 @@ import Testing
       pair.couple.world.ask(sender, commands)
       for event in pair.couple.world.takeHeard(sender) {
         switch event {
-        case .sduSent(_, let octets): left += octets
-        case .channelClosed, .refused: Issue.record("\(event)")
+        case .channel(_, .sent(let octets)): left += octets
+        case .channel(_, .closed), .refused: Issue.record("\(event)")
         default: break
         }
       }
       commands = []
       unread = 0
-      for case .sduReceived(_, let sdu) in pair.couple.world.takeHeard(1 - sender) {
+      for case .channel(_, .received(let sdu)) in pair.couple.world.takeHeard(1 - sender) {
         for (place, found) in sdu.enumerated() where found != octet(arrived + place) { isIntact = false }
         arrived += sdu.count
         unread += 1
@@ -80,6 +80,21 @@ import Testing
     #expect(after - before <= 2, "one that waits, and one that is being sent")
     pair.couple.world.run(for: .seconds(60))
     #expect(pair.received(0).count == 16 || pair.received(0).count == 30)
+  }
+
+  /// The controllers report no length of packets, because it does not change: a frame fills whole packets of 27 octets
+  /// from the first on.
+  @Test func framesFillThePacketsOfALinkWithoutDataLengthExtension() throws {
+    var configuration = VirtualControllerConfiguration()
+    configuration.features.remove(.dataPacketLengthExtension)
+    var pair = try ChannelPair(couple: Couple(controller: configuration))
+    pair.open()
+    let ours = try #require(pair.openedChannels(1).first)
+    let before = pair.couple.world.sent[1].count
+    pair.ask(1, .channel(ours.id, .send([UInt8](repeating: 7, count: 2000))))
+    // The controller divides them.
+    let lengths = pair.couple.world.sent[1].dropFirst(before).filter { $0[0] == 2 }.map { $0.count - 5 }
+    #expect(lengths.reduce(0, +) > 2000 && lengths.dropLast().allSatisfy { $0 % 27 == 0 }, "\(lengths)")
   }
 
   @Test func aStreamGoesOnBesideABusyClient() throws {
@@ -149,7 +164,7 @@ import Testing
     try pair.forge(frame, on: 0x40, from: 1)
     #expect(pair.closed(0) == [.violation(violation)])
     #expect(pair.closed(1) == [.peer])
-    #expect(!pair.couple.events(0).contains { if case .disconnected = $0 { true } else { false } })
+    #expect(!pair.couple.events(0).contains { if case .link(_, .disconnected) = $0 { true } else { false } })
   }
 
   @Test func aPeerThatOverrunsItsCreditsLosesTheChannel() throws {
@@ -205,6 +220,6 @@ import Testing
       let pdu = [code, UInt8(truncatingIfNeeded: random.next() | 1), UInt8(count), 0] + data
       try pair.forge(pdu.hexadecimal, on: random.next() % 4 == 0 ? 0x40 : 5, from: 1)
     }
-    #expect(!pair.couple.events(0).contains { if case .disconnected = $0 { true } else { false } })
+    #expect(!pair.couple.events(0).contains { if case .link(_, .disconnected) = $0 { true } else { false } })
   }
 }

@@ -42,11 +42,11 @@ import Testing
   }
 
   private func timings(_ world: World, _ host: Int) -> [LinkTiming] {
-    world.heard[host].compactMap { if case .connectionUpdated(_, let timing) = $0 { timing } else { nil } }
+    world.heard[host].compactMap { if case .link(_, .connectionUpdated(let timing)) = $0 { timing } else { nil } }
   }
 
   private func refusals(_ world: World, _ host: Int) -> [HostError] {
-    world.heard[host].compactMap { if case .connectionUpdateRefused(_, let error) = $0 { error } else { nil } }
+    world.heard[host].compactMap { if case .link(_, .connectionUpdateRefused(let error)) = $0 { error } else { nil } }
   }
 
   /// The payloads that the peripheral has sent on the signalling channel, and its LE Connection Update commands.
@@ -115,7 +115,7 @@ import Testing
       bench.receive(updated(status))
     }
     #expect(bench.attPayloads(from: before) == [Self.request])
-    #expect(!bench.events.contains { if case .connectionUpdateRefused = $0 { true } else { false } })
+    #expect(!bench.events.contains { if case .link(_, .connectionUpdateRefused) = $0 { true } else { false } })
     // A failure that comes now is not that of our procedure.
     bench.receive(updated(.unsupportedRemoteFeature))
     #expect(bench.attPayloads(from: before).count == 1)
@@ -133,7 +133,9 @@ import Testing
     bench.perform(.link(peer, .updateConnection(Self.wanted)))
     bench.receive(updated(status))
     #expect(bench.attPayloads(from: before).isEmpty)
-    guard case .connectionUpdateRefused(peer, error)? = bench.events.last else { Issue.record("not told"); return }
+    guard case .link(peer, .connectionUpdateRefused(error))? = bench.events.last else {
+      Issue.record("not told"); return
+    }
     // The next one asks by the link layer again.
     bench.perform(.link(peer, .updateConnection(Self.wanted)))
     #expect(bench.controller.commands.count { $0.opcode == .leConnectionUpdate } == 2)
@@ -143,7 +145,7 @@ import Testing
     var (bench, peer) = bench()
     bench.perform(.link(peer, .updateConnection(Self.wanted)))
     bench.perform(.link(peer, .updateConnection(ConnectionParameters())))
-    guard case .connectionUpdateRefused(peer, .invalidParameters)? = bench.events.last else {
+    guard case .link(peer, .connectionUpdateRefused(.invalidParameters))? = bench.events.last else {
       Issue.record("not refused")
       return
     }

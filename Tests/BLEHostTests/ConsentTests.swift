@@ -5,7 +5,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// `asksConsent` in the central role: who asked for the pairing decides (Docs/Decisions/0049).
+/// `asksConsent` in the central role: who asked for the pairing decides
+/// (Docs/Decisions/pairing-and-bonds.md#pairing-is-open-by-default).
 @Suite("Consent to pairings of our central") struct ConsentTests {
   /// A central that asks for consent, and nobody who answers.
   private func couple(_ change: (inout PairingSettings) -> Void = { _ in }) throws -> Couple {
@@ -32,6 +33,22 @@ import Testing
     try answer(agreed ? .accept : .reject, &couple)
     #expect((couple.bond(1) != nil) == agreed && couple.paired(1).count == (agreed ? 1 : 0))
     #expect(couple.failures(1) == (agreed ? [] : [PairingFailure(.unspecifiedReason, .local)]))
+  }
+
+  /// A request for security while pairing is disabled is answered with the remedy and a failed pairing, so that no
+  /// caller waits.
+  @Test func aRequestWhilePairingIsDisabledIsAnswered() throws {
+    var couple = Couple(peripheral: nil, central: { _ in nil })
+    try couple.connect()
+    let link = try #require(couple.links[1])
+    couple.world.ask(1, .link(link.central, .secure(SecurityDemand())))
+    couple.world.ask(0, .link(link.peripheral, .requestSecurity))
+    couple.world.run(for: .seconds(1))
+    for host in 0...1 {
+      #expect(couple.failures(host) == [PairingFailure(.pairingNotSupported, .local)])
+      let refusals = couple.events(host).compactMap { if case .refused(let error) = $0 { error } else { nil } }
+      #expect(refusals == [.disabled("pairing is disabled: set PairingOptions.isEnabled")])
+    }
   }
 
   /// The application has requested the pairing, and wants its user to know that the devices are not authenticated.

@@ -28,11 +28,12 @@ import Testing
       for index in 0..<sent.count {
         let command = try HCICommandPacket(decoding: Array(sent[index]).dropFirst()[...])
         for answer in controller.answer(command) {
-          let event = try HCIEvent(decoding: answer.dropFirst()[...])
-          if let event = event.parameters as? HCI.CommandComplete {
-            session.receive(event, now: now, packets: &packets, into: &effects)
-          } else if let event = event.parameters as? HCI.CommandStatus {
-            session.receive(event, now: now, packets: &packets, into: &effects)
+          switch try HCIEvent(decoding: answer.dropFirst()[...]) {
+          case .commandComplete(let event):
+            session.receive(.commandComplete(event), now: now, packets: &packets, into: &effects)
+          case .commandStatus(let event):
+            session.receive(.commandStatus(event), now: now, packets: &packets, into: &effects)
+          case let other: Issue.record("an answer, but it is \(other)")
           }
         }
       }
@@ -97,7 +98,7 @@ import Testing
   @Test mutating func anAnswerGoesToItsPurpose() throws {
     session.start(into: &effects)
     try settle()
-    effects.append(.command(HCI.LESetScanEnable(), for: .scanning(.enable)))
+    effects.append(.command(HCI.LESetScanEnable(), for: .radio(.scanning(.enable))))
     try settle()
     #expect(answered == [.leSetScanEnable])
   }
@@ -106,11 +107,11 @@ import Testing
     session.start(into: &effects)
     try settle()
     controller.silent = [.leSetScanEnable]
-    effects.append(.command(HCI.LESetScanEnable(), for: .scanning(.enable)))
+    effects.append(.command(HCI.LESetScanEnable(), for: .radio(.scanning(.enable))))
     try settle()
     session.hardwareFailed(code: 1, into: &effects)
     try settle()
-    #expect(abandoned == [.scanning(.enable)] && states.suffix(1) == [.poweredOn] && losses == 1)
+    #expect(abandoned == [.radio(.scanning(.enable))] && states.suffix(1) == [.poweredOn] && losses == 1)
   }
 
   @Test mutating func theShutdownWaitsForLinksAndIsBounded() throws {

@@ -45,7 +45,7 @@ struct Couple {
       })
     // Users who do what they are asked: the passkey is known, the numbers agree.
     world.application = { _, event in
-      guard case .pairing(let peer, let id, let question) = event else { return [] }
+      guard case .pairing(let peer, .question(let id, let question)) = event else { return [] }
       switch question {
       case .consent, .replaceBond, .compare: return [.link(peer, .answerPairing(id, .accept))]
       case .enterPasskey: return Passkey(123_456).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
@@ -54,7 +54,7 @@ struct Couple {
     }
     world.ask(0, .services(.add(Self.service)))
     for event in world.takeHeard(0) {
-      if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+      if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
     }
     world.ask(
       0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
@@ -153,26 +153,28 @@ struct Couple {
 
   func security(_ host: Int) -> SecurityState? {
     var last: SecurityState?
-    for event in world.heard[host] { if case .security(_, let security) = event { last = security } }
+    for event in world.heard[host] { if case .link(_, .security(let security)) = event { last = security } }
     return last
   }
 
   func bond(_ host: Int) -> Bond? {
     var last: Bond?
-    for event in world.heard[host] { if case .bondChanged(let bond) = event { last = bond } }
+    for event in world.heard[host] { if case .bonds(.changed(let bond)) = event { last = bond } }
     return last
   }
 
   func paired(_ host: Int) -> [PairedDevice] {
-    world.heard[host].compactMap { if case .paired(_, let device) = $0 { device } else { nil } }
+    world.heard[host].compactMap { if case .pairing(_, .succeeded(let device)) = $0 { device } else { nil } }
   }
 
   func failures(_ host: Int) -> [PairingFailure] {
-    world.heard[host].compactMap { if case .pairingFailed(_, let failure) = $0 { failure.withoutCause } else { nil } }
+    world.heard[host].compactMap {
+      if case .pairing(_, .failed(let failure)) = $0 { failure.withoutCause } else { nil }
+    }
   }
 
   func losses(_ host: Int) -> [BondLoss] {
-    world.heard[host].compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+    world.heard[host].compactMap { if case .bonds(.lost(_, _, let loss)) = $0 { loss } else { nil } }
   }
 
   /// Puts a PDU of the Security Manager on the link behind the back of one of its hosts, which is the one that it seems
@@ -209,11 +211,13 @@ struct Couple {
 
   /// What a host's application was asked, in order.
   func questions(_ host: Int) -> [(id: PairingQuestionID, question: PairingQuestion)] {
-    world.heard[host].compactMap { if case .pairing(_, let id, let question) = $0 { (id, question) } else { nil } }
+    world.heard[host].compactMap {
+      if case .pairing(_, .question(let id, let question)) = $0 { (id, question) } else { nil }
+    }
   }
 
   func withdrawn(_ host: Int) -> [PairingQuestionID] {
-    world.heard[host].compactMap { if case .pairingQuestionWithdrawn(_, let id) = $0 { id } else { nil } }
+    world.heard[host].compactMap { if case .pairing(_, .questionWithdrawn(let id)) = $0 { id } else { nil } }
   }
 
   /// What a host logged as the application's fault.

@@ -32,7 +32,7 @@ import Testing
     bench.perform(.services(.add(Couple.service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in bench.takeEvents() {
-      if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+      if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
     }
     return (bench, handles)
   }
@@ -49,7 +49,7 @@ import Testing
 
   private func level(_ bench: Bench) -> SecurityLevel? {
     var level: SecurityLevel?
-    for event in bench.events { if case .security(_, let security) = event { level = security.level } }
+    for event in bench.events { if case .link(_, .security(let security)) = event { level = security.level } }
     return level
   }
 
@@ -84,7 +84,7 @@ import Testing
     let octets = try #require(DeviceAddress(Self.privateAddress, kind: .random)).octets.littleEndian
     bench.perform(.scanning(.start(ScanParameters())))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x01] + octets + [0, 0xC0])
-    guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
+    guard case .scanning(.discovered(let found)) = bench.events.last, let discovery = found.last else {
       Issue.record("not heard"); return
     }
     #expect(discovery.address == Self.identity)
@@ -123,7 +123,9 @@ import Testing
     // A name that no key has is refused, and the refusal is told.
     bench.receive(Self.keyRequest(0x40, ediv: 1))
     #expect(bench.controller.commands.last?.opcode == .leLongTermKeyRequestNegativeReply)
-    guard case .bondLost(_, Self.identity, .keysDiffer) = bench.events.last else { Issue.record("not told"); return }
+    guard case .bonds(.lost(_, Self.identity, .keysDiffer)) = bench.events.last else {
+      Issue.record("not told"); return
+    }
     bench.receive(Self.encryption(0x40, on: 1))
     #expect(level(bench) == nil)
   }
@@ -158,7 +160,7 @@ import Testing
       bench.perform(.update(UpdateToken(rawValue: number), Couple.stream, [UInt8(number)], to: bench.peers))
     }
     func finished(_ bench: Bench) -> [UInt64] {
-      bench.events.compactMap { if case .updateFinished(_, let token) = $0 { token.rawValue } else { nil } }
+      bench.events.compactMap { if case .server(_, .updateFinished(let token)) = $0 { token.rawValue } else { nil } }
     }
     #expect(finished(bench).isEmpty)
     if byUnsubscribing {
@@ -177,7 +179,7 @@ import Testing
     bench.receive(ScriptedController.connected(0x40, from: Self.privateAddress))
     bench.receive(Self.keyRequest(0x40))
     bench.receive(ScriptedController.disconnected(0x40, .terminatedMICFailure))
-    let losses = bench.events.compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+    let losses = bench.events.compactMap { if case .bonds(.lost(_, _, let loss)) = $0 { loss } else { nil } }
     #expect(losses == [.keysDiffer])
   }
 
@@ -205,7 +207,7 @@ import Testing
       }
       if bench.core.linkCount == 0 { bench.receive(ScriptedController.connected(0x40)) }
     }
-    #expect(!bench.events.contains { if case .paired = $0 { true } else { false } })
+    #expect(!bench.events.contains { if case .pairing(_, .succeeded) = $0 { true } else { false } })
     bench.receive(ScriptedController.disconnected(0x40))
     bench.receive(ScriptedController.connected(0x41))
     let before = bench.data.count

@@ -30,7 +30,7 @@ private struct EnhancedPair {
           ServiceDefinition(id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFF21), characteristics: definitions))),
       from: OwnerID(rawValue: 4))
     for event in pair.couple.events(0) {
-      if case .serviceAdded(ServiceID(rawValue: 9), .success(let added)) = event {
+      if case .services(.added(ServiceID(rawValue: 9), .success(let added))) = event {
         handles = Self.attributes.compactMap { added.attributes[$0] }
       }
     }
@@ -62,8 +62,8 @@ private struct EnhancedPair {
   var requests: [(token: RequestToken, attribute: AttributeID)] {
     pair.couple.events(0).compactMap {
       switch $0 {
-      case .read(_, let token, let attribute, _): (token, attribute)
-      case .write(_, let token?, let parts): (token, parts[0].attribute)
+      case .server(_, .read(let token, let attribute, _)): (token, attribute)
+      case .server(_, .write(let token, let parts)): (token, parts[0].attribute)
       default: nil
       }
     }
@@ -99,7 +99,9 @@ private struct EnhancedPair {
     try pair.forge(length.hexadecimal + pdu, on: channel, from: host)
   }
 
-  var isLinkUp: Bool { !pair.couple.events(1).contains { if case .disconnected = $0 { true } else { false } } }
+  var isLinkUp: Bool {
+    !pair.couple.events(1).contains { if case .link(_, .disconnected) = $0 { true } else { false } }
+  }
 }
 
 /// Vol 3, Part F, 3.2.11; Part G, 5.3.2.
@@ -297,7 +299,7 @@ private struct EnhancedPair {
     #expect(both.octets(of: 1, on: 0x40) == "6700" + "12" + both.handles[1].octets + value.hexadecimal)
   }
 
-  /// Docs/Decisions/0103: the length of a write is known, that of a value that is read is not.
+  /// Docs/Decisions/gatt.md#enhanced-bearers: the length of a write is known, that of a value that is read is not.
   @Test func aSmallerBearerGetsWhatFits() throws {
     var both = try EnhancedPair(mtu: 64)
     let (fits, tooLong) = ([UInt8](repeating: 1, count: 61), [UInt8](repeating: 2, count: 62))
@@ -400,7 +402,8 @@ private struct EnhancedPair {
     #expect(both.isLinkUp)
   }
 
-  /// Docs/Decisions/0104: the link counts as one that is not encrypted, which has no enhanced bearers.
+  /// Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level: the link counts as one that is not encrypted,
+  /// which has no enhanced bearers.
   @Test(arguments: [0, 1]) func aPairingThatFailsAfterItsKeyIsInUseClosesTheBearers(host: Int) throws {
     var both = try EnhancedPair(isEncrypted: false)
     RevokedKeyTests.withholdKeys(&both.pair.couple.world)

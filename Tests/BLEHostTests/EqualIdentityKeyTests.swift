@@ -9,7 +9,7 @@ import Testing
 @testable import BLEHost
 
 /// Devices that distribute the same identity resolving key (IRK): each bonded peer of a device has it, so that it
-/// proves nothing (Docs/Decisions/0096).
+/// proves nothing (Docs/Decisions/pairing-and-bonds.md#identity-keys).
 @Suite("Equal identity resolving keys") struct EqualIdentityKeyTests {
   static let key = SecretKey(0xA5A5_0000_1111_2222_3333_4444_5555_6666)
   private static let intent = AdvertisingIntent(data: [2, 1, 6], scanResponse: [])
@@ -141,7 +141,7 @@ import Testing
       try connect(to: peripheral, identity)
       #expect(reported(couple) == [identity])
       #expect(couple.losses(0).isEmpty && couple.paired(0).isEmpty)
-      let levels = couple.events(0).compactMap { if case .security(_, let it) = $0 { it.level } else { nil } }
+      let levels = couple.events(0).compactMap { if case .link(_, .security(let it)) = $0 { it.level } else { nil } }
       #expect(levels.contains(peripheral == 1 ? .secureConnections : .encrypted))
     }
   }
@@ -313,7 +313,9 @@ extension EqualIdentityKeyTests {
     pair(&bench, Self.strong, used: used)
     let forgotten = bench.takeDirectives().compactMap { if case .forget(let it) = $0 { it } else { nil } }
     #expect(forgotten == [device(2)])
-    let failures = bench.events.compactMap { if case .pairingFailed(_, let it) = $0 { it.withoutCause } else { nil } }
+    let failures = bench.events.compactMap {
+      if case .pairing(_, .failed(let it)) = $0 { it.withoutCause } else { nil }
+    }
     #expect(failures == [PairingFailure(.keyRejected, .local)])
     #expect(bench.core.links.bonds.bonds.map(\.identity) == [device(1)])
   }

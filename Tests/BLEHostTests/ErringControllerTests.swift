@@ -173,7 +173,7 @@ struct ErringSession {
   }
 
   private func hasEnded(_ link: LinkID, of host: Int) -> Bool {
-    couple.world.heard[host].contains { if case .disconnected(link, _) = $0 { true } else { false } }
+    couple.world.heard[host].contains { if case .link(link, .disconnected(_)) = $0 { true } else { false } }
   }
 
   private mutating func client(_ name: String, _ kind: GATTClient.Operation.Kind, _ link: LinkID) -> Bool {
@@ -196,7 +196,7 @@ struct ErringSession {
     guard let link else { return couple.world.run(for: .seconds(5)) }
     converse(link)
     _ = call("disconnect", 1, .link(link, .disconnect(.remoteUserTerminatedConnection))) {
-      if case .disconnected(link, _) = $0 { "done" } else { nil }
+      if case .link(link, .disconnected(_)) = $0 { "done" } else { nil }
     }
     couple.world.run(for: .seconds(5))
   }
@@ -219,8 +219,8 @@ struct ErringSession {
     let id = AdvertisingID(rawValue: 7)
     return call("start of advertising", 0, .advertising(.start(id, Self.intent))) {
       switch $0 {
-      case .advertisingStarted(id, .success): "done"
-      case .advertisingStarted(id, .failure(let error)): "\(error)"
+      case .advertising(id, .started(.success)): "done"
+      case .advertising(id, .started(.failure(let error))): "\(error)"
       default: nil
       }
     }
@@ -234,10 +234,10 @@ struct ErringSession {
       couple.world.run(for: .milliseconds(500))
       for event in couple.world.heard[1].dropFirst(start) {
         switch event {
-        case .discovered:
+        case .scanning(.discovered):
           outcomes.append("scan: done")
           return couple.world.ask(1, .scanning(.stop))
-        case .scanStopped(let error?): return outcomes.append("scan: \(error)")
+        case .scanning(.stopped(let error?)): return outcomes.append("scan: \(error)")
         default: break
         }
       }
@@ -273,16 +273,16 @@ struct ErringSession {
   private mutating func converse(_ link: LinkID) {
     let handle = { [handles = couple.handles] in handles[$0] ?? .first }
     func ended(_ event: HostEvent) -> String? {
-      if case .disconnected(link, let reason) = event { "ended: \(reason)" } else { nil }
+      if case .link(link, .disconnected(let reason)) = event { "ended: \(reason)" } else { nil }
     }
     _ = client("services", .discoverPrimaryServices, link)
     _ = client("read", .read(handle(Couple.plain)), link)
     _ = client("write", .write(handle(Couple.plain), [7]), link)
     _ = call("security", 1, .link(link, .requestSecurity)) {
       switch $0 {
-      case .security(link, let security) where security.level != .none: "done"
-      case .pairingFailed(link, let failure): "\(failure)"
-      case .bondLost(link, _, let loss): "\(loss)"
+      case .link(link, .security(let security)) where security.level != .none: "done"
+      case .pairing(link, .failed(let failure)): "\(failure)"
+      case .bonds(.lost(link, _, let loss)): "\(loss)"
       case .refused(let error): "\(error)"
       default: ended($0)
       }
@@ -295,8 +295,8 @@ struct ErringSession {
     notify()
     _ = call("timing", 1, .link(link, .updateConnection(ConnectionParameters(interval: 12...12)))) {
       switch $0 {
-      case .connectionUpdated(link, _): "done"
-      case .connectionUpdateRefused(link, let error): "\(error)"
+      case .link(link, .connectionUpdated(_)): "done"
+      case .link(link, .connectionUpdateRefused(let error)): "\(error)"
       default: ended($0)
       }
     }
@@ -306,16 +306,16 @@ struct ErringSession {
     ] {
       _ = call(name, 1, command) {
         switch $0 {
-        case .phy(link, .success): "done"
-        case .phy(link, .failure(let error)): "\(error)"
+        case .link(link, .phy(.success)): "done"
+        case .link(link, .phy(.failure(let error))): "\(error)"
         default: ended($0)
         }
       }
     }
     _ = call("RSSI", 1, .link(link, .readRSSI)) {
       switch $0 {
-      case .rssi(link, .success): "done"
-      case .rssi(link, .failure(let error)): "\(error)"
+      case .link(link, .rssi(.success)): "done"
+      case .link(link, .rssi(.failure(let error))): "\(error)"
       default: ended($0)
       }
     }
@@ -331,8 +331,8 @@ struct ErringSession {
     let token = UpdateToken(rawValue: 1)
     _ = call("notify", 0, .update(token, Couple.stream, [9], to: [peer])) {
       switch $0 {
-      case .updateFinished(peer, token): "done"
-      case .disconnected(peer, let reason): "ended: \(reason)"
+      case .server(peer, .updateFinished(token)): "done"
+      case .link(peer, .disconnected(let reason)): "ended: \(reason)"
       default: nil
       }
     }
@@ -342,8 +342,10 @@ struct ErringSession {
   func isExplained(_ host: Int) -> Bool {
     couple.world.heard[host].contains { event in
       switch event {
-      case .diagnostic, .state(_, .some), .advertisingStarted(_, .failure), .advertisingEnded, .scanStopped(.some),
-        .connectionFailed(_, .controller), .refused, .connectionUpdateRefused, .phy(_, .failure), .rssi(_, .failure):
+      case .diagnostic, .state(_, .some), .advertising(_, .started(.failure)), .advertising(_, .ended),
+        .scanning(.stopped(.some)),
+        .connectionFailed(_, .controller), .refused, .link(_, .connectionUpdateRefused), .link(_, .phy(.failure)),
+        .link(_, .rssi(.failure)):
         true
       default: false
       }
@@ -393,8 +395,8 @@ struct ErringSession {
     var isOn = false
     for event in couple.world.heard[0] {
       switch event {
-      case .advertisingStarted(_, let result): isOn = (try? result.get()) != nil
-      case .advertisingEnded: isOn = false
+      case .advertising(_, .started(let result)): isOn = (try? result.get()) != nil
+      case .advertising(_, .ended): isOn = false
       default: break
       }
     }

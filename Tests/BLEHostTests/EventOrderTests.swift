@@ -84,7 +84,9 @@ extension EventOrderTests {
     var bench = Bench(configuration: configuration)
     bench.perform(.services(.add(Couple.service)))
     var handles: [AttributeID: AttributeHandle] = [:]
-    for event in bench.events { if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes } }
+    for event in bench.events {
+      if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
+    }
     let peer = EncryptionTests.bond.identity
     if isCentral {
       bench.perform(.initiating(.connect(ConnectID(rawValue: 1), peer, ConnectionParameters())))

@@ -68,7 +68,7 @@ import Testing
     for host in world.hosts.indices {
       world.ask(host, .services(.add(service)))
       for event in world.takeHeard(host) {
-        if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+        if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
       }
       // Host 7 is there for the scan.
       guard host == 0 || host > 3 else { continue }
@@ -130,9 +130,11 @@ import Testing
       }
       // Whatever the number of rounds is, the scan and the advertisement go on for more than four seconds.
       if round % max(1, UInt32(Self.rounds) / 22) == 0 { world.run(for: .milliseconds(200)) }
-      reports += world.heard[0].reduce(0) { if case .discovered(let found) = $1 { $0 + found.count } else { $0 } }
+      reports += world.heard[0].reduce(0) {
+        if case .scanning(.discovered(let found)) = $1 { $0 + found.count } else { $0 }
+      }
       for host in world.hosts.indices {
-        let ended = world.takeHeard(host).contains { if case .disconnected = $0 { true } else { false } }
+        let ended = world.takeHeard(host).contains { if case .link(_, .disconnected) = $0 { true } else { false } }
         guard !ended else { Issue.record("round \(round): host \(host) lost a link"); return }
       }
     }
@@ -144,7 +146,7 @@ import Testing
     world.run(for: .seconds(1))
     #expect(
       world.takeHeard(7).contains {
-        if case .discovered(let found) = $0 {
+        if case .scanning(.discovered(let found)) = $0 {
           found.contains { $0.address == world.hosts[0].ownAddress }
         } else {
           false

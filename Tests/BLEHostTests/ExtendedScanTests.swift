@@ -48,7 +48,7 @@ import Testing
     world.ask(1, .scanning(.start(ScanParameters())))
     world.run(for: .seconds(2))
     return world.heard[1].flatMap { event -> [ScanReport] in
-      if case .discovered(let found) = event { found } else { [] }
+      if case .scanning(.discovered(let found)) = event { found } else { [] }
     }
   }
 
@@ -88,7 +88,7 @@ import Testing
 
   private static func heard(_ bench: inout Bench) -> [[UInt8]] {
     bench.takeEvents().flatMap { event -> [[UInt8]] in
-      if case .discovered(let found) = event { found.map(\.data) } else { [] }
+      if case .scanning(.discovered(let found)) = event { found.map(\.data) } else { [] }
     }
   }
 

@@ -109,7 +109,7 @@ import Testing
       for host in world.hosts.indices {
         world.ask(host, .services(.add(Self.definition)))
         for event in world.takeHeard(host) {
-          if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+          if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
         }
         world.ask(host, .channels(.listen(ListenID(rawValue: 1), ChannelService(spsm: Self.service))))
         guard (host == 0) == (role == .peripheral) else { continue }
@@ -141,12 +141,12 @@ import Testing
     private static func application(_ behaviour: Behaviour?) -> @Sendable (Int, HostEvent) -> [HostCommand] {
       { host, event in
         switch event {
-        case .read(let peer, let token, _, _): [.respond(peer, token, .success([1, 2, 3]))]
-        case .write(let peer, let token?, _): [.respond(peer, token, .success([]))]
-        case .sduReceived(let channel, _) where !hostile.contains(host): [.channel(channel, .didRead)]
-        case .pairing(let peer, let id, _): [.link(peer, .answerPairing(id, .accept))]
+        case .server(let peer, .read(let token, _, _)): [.respond(peer, token, .success([1, 2, 3]))]
+        case .server(let peer, .write(let token, _)): [.respond(peer, token, .success([]))]
+        case .channel(let channel, .received(_)) where !hostile.contains(host): [.channel(channel, .didRead)]
+        case .pairing(let peer, .question(let id, _)): [.link(peer, .answerPairing(id, .accept))]
         // A value that has left is followed by the next one.
-        case .updateFinished(let peer, let token) where token.rawValue >= firstOfFlood:
+        case .server(let peer, .updateFinished(let token)) where token.rawValue >= firstOfFlood:
           [value(UpdateToken(rawValue: token.rawValue + valuesAtATime), to: peer)]
         default: []
         }
@@ -205,7 +205,7 @@ import Testing
       world.ask(1, .channels(.open(OpenChannelID(rawValue: 1), theirs, ChannelRequest(spsm: Self.service))))
       world.run(for: .seconds(1))
       func opened(_ host: Int) -> L2CAPChannelID? {
-        world.heard[host].compactMap { if case .channelOpened(let channel) = $0 { channel.id } else { nil } }.last
+        world.heard[host].compactMap { if case .channels(.opened(let channel)) = $0 { channel.id } else { nil } }.last
       }
       channel = (try #require(opened(0)), try #require(opened(1)))
       if behaviour == .takesValues {
@@ -296,10 +296,10 @@ import Testing
       case .ownRead, .ownWrite: Self.hasFinished(awaited, own)
       case .notification: theirs.contains { if case .client(_, .notification) = $0 { true } else { false } }
       case .indication: theirs.contains { if case .client(_, .indication) = $0 { true } else { false } }
-      case .received: own.contains { if case .sduReceived(channel?.own, _) = $0 { true } else { false } }
-      case .sent: theirs.contains { if case .sduReceived(channel?.theirs, _) = $0 { true } else { false } }
+      case .received: own.contains { if case .channel(channel?.own, .received(_)) = $0 { true } else { false } }
+      case .sent: theirs.contains { if case .channel(channel?.theirs, .received(_)) = $0 { true } else { false } }
       case .pairing:
-        theirs.contains { if case .security(_, let security) = $0 { security.level > .none } else { false } }
+        theirs.contains { if case .link(_, .security(let security)) = $0 { security.level > .none } else { false } }
       }
     }
 
@@ -367,11 +367,11 @@ import Testing
         world.ask(device, .channels(.open(id, link.theirs, ChannelRequest(spsm: FairnessTests.Scene.service))))
       }
       for event in world.heard[device] {
-        guard case .channelOpened(let channel) = event else { continue }
+        guard case .channels(.opened(let channel)) = event else { continue }
         for _ in 0..<8 { world.ask(device, .channel(channel.id, .send([UInt8](repeating: 1, count: 200)))) }
       }
       for event in world.heard[0] {
-        guard case .channelOpened(let channel) = event, channel.peer == link.own else { continue }
+        guard case .channels(.opened(let channel)) = event, channel.peer == link.own else { continue }
         for _ in 0..<8 { world.ask(0, .channel(channel.id, .send([UInt8](repeating: 1, count: 200)))) }
       }
     }

@@ -54,7 +54,7 @@ import Testing
     #expect(bench.core.state == .poweredOn && bench.controller.commands.filter { $0.opcode == .reset }.count == 2)
     let told = bench.events.contains { event in
       switch event {
-      case .scanStopped, .state(.resetting, _): true
+      case .scanning(.stopped), .state(.resetting, _): true
       default: false
       }
     }
@@ -81,7 +81,7 @@ import Testing
         .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
       ])
     let starts = bench.events.compactMap { event -> Bool? in
-      if case .advertisingStarted(_, let result) = event { (try? result.get()) != nil } else { nil }
+      if case .advertising(_, .started(let result)) = event { (try? result.get()) != nil } else { nil }
     }
     #expect(starts == [true] && faults(bench).filter { $0.contains("\(opcode)") }.count == 1)
   }
@@ -109,7 +109,7 @@ import Testing
     bench.perform(.advertising(.start(id, intent)))
     bench.perform(.scanning(.start(ScanParameters())))
     let isGivenUp = bench.events.contains {
-      if case .advertisingEnded(id, .unsupported) = $0 { true } else { false }
+      if case .advertising(id, .ended(.unsupported)) = $0 { true } else { false }
     }
     #expect(isGivenUp == isExtended)
     #expect(sent(bench).contains(.leSetScanEnable) && sent(bench).contains(.leSetAdvertisingEnable) != isExtended)

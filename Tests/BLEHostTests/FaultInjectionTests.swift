@@ -105,7 +105,7 @@ import Testing
     couple.world.setFaults([.withholdsCredits()], of: 1)
     for _ in 0..<9 { _ = couple.read(Couple.plain) }
     couple.world.run(for: .seconds(31))
-    #expect(couple.events(1).contains { if case .disconnected = $0 { true } else { false } })
+    #expect(couple.events(1).contains { if case .link(_, .disconnected) = $0 { true } else { false } })
     #expect(couple.world.complaints.isEmpty)
     expectService(&couple, "after the end of the link")
   }
@@ -115,7 +115,7 @@ import Testing
     try couple.connect()
     couple.world.setFaults([.restarts(at: couple.world.now + .seconds(1), hardwareError: 0x42)], of: host)
     couple.world.run(for: .seconds(30))
-    #expect(couple.events(host).contains { if case .disconnected = $0 { true } else { false } })
+    #expect(couple.events(host).contains { if case .link(_, .disconnected) = $0 { true } else { false } })
     expectService(&couple, "after Hardware Error")
   }
 

@@ -92,7 +92,8 @@ struct ApplicationMisuseTests {
       .link(nobody, .client(GATTClient.Operation(id: GATTClient.OperationID(rawValue: 1), .discoverPrimaryServices))))
     let told = bench.events.filter {
       switch $0 {
-      case .refused(.notConnected), .rssi(_, .failure(.notConnected)), .client(_, .finished(_, .failure(.linkEnded))):
+      case .refused(.notConnected), .link(_, .rssi(.failure(.notConnected))),
+        .client(_, .finished(_, .failure(.linkEnded))):
         true
       default: false
       }
@@ -118,7 +119,7 @@ struct ApplicationMisuseTests {
     bench.perform(.services(.remove(ServiceID(rawValue: 3))))
     let failures = bench.events.compactMap { event -> DatabaseError? in
       switch event {
-      case .serviceAdded(_, .failure(let error)), .serviceRemoved(_, .failure(let error)): error
+      case .services(.added(_, .failure(let error))), .services(.removed(_, .failure(let error))): error
       default: nil
       }
     }

@@ -132,7 +132,7 @@ import Testing
   @Test func guessing() throws {
     var couple = Couple(peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+      guard host == 1, case .pairing(let peer, .question(let id, .enterPasskey)) = event else { return [] }
       return Passkey(1).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     // The fifth wrong guess costs 2 seconds, which the new link takes anyway; the sixth costs 4.
@@ -147,7 +147,7 @@ import Testing
     couple.world.run(for: .seconds(10))
     try couple.connect()
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+      guard host == 1, case .pairing(let peer, .question(let id, .enterPasskey)) = event else { return [] }
       return Passkey(123_456).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     couple.secure()
@@ -178,7 +178,7 @@ import Testing
     #expect(couple.paired(0).count == 11)
     #expect(couple.read(Couple.encrypted, by: 12) == .failure(.insufficientAuthentication))
     #expect(
-      Set(couple.events(0).compactMap { if case .bondChanged(let bond) = $0 { bond.identity } else { nil } }).count
+      Set(couple.events(0).compactMap { if case .bonds(.changed(let bond)) = $0 { bond.identity } else { nil } }).count
         == 11)
   }
 

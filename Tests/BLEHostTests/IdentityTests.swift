@@ -6,7 +6,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// Two links that claim one identity are two devices for the application until one has proven it (Docs/Decisions/0050).
+/// Two links that claim one identity are two devices for the application until one has proven it
+/// (Docs/Decisions/pairing-and-bonds.md#two-links-of-one-identity).
 @Suite("Two links of one identity") struct IdentityTests {
   static let (first, second) = (LinkID(rawValue: 1), LinkID(rawValue: 2))
 
@@ -18,7 +19,7 @@ import Testing
     bench.perform(.services(.add(Couple.service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in bench.takeEvents() {
-      if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+      if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
     }
     bench.receive(ScriptedController.connected(0x40, from: EncryptionTests.privateAddress))
     bench.receive(ScriptedController.connected(0x41, from: "\(EncryptionTests.identity.octets)"))
@@ -40,10 +41,10 @@ import Testing
     bench.events.compactMap { event in
       switch event {
       case .connected(let connection): "\(connection.peer.rawValue) up"
-      case .disconnected(let peer, let reason): "\(peer.rawValue) down 0x\(String(reason.rawValue, radix: 16))"
-      case .identified(let peer, EncryptionTests.identity): "\(peer.rawValue) identified"
-      case .security(let peer, let security): "\(peer.rawValue) proven \(security.isBondProven)"
-      case .subscription(let peer, _, let subscription): "\(peer.rawValue) subscribed \(!subscription.isEmpty)"
+      case .link(let peer, .disconnected(let reason)): "\(peer.rawValue) down 0x\(String(reason.rawValue, radix: 16))"
+      case .link(let peer, .identified(EncryptionTests.identity)): "\(peer.rawValue) identified"
+      case .link(let peer, .security(let security)): "\(peer.rawValue) proven \(security.isBondProven)"
+      case .server(let peer, .subscription(_, let subscription)): "\(peer.rawValue) subscribed \(!subscription.isEmpty)"
       default: nil
       }
     }
@@ -99,7 +100,7 @@ import Testing
     _ = bench.takeEvents()
     prove(0x41, &bench)
     #expect(story(bench) == ["3 down 0x16", "2 identified", "2 proven true"])
-    let security = bench.events.compactMap { if case .security(Self.second, let it) = $0 { it } else { nil } }
+    let security = bench.events.compactMap { if case .link(Self.second, .security(let it)) = $0 { it } else { nil } }
     #expect(security.map(\.isAuthorized) == [false], "that was allowed to somebody else")
   }
 
@@ -129,7 +130,7 @@ import Testing
     couple.secure(2)
     let victim = try #require(couple.links[1])
     func isUp(_ peer: LinkID) -> Bool {
-      !couple.events(0).contains { if case .disconnected(peer, _) = $0 { true } else { false } }
+      !couple.events(0).contains { if case .link(peer, .disconnected(_)) = $0 { true } else { false } }
     }
     if authenticated {
       #expect(couple.paired(0).count == 1 && !isUp(victim.peripheral))

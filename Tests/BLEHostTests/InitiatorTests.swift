@@ -29,7 +29,7 @@ import Testing
     var steps: [Initiator.Step] = []
     while !effects.isEmpty {
       switch effects.removeFirst() {
-      case .command(_, for: .initiating(let step)): steps.append(step)
+      case .command(_, for: .radio(.initiating(let step))): steps.append(step)
       case .own(.changed): initiator.reconcile(radio, addresses: initiator.devices.map(\.device), into: &effects)
       default: break
       }

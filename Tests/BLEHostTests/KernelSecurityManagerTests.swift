@@ -44,11 +44,11 @@ import Testing
       switch effect {
       case .kernel(.answer(_, let question, let answer)): "answer \(question) \(answer)"
       case .kernel(.secure(let handle, let isAuthenticated)): "secure \(handle) \(isAuthenticated)"
-      case .event(.pairing(_, let id, let question), _): "ask \(id.rawValue) \(question)"
-      case .event(.pairingQuestionWithdrawn(_, let id), _): "withdraw \(id.rawValue)"
-      case .event(.pairingFailed(_, let failure), _):
+      case .event(.pairing(_, .question(let id, let question)), _): "ask \(id.rawValue) \(question)"
+      case .event(.pairing(_, .questionWithdrawn(let id)), _): "withdraw \(id.rawValue)"
+      case .event(.pairing(_, .failed(let failure)), _):
         "failed \(failure.reason == .repeatedAttempts ? "wait" : "\(failure.origin)")"
-      case .event(.bondLost(_, _, let loss), _): "bond lost \(loss == .missingHere ? "missing" : "other")"
+      case .event(.bonds(.lost(_, _, let loss)), _): "bond lost \(loss == .missingHere ? "missing" : "other")"
       case .event(.refused, _): "refused"
       case .own(.failed): "attempt failed"
       case .own(.encrypted(let start)): "encrypted \(start.origin)"
@@ -132,7 +132,8 @@ import Testing
     #expect(words(effects) == ["ignored", "ignored"])
   }
 
-  /// The kernel goes on to give the link the level of the key: the link ends (Docs/Decisions/0104).
+  /// The kernel goes on to give the link the level of the key: the link ends
+  /// (Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level).
   @Test func aPairingThatFailsAfterItsKeyIsInUseEndsTheLink() {
     var (manager, context) = (manager(), context())
     #expect(
@@ -171,7 +172,7 @@ import Testing
     context.settings = nil
     effects = []
     manager.requestSecurity(for: .process, &context, now: now, into: &effects)
-    #expect(words(effects) == ["refused"])
+    #expect(words(effects) == ["refused", "failed local"])
   }
 
   @Test func theCentralsRequestIsItsConsent() {

@@ -37,7 +37,7 @@ import Testing
       case .event(.client(_, .finished(let id, .success)), let recipient): "done \(id.rawValue) \(name(recipient))"
       case .event(.client(_, .finished(let id, .failure)), let recipient): "failed \(id.rawValue) \(name(recipient))"
       case .event(.client(_, .notification), let recipient): "notification \(name(recipient))"
-      case .event(.mtu, _): "mtu"
+      case .event(.link(_, .mtu), _): "mtu"
       case .report: "report"
       case .own(.securityWanted(let operation, _)): "security for \(operation.id.rawValue)"
       case .own(.mtuChanged(let mtu)): "mtu \(mtu)"
@@ -321,7 +321,11 @@ import Testing
     receive([0x1B, 3, 0, 7])
     #expect(take().effects == ["notification 2"])
     configure([], for: other)
-    #expect(answerConfiguration() == ["done 4 2"])
+    // The descriptor is known.
+    #expect(Array(output.gatt.pdus[0]) == [0x12, 4, 0, 0, 0])
+    #expect(take().pdus == [0x12])
+    receive([0x13])
+    #expect(take().effects == ["done 4 2"])
   }
 
   @Test mutating func anOwnerThatLeavesTheLinkIsUnsubscribed() {

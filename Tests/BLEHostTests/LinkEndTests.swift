@@ -19,7 +19,7 @@ import Testing
   }
 
   private func ends(_ events: [HostEvent]) -> [HCIErrorCode] {
-    events.compactMap { if case .disconnected(_, let reason) = $0 { reason } else { nil } }
+    events.compactMap { if case .link(_, .disconnected(let reason)) = $0 { reason } else { nil } }
   }
 
   private func lines(_ events: [HostEvent]) -> [String] {

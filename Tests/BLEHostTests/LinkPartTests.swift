@@ -42,7 +42,7 @@ import Testing
     case .command(let command, _): "\(type(of: command).opcode)"
     case .event(.connected(let connection), let recipient):
       "connected \(connection.request?.rawValue ?? 0) \(recipient)"
-    case .event(.disconnected(_, let reason), let recipient): "disconnected \(reason) \(recipient)"
+    case .event(.link(_, .disconnected(let reason)), let recipient): "disconnected \(reason) \(recipient)"
     case .report(_, let text, _): text
     case .own(.security(let input)): "security \(input)"
     case .own(let own): "\(own)"
@@ -89,10 +89,10 @@ import Testing
 
   @Test mutating func eventsAboutEncryptionAreForTheSecurityManager() {
     var link = link()
-    link.receive(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = link.handle }, &context.turn)
+    link.receive(.encryptionKeyRefreshComplete(.success), &context.turn)
     let result = take(&link)
     #expect(result.count == 1 && result[0].hasPrefix("security encryptionChanged"))
-    link.receive(HCI.LELongTermKeyRequest { $0.connectionHandle = link.handle }, &context.turn)
+    link.receive(.longTermKeyRequest(.init { $0.connectionHandle = link.handle }), &context.turn)
     #expect(take(&link).first?.hasPrefix("security keyRequested") == true)
   }
 

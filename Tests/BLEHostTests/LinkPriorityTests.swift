@@ -223,7 +223,7 @@ import Testing
     let isReported = bench.takeEvents().contains { event in
       switch event {
       case .diagnostic(let line): line.text.contains("\(HCIErrorCode.controllerBusy)")
-      case .connectionUpdateRefused(peer, _): refused == .leConnectionUpdate
+      case .link(peer, .connectionUpdateRefused(_)): refused == .leConnectionUpdate
       default: false
       }
     }
@@ -237,7 +237,7 @@ import Testing
     #expect(steps(bench) == [.leReadRemoteFeatures, .leSetDataLength, .leSetPHY])
     bench.receive(phyUpdate(.le1M, .unsupportedRemoteFeature))
     #expect(steps(bench) == Self.procedures)
-    #expect(!bench.takeEvents().contains { if case .phy = $0 { true } else { false } })
+    #expect(!bench.takeEvents().contains { if case .link(_, .phy) = $0 { true } else { false } })
   }
 
   @Test func whatThePeerLacksIsNotAskedFor() throws {
@@ -344,7 +344,7 @@ import Testing
     let values = handle...AttributeHandle(handle.rawValue + 1)
     _ = couple.perform(.configure(.notify, in: values))
     couple.world.run(for: .seconds(3))
-    let isSubscribed = couple.events(0).contains { if case .subscription = $0 { true } else { false } }
+    let isSubscribed = couple.events(0).contains { if case .server(_, .subscription) = $0 { true } else { false } }
     #expect(isSubscribed)
     couple.forget()
     couple.world.forgetPackets()
@@ -358,7 +358,7 @@ import Testing
       couple.world.ask(0, commands)
       couple.world.run(for: .milliseconds(1))
       sender.finished += couple.world.takeHeard(0).count {
-        if case .updateFinished = $0 { true } else { false }
+        if case .server(_, .updateFinished) = $0 { true } else { false }
       }
       let packets = couple.world.sent[0].count { $0.first == HCIPacketType.aclData.rawValue }
       #expect(packets - sender.finished == buffers.count)

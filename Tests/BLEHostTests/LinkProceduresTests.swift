@@ -34,7 +34,7 @@ import Testing
     bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 12...12))))
     bench.run(for: HostConfiguration().procedureTimeout)
     let failures = bench.events.compactMap { event -> HostError? in
-      if case .connectionUpdateRefused(_, let error) = event { error } else { nil }
+      if case .link(_, .connectionUpdateRefused(let error)) = event { error } else { nil }
     }
     #expect(failures == [.controller(.leConnectionUpdate, .linkLayerResponseTimeout)])
     #expect(lines(bench).contains { $0.contains("\(HCIOpcode.leConnectionUpdate)") })
@@ -45,7 +45,7 @@ import Testing
     bench.perform(.link(peer, .setPHY(PHYPreference(transmit: .le2M, receive: .le2M))))
     bench.run(for: HostConfiguration().procedureTimeout)
     let failures = bench.events.compactMap { event -> HostError? in
-      if case .phy(_, .failure(let error)) = event { error } else { nil }
+      if case .link(_, .phy(.failure(let error))) = event { error } else { nil }
     }
     #expect(failures == [.controller(.leSetPHY, .linkLayerResponseTimeout)])
   }
@@ -92,7 +92,7 @@ import Testing
     // An encryption of another key than one that the host waits for proves nothing.
     bench.receive([0x04, 0x08, 4, 0, 0x40, 0, 1])
     let isSecured = bench.events.contains {
-      if case .security(_, let security) = $0 { security.level != .none } else { false }
+      if case .link(_, .security(let security)) = $0 { security.level != .none } else { false }
     }
     #expect(!isSecured)
   }

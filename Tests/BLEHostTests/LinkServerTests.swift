@@ -21,7 +21,7 @@ import Testing
   init() {
     var effects: [Effect<ServiceEffect>] = []
     services.add(Choices.service(1), for: owner, into: &effects)
-    for case .event(.serviceAdded(_, .success(let added)), _) in effects { handles = added.attributes }
+    for case .event(.services(.added(_, .success(let added))), _) in effects { handles = added.attributes }
   }
 
   private func handle(_ number: UInt32, after: UInt16 = 0) -> [UInt8] {
@@ -45,13 +45,13 @@ import Testing
     defer { output.removeAll() }
     return output.effects.map { effect in
       switch effect {
-      case .event(.read(_, _, let attribute, _), let recipient):
+      case .event(.server(_, .read(_, let attribute, _)), let recipient):
         "read \(attribute.rawValue) \(recipient == .owner(owner))"
-      case .event(.requestTimedOut, let recipient): "timed out \(recipient == .owner(owner))"
-      case .event(.subscription(_, let attribute, let subscription), _):
+      case .event(.server(_, .requestTimedOut), let recipient): "timed out \(recipient == .owner(owner))"
+      case .event(.server(_, .subscription(let attribute, let subscription)), _):
         "subscription \(attribute.rawValue) \(subscription.rawValue)"
-      case .event(.stored(_, let attribute, let value), _): "stored \(attribute.rawValue) \(value)"
-      case .event(.updateFinished(_, let token), let recipient):
+      case .event(.server(_, .stored(let attribute, let value)), _): "stored \(attribute.rawValue) \(value)"
+      case .event(.server(_, .updateFinished(let token)), let recipient):
         "finished \(token.rawValue) \(recipient == .owner(owner))"
       case .event(.refused, let recipient): "refused \(recipient == .owner(owner))"
       case .event(.diagnostic, let recipient): "diagnostic \(recipient == .owner(other))"

@@ -29,9 +29,11 @@ import Testing
       (0..<frames.count).map { Array(frames[$0]) },
       effects.map { effect in
         switch effect {
-        case .command(let command, .connectionUpdate(_, let owner)): "\(type(of: command).opcode) \(owner.rawValue)"
-        case .event(.connectionUpdateRefused(_, let error), let recipient): "\(error) \(recipient == .owner(owner))"
-        case .event(.connectionUpdated(_, let timing), _): "updated \(timing.interval)"
+        case .command(let command, .link(_, .connectionUpdate(let owner))):
+          "\(type(of: command).opcode) \(owner.rawValue)"
+        case .event(.link(_, .connectionUpdateRefused(let error)), let recipient):
+          "\(error) \(recipient == .owner(owner))"
+        case .event(.link(_, .connectionUpdated(let timing)), _): "updated \(timing.interval)"
         default: "other"
         }
       }

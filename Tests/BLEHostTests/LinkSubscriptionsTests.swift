@@ -40,6 +40,12 @@ import Testing
     #expect(sent(perform(.read(value), for: first).decision) == .read(value))
   }
 
+  /// One PDU, so that a program that ends the link next has ended the subscription.
+  @Test mutating func writesADescriptorThatIsKnownAtTheEnd() {
+    subscribe(first)
+    #expect(sent(perform(.configure([], in: range), for: first).decision) == .write(descriptor, [0, 0]))
+  }
+
   @Test mutating func sendsTheBitsOfAllOwners() {
     subscribe(first)
     let indicate = perform(.configure(.indicate, in: range), for: second)

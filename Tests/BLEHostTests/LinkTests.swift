@@ -25,7 +25,7 @@ struct LinkTests {
             ]))))
     var handle: UInt16?
     for event in bench.takeEvents() {
-      if case .serviceAdded(_, .success(let handles)) = event { handle = handles.attributes[counter]?.rawValue }
+      if case .services(.added(_, .success(let handles))) = event { handle = handles.attributes[counter]?.rawValue }
     }
     bench.receive(ScriptedController.connected(0x40))
     return (bench, try #require(handle))
@@ -43,7 +43,9 @@ struct LinkTests {
   @Test func aReadOfADynamicValueGoesToTheApplicationAndBack() throws {
     var (bench, value) = try serving()
     #expect(bench.att(0x40, [0x0A, UInt8(value), 0]).isEmpty)
-    guard case .read(peer, let token, counter, offset: 0) = bench.events.last else { Issue.record("not asked"); return }
+    guard case .server(peer, .read(let token, counter, offset: 0)) = bench.events.last else {
+      Issue.record("not asked"); return
+    }
     let before = bench.data.count
     bench.perform(.respond(peer, token, .success([1, 2, 3])))
     #expect(bench.attPayloads(from: before) == [[0x0B, 1, 2, 3]])
@@ -67,7 +69,7 @@ struct LinkTests {
     #expect(bench.attPayloads(from: before) == [[0x1B, UInt8(value), 0, 5]])
     #expect(bench.takeEvents().isEmpty)
     bench.receive(ScriptedController.completedPackets(0x40, 1))
-    guard case .updateFinished(peer, UpdateToken(rawValue: 9)) = bench.events.last else {
+    guard case .server(peer, .updateFinished(UpdateToken(rawValue: 9))) = bench.events.last else {
       Issue.record("not finished"); return
     }
   }
@@ -75,7 +77,7 @@ struct LinkTests {
   @Test func aNotificationNobodyWantsIsFinishedAtOnce() throws {
     var (bench, _) = try serving()
     bench.perform(.update(UpdateToken(rawValue: 9), counter, [5], to: bench.peers))
-    guard case .updateFinished = bench.events.last else { Issue.record("not finished"); return }
+    guard case .server(_, .updateFinished) = bench.events.last else { Issue.record("not finished"); return }
   }
 
   @Test func anIndicationFinishesWithItsConfirmation() throws {
@@ -88,7 +90,7 @@ struct LinkTests {
     #expect(bench.attPayloads(from: before) == [[0x1D, UInt8(value), 0, 5]])
     #expect(bench.takeEvents().isEmpty)
     #expect(bench.att(0x40, [0x1E]) == [[0x1D, UInt8(value), 0, 6]])
-    guard case .updateFinished(peer, UpdateToken(rawValue: 1)) = bench.events.last else {
+    guard case .server(peer, .updateFinished(UpdateToken(rawValue: 1))) = bench.events.last else {
       Issue.record("not finished"); return
     }
   }
@@ -100,7 +102,7 @@ struct LinkTests {
     bench.run(for: .seconds(31))
     #expect(bench.controller.commands.last?.opcode == .disconnect)
     bench.receive(ScriptedController.disconnected(0x40, .terminatedByLocalHost))
-    let isFinished = bench.events.contains { if case .updateFinished = $0 { true } else { false } }
+    let isFinished = bench.events.contains { if case .server(_, .updateFinished) = $0 { true } else { false } }
     #expect(isFinished)
   }
 
@@ -110,8 +112,10 @@ struct LinkTests {
     _ = bench.takeEvents()
     bench.receive(ScriptedController.disconnected(0x40, .connectionTimeout))
     let events = bench.takeEvents()
-    guard case .subscription(peer, counter, []) = events.first else { Issue.record("still subscribed"); return }
-    guard case .disconnected(peer, .connectionTimeout) = events.last else { Issue.record("no reason"); return }
+    guard case .server(peer, .subscription(counter, [])) = events.first else {
+      Issue.record("still subscribed"); return
+    }
+    guard case .link(peer, .disconnected(.connectionTimeout)) = events.last else { Issue.record("no reason"); return }
   }
 
   @Test func requestsSplitOverACLPacketsAreOneRequest() throws {
@@ -134,7 +138,7 @@ struct LinkTests {
     var (bench, value) = try serving(controller)
     _ = bench.att(0x40, [0x02, 0x05, 0x02])
     _ = bench.att(0x40, [0x0A, UInt8(value), 0])
-    guard case .read(_, let token, _, _) = bench.events.last else { Issue.record("not asked"); return }
+    guard case .server(_, .read(let token, _, _)) = bench.events.last else { Issue.record("not asked"); return }
     let before = bench.data.count
     bench.perform(.respond(peer, token, .success([UInt8](repeating: 7, count: 400))))
     #expect(bench.attPayloads(from: before) == [[0x0B] + [UInt8](repeating: 7, count: 400)])
@@ -174,7 +178,9 @@ struct LinkTests {
     let request = bench.attPayloads(from: before)
     #expect(request == [[0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 0x58, 0x02]])
     bench.receive(ScriptedController.frame(0x40, cid: 5, [0x13, 0x01, 0x02, 0x00, 0x01, 0x00]))
-    guard case .connectionUpdateRefused(peer, _) = bench.events.last else { Issue.record("not told"); return }
+    guard case .link(peer, .connectionUpdateRefused(.peerRefused)) = bench.events.last else {
+      Issue.record("not told"); return
+    }
   }
 
   @Test func invalidParametersNeverLeaveTheHost() throws {
@@ -182,7 +188,7 @@ struct LinkTests {
     let before = bench.data.count
     bench.perform(.link(peer, .updateConnection(ConnectionParameters(interval: 1...2))))
     #expect(bench.data.count == before)
-    guard case .connectionUpdateRefused(peer, .invalidParameters) = bench.events.last else {
+    guard case .link(peer, .connectionUpdateRefused(.invalidParameters)) = bench.events.last else {
       Issue.record("not refused"); return
     }
   }
@@ -203,7 +209,18 @@ struct LinkTests {
   @Test func theStrengthOfTheSignalIsRead() throws {
     var (bench, _) = try serving()
     bench.perform(.link(peer, .readRSSI))
-    guard case .rssi(peer, .success(-42)) = bench.events.last else { Issue.record("no RSSI"); return }
+    guard case .link(peer, .rssi(.success(-42))) = bench.events.last else { Issue.record("no RSSI"); return }
+  }
+
+  @Test func anAnswerWithoutItsParametersIsMalformed() throws {
+    var (bench, _) = try serving()
+    bench.controller.silent = [.readRSSI]
+    bench.perform(.link(peer, .readRSSI))
+    bench.receive(ScriptedController.complete(.readRSSI, [0, 0x40, 0x00]))
+    guard case .link(peer, .rssi(.failure(.malformedAnswer(.readRSSI)))) = bench.events.last else {
+      Issue.record("\(bench.events.suffix(1))")
+      return
+    }
   }
 
   /// Answers that the peer does not take, on a channel whose frames nothing else looks at; nothing comes from the

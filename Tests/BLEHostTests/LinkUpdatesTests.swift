@@ -22,8 +22,8 @@ struct LinkUpdatesTests {
     updates.notificationsSent(count, on: peer, into: &events)
     return events.map { addressed in
       switch addressed.event {
-      case .updateFinished(peer, let token): "\(addressed.recipient) \(token.rawValue)"
-      case .updatesFinished(peer, let count): "\(addressed.recipient) x\(count)"
+      case .server(peer, .updateFinished(let token)): "\(addressed.recipient) \(token.rawValue)"
+      case .server(peer, .updatesFinished(let count)): "\(addressed.recipient) x\(count)"
       default: "another event"
       }
     }

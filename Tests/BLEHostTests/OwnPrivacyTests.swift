@@ -124,7 +124,7 @@ import Testing
     bench.receive(ScriptedController.complete(.leSetRandomAddress, [0]))
     #expect(bench.controller.commands.last?.opcode == .leRemoveAdvertisingSet)
     bench.perform(.advertising(.start(id, intent)))
-    guard case .advertisingStarted(id, .success) = bench.events.last else { Issue.record("not started"); return }
+    guard case .advertising(id, .started(.success)) = bench.events.last else { Issue.record("not started"); return }
   }
 
   @Test func aRefusedChangeKeepsTheAddressAndIsTriedAgain() throws {
@@ -202,7 +202,9 @@ import Testing
     couple.world.run(for: .seconds(200))
     #expect(couple.world.hosts[0].addressOnAir != shown)
     #expect(couple.read(Couple.encrypted) == .success([7]))
-    for event in couple.events(0) + couple.events(1) { if case .disconnected = event { Issue.record("\(event)") } }
+    for event in couple.events(0) + couple.events(1) {
+      if case .link(_, .disconnected) = event { Issue.record("\(event)") }
+    }
     couple.disconnect()
     couple.forget()
     couple.world.run(for: .seconds(60))

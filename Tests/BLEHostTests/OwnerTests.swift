@@ -29,7 +29,7 @@ struct OwnerTests {
     bench.perform(.services(.add(service(2, dynamic: dynamic))), from: Self.second)
     var handles: [UInt8] = []
     for (event, recipient) in bench.takeAddressed() {
-      guard case .serviceAdded(let id, .success(let added)) = event else { continue }
+      guard case .services(.added(let id, .success(let added))) = event else { continue }
       #expect(recipient == .owner(OwnerID(rawValue: id.rawValue)))
       handles.append(UInt8(try #require(added.attributes[AttributeID(rawValue: id.rawValue)]).rawValue))
     }
@@ -67,7 +67,7 @@ struct OwnerTests {
   @Test func aRequestGoesToTheOwnerOfTheServiceAndOnlyItAnswers() throws {
     var (bench, handles) = try serving()
     #expect(bench.att(0x40, [0x0A, handles[1], 0]).isEmpty)
-    guard case .read(peer, let token, _, _) = bench.events.last else { Issue.record("not asked"); return }
+    guard case .server(peer, .read(let token, _, _)) = bench.events.last else { Issue.record("not asked"); return }
     #expect(bench.recipients.last == .owner(Self.second))
     let before = bench.data.count
     bench.perform(.respond(peer, token, .success([9])), from: Self.first)
@@ -82,9 +82,11 @@ struct OwnerTests {
     bench.perform(.services(.setValue(AttributeID(rawValue: 1), [7])), from: Self.second)
     guard case .refused(.invalidParameters) = bench.events.last else { Issue.record("not refused"); return }
     bench.perform(.services(.remove(ServiceID(rawValue: 1))), from: Self.second)
-    guard case .serviceRemoved(_, .failure) = bench.events.last else { Issue.record("not refused"); return }
+    guard case .services(.removed(_, .failure)) = bench.events.last else { Issue.record("not refused"); return }
     bench.perform(.update(UpdateToken(rawValue: 1), AttributeID(rawValue: 1), [8], to: bench.peers), from: Self.second)
-    guard case .updateFinished(_, UpdateToken(rawValue: 1)) = bench.events.last else { Issue.record("open"); return }
+    guard case .server(_, .updateFinished(UpdateToken(rawValue: 1))) = bench.events.last else {
+      Issue.record("open"); return
+    }
     #expect(bench.recipients.suffix(4).allSatisfy { $0 == .owner(Self.second) })
     #expect(bench.att(0x40, [0x0A, handles[0], 0]) == [[0x0B, 1]])
   }
@@ -92,18 +94,20 @@ struct OwnerTests {
   @Test func storedValuesAndSubscriptionsAreReportedToTheOwnerOfTheAttribute() throws {
     var (bench, handles) = try serving(dynamic: false)
     #expect(bench.att(0x40, [0x12, handles[1], 0, 5]) == [[0x13]])
-    #expect(recipients(bench) { if case .stored = $0 { true } else { false } } == [.owner(Self.second)])
+    #expect(recipients(bench) { if case .server(_, .stored) = $0 { true } else { false } } == [.owner(Self.second)])
     #expect(bench.att(0x40, [0x12, handles[0] + 1, 0, 1, 0]) == [[0x13]])
-    #expect(recipients(bench) { if case .subscription = $0 { true } else { false } } == [.owner(Self.first)])
+    #expect(
+      recipients(bench) { if case .server(_, .subscription) = $0 { true } else { false } } == [.owner(Self.first)])
     bench.perform(.update(UpdateToken(rawValue: 3), AttributeID(rawValue: 1), [8], to: bench.peers), from: Self.first)
-    #expect(recipients(bench) { if case .updateFinished = $0 { true } else { false } } == [.owner(Self.first)])
+    #expect(
+      recipients(bench) { if case .server(_, .updateFinished) = $0 { true } else { false } } == [.owner(Self.first)])
     bench.receive(ScriptedController.disconnected(0x40))
     #expect(bench.recipients.suffix(2) == [.owner(Self.first), .everyone], "the subscription, then the link")
   }
 
   @Test func storedValuesAreNotReportedToAnOwnerThatDoesNotWantThem() throws {
     var (bench, handles) = try serving(dynamic: false)
-    let stored: (HostEvent) -> Bool = { if case .stored = $0 { true } else { false } }
+    let stored: (HostEvent) -> Bool = { if case .server(_, .stored) = $0 { true } else { false } }
     bench.perform(.services(.reportStoredWrites(false)), from: Self.second)
     #expect(bench.att(0x40, [0x12, handles[1], 0, 5]) == [[0x13]])
     #expect(recipients(bench, where: stored) == [])
@@ -124,7 +128,7 @@ struct OwnerTests {
     #expect(bench.att(0x40, [0x18, 1]).isEmpty)
     var tokens: [RequestToken] = []
     for (event, recipient) in bench.takeAddressed() {
-      guard case .write(peer, let token?, let parts) = event else { continue }
+      guard case .server(peer, .write(let token, let parts)) = event else { continue }
       #expect(parts.count == 1 && recipient == .owner(OwnerID(rawValue: parts[0].attribute.rawValue)))
       tokens.append(token)
     }
@@ -147,7 +151,7 @@ struct OwnerTests {
     bench.attach(third)
     #expect(bench.recipients == [.owner(third), .owner(third), .owner(third), .owner(third)])
     guard case .address(bench.core.ownAddress) = bench.events[0], case .state(.poweredOn, nil) = bench.events[1],
-      case .connected(let link) = bench.events[2], case .mtu(peer, 100) = bench.events[3]
+      case .connected(let link) = bench.events[2], case .link(peer, .mtu(100)) = bench.events[3]
     else {
       Issue.record("\(bench.events)")
       return
@@ -198,7 +202,7 @@ struct OwnerTests {
     bench.perform(
       .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))),
       from: Self.second)
-    guard case .advertisingStarted(_, .success) = bench.events.last else { Issue.record("not started"); return }
+    guard case .advertising(_, .started(.success)) = bench.events.last else { Issue.record("not started"); return }
   }
 
   @Test func anotherOwnersAdvertisementIsNotStopped() {
@@ -298,7 +302,9 @@ struct OwnerTests {
     bench.perform(.initiating(.connect(ConnectID(rawValue: 3), address(1), ConnectionParameters())), from: Self.second)
     guard case .connectionFailed(_, .invalidParameters) = bench.events.last else { Issue.record("twice"); return }
     bench.perform(.link(peer, .release), from: Self.first)
-    guard case .disconnected(peer, .terminatedByLocalHost) = bench.events.last else { Issue.record("open"); return }
+    guard case .link(peer, .disconnected(.terminatedByLocalHost)) = bench.events.last else {
+      Issue.record("open"); return
+    }
     #expect(bench.recipients.last == .owner(Self.first))
     #expect(!bench.controller.commands.contains { $0.opcode == .disconnect })
     bench.detach(Self.second)
@@ -314,7 +320,7 @@ struct OwnerTests {
     guard case .connected(let shared) = bench.events.last else { Issue.record("not shared"); return }
     #expect(shared.peer == link.peer && shared.role == .peripheral && shared.request == ConnectID(rawValue: 1))
     bench.perform(.link(link.peer, .release), from: Self.first)
-    guard case .disconnected(link.peer, .terminatedByLocalHost) = bench.events.last else {
+    guard case .link(link.peer, .disconnected(.terminatedByLocalHost)) = bench.events.last else {
       Issue.record("open"); return
     }
     #expect(bench.recipients.last == .owner(Self.first))

@@ -37,11 +37,11 @@ import Testing
   }()
 
   private func phys(_ world: World, _ host: Int) -> [ConnectionPHY] {
-    world.heard[host].compactMap { if case .phy(_, .success(let phy)) = $0 { phy } else { nil } }
+    world.heard[host].compactMap { if case .link(_, .phy(.success(let phy))) = $0 { phy } else { nil } }
   }
 
   private func phyErrors(_ world: World, _ host: Int) -> [HostError] {
-    world.heard[host].compactMap { if case .phy(_, .failure(let error)) = $0 { error } else { nil } }
+    world.heard[host].compactMap { if case .link(_, .phy(.failure(let error))) = $0 { error } else { nil } }
   }
 
   private func link(_ world: World, _ host: Int) -> LinkID? {
@@ -75,7 +75,7 @@ import Testing
     world.ask(1, .scanning(.start(scan)))
     world.run(for: .seconds(5))
     let found = world.heard[1].flatMap { event -> [ScanReport] in
-      if case .discovered(let found) = event { found } else { [] }
+      if case .scanning(.discovered(let found)) = event { found } else { [] }
     }
     #expect(!found.isEmpty)
     for scanReport in found {
@@ -96,7 +96,7 @@ import Testing
     world.ask(1, .scanning(.start(scan)))
     world.run(for: .seconds(5))
     let found = world.heard[1].flatMap { event -> [ScanReport] in
-      if case .discovered(let found) = event { found } else { [] }
+      if case .scanning(.discovered(let found)) = event { found } else { [] }
     }
     #expect(found.contains { !$0.isScanResponse && $0.isScannable && $0.data.isEmpty })
     #expect(found.contains { $0.isScanResponse && $0.data == Self.longest && !$0.isTruncated })
@@ -157,7 +157,7 @@ import Testing
     var scan = ScanParameters()
     scan.phys = [.le1M, .leCoded]
     world.ask(1, .scanning(.start(scan)), from: owner)
-    guard case .scanStopped(.unsupported("LE Coded PHY")) = world.heard[1].last else {
+    guard case .scanning(.stopped(.unsupported("LE Coded PHY"))) = world.heard[1].last else {
       Issue.record("\(world.heard[1])"); return
     }
     let stranger = DeviceAddress(octets: BD_ADDR(1), kind: .public)
@@ -170,7 +170,7 @@ import Testing
     }
     let air = Air(primary: .leCoded, secondary: .leCoded, pacing: .immediate)
     world.ask(1, .advertising(.start(id, extended(air, [2, 1, 6], isConnectable: true))))
-    guard case .advertisingStarted(id, .failure(.unsupported("LE Coded PHY"))) = world.heard[1].last else {
+    guard case .advertising(id, .started(.failure(.unsupported("LE Coded PHY")))) = world.heard[1].last else {
       Issue.record("\(world.heard[1])"); return
     }
     #expect(world.sent[1].count == sent)
@@ -182,7 +182,9 @@ import Testing
       var scan = ScanParameters()
       scan.phys = phys
       world.ask(0, .scanning(.start(scan)))
-      guard case .scanStopped(.invalidParameters) = world.takeHeard(0).last else { Issue.record("\(phys)"); return }
+      guard case .scanning(.stopped(.invalidParameters)) = world.takeHeard(0).last else {
+        Issue.record("\(phys)"); return
+      }
     }
     let stranger = DeviceAddress(octets: BD_ADDR(1), kind: .public)
     world.ask(
@@ -198,12 +200,12 @@ import Testing
     world.ask(0, .advertising(.start(id, extended(air, [2, 1, 6], isConnectable: true))))
     world.ask(1, .scanning(.start(ScanParameters())))
     world.run(for: .seconds(2))
-    #expect(!world.takeHeard(1).contains { if case .discovered = $0 { true } else { false } })
+    #expect(!world.takeHeard(1).contains { if case .scanning(.discovered) = $0 { true } else { false } })
     var scan = ScanParameters()
     scan.phys = .leCoded
     world.ask(1, .scanning(.start(scan)))
     world.run(for: .seconds(2))
-    #expect(world.takeHeard(1).contains { if case .discovered = $0 { true } else { false } })
+    #expect(world.takeHeard(1).contains { if case .scanning(.discovered) = $0 { true } else { false } })
   }
 
   @Test func aLinkDoesNotBeginOnAPHYThatWasNotAllowed() {

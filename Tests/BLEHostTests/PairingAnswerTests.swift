@@ -17,7 +17,7 @@ import Testing
   private func couple(_ peripheral: PairingSettings, _ central: PairingSettings) throws -> Couple {
     var couple = Couple(peripheral: peripheral, central: { _ in central })
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, let id, .compare) = event else { return [] }
+      guard host == 1, case .pairing(let peer, .question(let id, .compare)) = event else { return [] }
       return [.link(peer, .answerPairing(id, .accept))]
     }
     try couple.connect()
@@ -123,11 +123,11 @@ import Testing
   }
 
   private func questions(_ bench: Bench) -> [PairingQuestionID] {
-    bench.events.compactMap { if case .pairing(_, let id, _) = $0 { id } else { nil } }
+    bench.events.compactMap { if case .pairing(_, .question(let id, _)) = $0 { id } else { nil } }
   }
 
   private func withdrawn(_ bench: Bench) -> [PairingQuestionID] {
-    bench.events.compactMap { if case .pairingQuestionWithdrawn(_, let id) = $0 { id } else { nil } }
+    bench.events.compactMap { if case .pairing(_, .questionWithdrawn(let id)) = $0 { id } else { nil } }
   }
 
   @Test(arguments: [true, false]) func anOldAnswerAnswersNoNewQuestionOfTheKernel(failed: Bool) throws {

@@ -34,8 +34,8 @@ import Testing
       case .report: "report"
       case .command(is HCI.Disconnect, for: .endingSuperseded(let handle)): "end \(handle.rawValue)"
       case .own(.superseded(let handle)): "superseded \(handle.rawValue)"
-      case .event(.identified(let peer, _), _): "identified \(peer.rawValue)"
-      case .event(.security(let peer, let security), _): "security \(peer.rawValue) \(security.isBondProven)"
+      case .event(.link(let peer, .identified(_)), _): "identified \(peer.rawValue)"
+      case .event(.link(let peer, .security(let security)), _): "security \(peer.rawValue) \(security.isBondProven)"
       default: "other"
       }
     }

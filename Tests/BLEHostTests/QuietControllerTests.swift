@@ -80,7 +80,7 @@ import Testing
     let now = world.hosts[0].addressOnAir
     #expect(now.randomKind == .resolvablePrivate)
     let seen = world.heard[1].flatMap { event -> [DeviceAddress] in
-      guard case .discovered(let found) = event else { return [] }
+      guard case .scanning(.discovered(let found)) = event else { return [] }
       return found.filter { $0.data == [2, 1, 2] }.map(\.address)
     }
     #expect(seen.last == now)

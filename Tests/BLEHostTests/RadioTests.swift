@@ -35,7 +35,7 @@ import Testing
       guard case .command(let command, let purpose) = turn.effects.removeFirst() else { continue }
       let opcode = type(of: command).opcode
       opcodes.append(opcode)
-      if opcode != unanswered { radio.answered(purpose, opcode, .success, &turn) }
+      if opcode != unanswered, case .radio(let purpose) = purpose { radio.answered(purpose, opcode, .success, &turn) }
       if opcode == .leCreateConnectionCancel {
         radio.connectionFailed(.unknownConnectionIdentifier, as: .central, &turn)
       }
@@ -90,7 +90,7 @@ import Testing
     let address = try #require(DeviceAddress("70:81:94:0D:FB:AA", kind: .random))
     turn.devices.lastAddresses[device] = address
     let report = HCI.AdvertisingReport { $0.address = address }
-    radio.receive(HCI.LEAdvertisingReport { $0.reports = [report] }, by: [device], &turn)
+    radio.receive(.advertisingReport(.init { $0.reports = [report] }), by: [device], &turn)
     #expect(settle() == [.leCreateConnectionCancel, .leCreateConnection])
     #expect(radio.connected(to: device, &turn) == [request])
     radio.linkAdded(asCentral: true, &turn)
@@ -120,7 +120,9 @@ import Testing
       let opcode = type(of: command).opcode
       opcodes.append(opcode)
       let isRefused = !combines && opcode == .leCreateConnection && isScanning
-      radio.answered(purpose, opcode, isRefused ? .commandDisallowed : .success, &turn)
+      if case .radio(let purpose) = purpose {
+        radio.answered(purpose, opcode, isRefused ? .commandDisallowed : .success, &turn)
+      }
       if let command = command as? HCI.LESetScanEnable { isScanning = command.scanEnable }
       if opcode == .leCreateConnectionCancel {
         radio.connectionFailed(.unknownConnectionIdentifier, as: .central, &turn)

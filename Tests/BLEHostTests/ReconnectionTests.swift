@@ -7,7 +7,7 @@ import BLEWire
 import Testing
 
 /// Our central encrypts the link to a bonded peripheral before anything else (BLESA, CVE-2020-9770;
-/// Docs/Decisions/0049).
+/// Docs/Decisions/pairing-and-bonds.md#the-central-encrypts-first).
 @Suite("Reconnecting to a bonded peripheral") struct ReconnectionTests {
   static let enableEncryption: [UInt8] = [0x01, 0x19, 0x20]
 
@@ -42,7 +42,7 @@ import Testing
   }
 
   private func losses(_ bench: Bench) -> [BondLoss] {
-    bench.events.compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+    bench.events.compactMap { if case .bonds(.lost(_, _, let loss)) = $0 { loss } else { nil } }
   }
 
   /// On the virtual radio: the command to encrypt is the first packet, and the value comes over the encrypted link.
@@ -50,6 +50,8 @@ import Testing
     var couple = Couple(central: { _ in .with(secure: secure) })
     try couple.connect()
     couple.secure()
+    // Each end has the address by which the other one knows it.
+    #expect([0, 1].allSatisfy { couple.bond($0)?.ownIdentity == couple.world.hosts[$0].ownAddress })
     couple.disconnect()
     couple.forget()
     let start = couple.world.sent[1].count
@@ -94,6 +96,21 @@ import Testing
     #expect(bench.data.isEmpty && bench.core.linkCount == 1)
   }
 
+  /// The device has no bond with the new address; it has forgotten nothing.
+  @Test(arguments: [ControllerOwnership.exclusive, .sharedWithKernel])
+  func aHostWithAnotherAddressThanAtThePairingIsNamed(ownership: ControllerOwnership) {
+    let other = DeviceAddress(octets: BD_ADDR(0xC0FF_EE00_0001), kind: .random)
+    for old in [other, central(ownership: ownership).core.ownAddress] {
+      var bond = EncryptionTests.bond
+      bond.ownIdentity = old
+      var bench = central(bond: bond, ownership: ownership)
+      bench.perform(read())
+      bench.receive(encryption(0x06, on: 0))
+      let own = bench.core.ownAddress
+      #expect(losses(bench) == [old == own ? .forgottenByPeer : .ownAddressChanged(from: old, to: own)])
+    }
+  }
+
   @Test func aControllerThatRefusesToEncryptIsABondLoss() {
     var bench = central(refusal: .unsupportedRemoteFeature)
     #expect(losses(bench) == [.notEncrypted(.unsupportedRemoteFeature)])
@@ -101,7 +118,8 @@ import Testing
     #expect(results(bench) == [.failure(.notEncrypted)] && bench.data.isEmpty)
   }
 
-  /// The application may choose that operations wait for a new pairing, which it begins (Docs/Decisions/0049).
+  /// The application may choose that operations wait for a new pairing, which it begins
+  /// (Docs/Decisions/pairing-and-bonds.md#the-central-encrypts-first).
   @Test func operationsWaitForANewPairingWhereTheApplicationChoseThat() throws {
     var couple = Couple(central: { _ in .with { $0.queuesOperationsAfterBondLoss = true } })
     try couple.connect()
@@ -194,7 +212,9 @@ import Testing
   @Test func theServerAnswersMeanwhileWhatIsOpen() throws {
     var bench = central()
     var handles: [AttributeID: AttributeHandle] = [:]
-    for event in bench.events { if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes } }
+    for event in bench.events {
+      if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
+    }
     let (open, secret) = (try #require(handles[Couple.plain]), try #require(handles[Couple.encrypted]))
     #expect(exchange(&bench, [0x02, 0xB9, 0x00]) == [[0x03, 0x05, 0x02]])
     #expect(exchange(&bench, [0x0A, UInt8(open.rawValue), 0]) == [[0x0B, 7]])

@@ -22,7 +22,8 @@ import Testing
     octets.append(hci: event)
     change(&octets)
     bench.receive(octets)
-    return bench.events.flatMap { event -> [ScanReport] in if case .discovered(let found) = event { found } else { [] }
+    return bench.events.flatMap { event -> [ScanReport] in
+      if case .scanning(.discovered(let found)) = event { found } else { [] }
     }
   }
 

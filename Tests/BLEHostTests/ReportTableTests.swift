@@ -67,10 +67,10 @@ import Testing
     let limit = HostOutput.maximumDiscoveries
     for number in 0...limit { output.append(Self.scanReport(number), to: .owner(Self.owner)) }
     output.append(Self.scanReport(40), to: .everyone)
-    output.append(.advertisingResumed(AdvertisingID(rawValue: 1)), to: .everyone)
+    output.append(.advertising(AdvertisingID(rawValue: 1), .resumed), to: .everyone)
     output.append(Self.scanReport(41), to: .everyone)
     let numbers = output.events.map { event -> [UInt64] in
-      guard case .discovered(let found) = event.event else { return [] }
+      guard case .scanning(.discovered(let found)) = event.event else { return [] }
       return found.map(\.address.octets.value)
     }
     #expect(numbers == [(0..<UInt64(limit)).map { $0 }, [UInt64(limit)], [40], [], [41]])

@@ -89,7 +89,7 @@ import Testing
     #expect(
       sent(bench, after: before) == off + [.leRemoveDeviceFromResolvingList, .leSetAddressResolutionEnable] + on)
     let told = bench.takeEvents()
-    guard told.count == 1, case .bondRemoved = told[0] else { Issue.record("\(told)"); return }
+    guard told.count == 1, case .bonds(.removed) = told[0] else { Issue.record("\(told)"); return }
   }
 
   /// The reason is gone before everything is off: it is switched on again all the same.
@@ -182,7 +182,7 @@ import Testing
     #expect(connection.address == identity)
     bench.perform(.scanning(.start(ScanParameters())))
     bench.receive([0x04, 0x3E, 12, 0x02, 1, 0x00, 0x03] + identity.octets.littleEndian + [0, 0xC0])
-    guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
+    guard case .scanning(.discovered(let found)) = bench.events.last, let discovery = found.last else {
       Issue.record("not heard"); return
     }
     #expect(discovery.address == identity)
@@ -228,7 +228,7 @@ import Testing
     let before = bench.controller.commands.count
     bench.receive(report)
     #expect(named(bench, .leRemoveDeviceFromResolvingList, after: before) == [1])
-    guard case .discovered(let found) = bench.events.last, let discovery = found.last else {
+    guard case .scanning(.discovered(let found)) = bench.events.last, let discovery = found.last else {
       Issue.record("not heard"); return
     }
     #expect(discovery.address == EncryptionTests.identity)
@@ -275,7 +275,9 @@ import Testing
       couple.links[1]?.central = try #require(connections.first).peer
       couple.secure()
       #expect(couple.security(0)?.level == .encrypted && couple.paired(1).isEmpty)
-      for event in couple.events(1) { if case .discovered = event { Issue.record("nobody asked for \(event)") } }
+      for event in couple.events(1) {
+        if case .scanning(.discovered) = event { Issue.record("nobody asked for \(event)") }
+      }
     }
     for event in couple.events(0) + couple.events(1) {
       if case .diagnostic(let diagnostic) = event { Issue.record("\(diagnostic)") }

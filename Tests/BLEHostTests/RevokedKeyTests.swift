@@ -8,7 +8,7 @@ import BLEWire
 import Testing
 
 /// A pairing that fails while keys are distributed, on a link that is encrypted with its key (Vol 3, Part H, 3.5.5;
-/// Part C, 10.2; Docs/Decisions/0104).
+/// Part C, 10.2; Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level).
 @Suite("Pairing that fails after its key is in use") struct RevokedKeyTests {
   /// Keeps the keys that the peripheral distributes from the central: both wait for keys on an encrypted link.
   static func withholdKeys(_ world: inout World) {
@@ -33,10 +33,10 @@ import Testing
   private func ends(_ couple: Couple, _ host: Int) -> [String] {
     couple.events(host).compactMap {
       switch $0 {
-      case .security(_, let security): security.level == .none ? "none" : "secured"
-      case .pairingFailed(_, let failure): "failed \(failure.origin)"
-      case .bondLost: "bond lost"
-      case .paired: "paired"
+      case .link(_, .security(let security)): security.level == .none ? "none" : "secured"
+      case .pairing(_, .failed(let failure)): "failed \(failure.origin)"
+      case .bonds(.lost): "bond lost"
+      case .pairing(_, .succeeded): "paired"
       default: nil
       }
     }

@@ -16,7 +16,7 @@ import Testing
   /// The steps whose commands were sent since the last call.
   private mutating func takeSteps() -> [Scanner.Step] {
     defer { effects = [] }
-    return effects.compactMap { if case .command(_, for: .scanning(let step)) = $0 { step } else { nil } }
+    return effects.compactMap { if case .command(_, for: .radio(.scanning(let step))) = $0 { step } else { nil } }
   }
 
   /// Answers the commands until there are no more.
@@ -47,7 +47,7 @@ import Testing
       var radio = radio
       change(&radio)
       scanner.start(ScanParameters(), for: owner, radio, into: &effects)
-      guard case .event(.scanStopped(.notPoweredOn), to: .owner(owner)) = effects.last else {
+      guard case .event(.scanning(.stopped(.notPoweredOn)), to: .owner(owner)) = effects.last else {
         Issue.record("\(effects)")
         return
       }
@@ -78,7 +78,7 @@ import Testing
     effects = []
     scanner.stepCompleted(.parameters, .leSetScanParameters, .invalidCommandParameters, radio, into: &effects)
     let recipients = effects.compactMap { effect -> Recipient? in
-      if case .event(.scanStopped, to: let recipient) = effect { recipient } else { nil }
+      if case .event(.scanning(.stopped), to: let recipient) = effect { recipient } else { nil }
     }
     #expect(recipients == [.owner(owner), .owner(other)] && scanner.isOff)
   }
@@ -109,7 +109,7 @@ import Testing
     effects = []
     for report in reports { scanner.receive(report, by: report.address, now: .start, into: &effects) }
     return effects.compactMap { effect in
-      guard case .event(.discovered(let found), let recipient) = effect, let scanReport = found.first else {
+      guard case .event(.scanning(.discovered(let found)), let recipient) = effect, let scanReport = found.first else {
         return nil
       }
       let count = [owner, other].count { recipient.includes($0) }
@@ -194,9 +194,9 @@ import Testing
   private mutating func takeDiscoveries(of owner: OwnerID) -> [ScanReport] {
     let recipient = Recipient.owner(owner)
     let found = effects.flatMap { effect -> [ScanReport] in
-      if case .event(.discovered(let found), to: recipient) = effect { found } else { [] }
+      if case .event(.scanning(.discovered(let found)), to: recipient) = effect { found } else { [] }
     }
-    effects.removeAll { if case .event(.discovered, to: recipient) = $0 { true } else { false } }
+    effects.removeAll { if case .event(.scanning(.discovered), to: recipient) = $0 { true } else { false } }
     return found
   }
 
@@ -257,7 +257,7 @@ import Testing
     receive(report(2, .connectable, [2, 1, 6]))
     tick(at: .start + ScanRequest.scanResponseTimeout)
     let both = effects.compactMap { effect -> [ScanReport]? in
-      if case .event(.discovered(let found), to: Recipient.owner(owner).joined(by: other)) = effect {
+      if case .event(.scanning(.discovered(let found)), to: Recipient.owner(owner).joined(by: other)) = effect {
         found
       } else {
         nil

@@ -316,7 +316,7 @@ extension [LinkID] {
   mutating func note(_ event: HostEvent) {
     switch event {
     case .connected(let connection) where !contains(connection.peer): append(connection.peer)
-    case .disconnected(let peer, _): removeAll { $0 == peer }
+    case .link(let peer, .disconnected(_)): removeAll { $0 == peer }
     default: break
     }
   }

@@ -16,10 +16,10 @@ import Testing
     effects.map { effect in
       switch effect {
       case .own(.changed): "changed"
-      case .event(.serviceAdded(let id, .success), let recipient): "added \(id.rawValue) \(recipient)"
-      case .event(.serviceAdded(let id, .failure), _): "not added \(id.rawValue)"
-      case .event(.serviceRemoved(let id, .success), _): "removed \(id.rawValue)"
-      case .event(.serviceRemoved(let id, .failure), _): "not removed \(id.rawValue)"
+      case .event(.services(.added(let id, .success)), let recipient): "added \(id.rawValue) \(recipient)"
+      case .event(.services(.added(let id, .failure)), _): "not added \(id.rawValue)"
+      case .event(.services(.removed(let id, .success)), _): "removed \(id.rawValue)"
+      case .event(.services(.removed(let id, .failure)), _): "not removed \(id.rawValue)"
       case .event(.refused, let recipient): "refused \(recipient)"
       default: "other"
       }

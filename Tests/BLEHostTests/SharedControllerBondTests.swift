@@ -33,11 +33,11 @@ import Testing
   }
 
   private func paired(_ bench: Bench) -> [Bool] {
-    bench.events.compactMap { if case .paired(_, let device) = $0 { device.isBonded } else { nil } }
+    bench.events.compactMap { if case .pairing(_, .succeeded(let device)) = $0 { device.isBonded } else { nil } }
   }
 
   private func failures(_ bench: Bench) -> [PairingFailure] {
-    bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure.withoutCause } else { nil } }
+    bench.events.compactMap { if case .pairing(_, .failed(let failure)) = $0 { failure.withoutCause } else { nil } }
   }
 
   @Test func unprotectedBondsDoNotRemoveAProtectedOne() {
@@ -46,7 +46,7 @@ import Testing
       bench.hear(.longTermKey(Self.device(number), Self.justWorks, .both, isToBeKept: true))
       #expect(forgotten(&bench) == (number < 2 ? [] : [Self.device(number - 2)]))
     }
-    let removed = bench.events.compactMap { if case .bondRemoved(let identity) = $0 { identity } else { nil } }
+    let removed = bench.events.compactMap { if case .bonds(.removed(let identity)) = $0 { identity } else { nil } }
     #expect(removed == [Self.device(0), Self.device(1)] && paired(bench) == [true, true, true, true])
   }
 
@@ -82,7 +82,9 @@ import Testing
         $0.unconfirmedBonds.count = 0
       })
     bench.hear(.asked(Self.device(0), .consent))
-    guard case .pairing(let peer, let id, .consent) = bench.events.last else { Issue.record("not asked"); return }
+    guard case .pairing(let peer, .question(let id, .consent)) = bench.events.last else {
+      Issue.record("not asked"); return
+    }
     bench.perform(.link(peer, .answerPairing(id, .accept)))
     bench.hear(.longTermKey(Self.device(0), Self.justWorks, .both, isToBeKept: true))
     #expect(paired(bench) == [true])
@@ -122,11 +124,11 @@ import Testing
   }
 
   private func replaced(_ bench: Bench) -> [DeviceAddress] {
-    bench.events.compactMap { if case .bondReplaced(_, let identity) = $0 { identity } else { nil } }
+    bench.events.compactMap { if case .bonds(.replaced(_, let identity)) = $0 { identity } else { nil } }
   }
 
   private func bonds(_ bench: Bench) -> [DeviceAddress] {
-    bench.events.compactMap { if case .bondChanged(let bond) = $0 { bond.identity } else { nil } }
+    bench.events.compactMap { if case .bonds(.changed(let bond)) = $0 { bond.identity } else { nil } }
   }
 
   /// The kernel asks, as it does for a device that it has a key of; the policy decides.
@@ -137,7 +139,9 @@ import Testing
       .with { $0.bondRules.replacement = replacement }, bonds: [BondRoomTests.bond(device, isProtected: false)])
     bench.hear(.asked(device, .consent))
     if replacement == .ask {
-      guard case .pairing(let peer, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
+      guard case .pairing(let peer, .question(let id, .replaceBond)) = bench.events.last else {
+        Issue.record("not asked"); return
+      }
       #expect(bench.takeDirectives().isEmpty)
       bench.perform(.link(peer, .answerPairing(id, answer)))
     }
@@ -164,7 +168,9 @@ import Testing
     _ = bench.takeDirectives()
     bench.hear(.longTermKey(bonded, Self.justWorks, .both, isToBeKept: true))
     if replacement == .ask {
-      guard case .pairing(let peer, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
+      guard case .pairing(let peer, .question(let id, .replaceBond)) = bench.events.last else {
+        Issue.record("not asked"); return
+      }
       #expect(bonds(bench).isEmpty && bench.takeDirectives().isEmpty)
       bench.perform(.link(peer, .answerPairing(id, answer)))
     }
@@ -179,7 +185,7 @@ import Testing
       return
     }
     #expect(keys.first?.peripheralKey == BondRoomTests.bond(bonded, isProtected: false).peripheralKey)
-    let losses = bench.events.compactMap { if case .bondLost(_, let identity, _) = $0 { identity } else { nil } }
+    let losses = bench.events.compactMap { if case .bonds(.lost(_, let identity, _)) = $0 { identity } else { nil } }
     #expect(losses == (replacement == .never ? [bonded] : []) && failures(bench).count == 1)
   }
 
@@ -190,13 +196,15 @@ import Testing
     var bench = bench(
       .with { $0.bondRules.replacement = .ask }, bonds: [BondRoomTests.bond(device, isProtected: false)])
     bench.hear(.longTermKey(device, Self.justWorks, .both, isToBeKept: true))
-    guard case .pairing(_, let id, .replaceBond) = bench.events.last else { Issue.record("not asked"); return }
+    guard case .pairing(_, .question(let id, .replaceBond)) = bench.events.last else {
+      Issue.record("not asked"); return
+    }
     #expect(bench.takeDirectives().isEmpty)
     bench.receive(ScriptedController.disconnected(0x40))
     let directives = bench.takeDirectives()
     try #require(directives.count == 2)
     guard case .forget(device) = directives[0], case .loadKeys = directives[1] else { Issue.record("-"); return }
-    let isWithdrawn = bench.events.contains { if case .pairingQuestionWithdrawn(_, id) = $0 { true } else { false } }
+    let isWithdrawn = bench.events.contains { if case .pairing(_, .questionWithdrawn(id)) = $0 { true } else { false } }
     #expect(isWithdrawn && bonds(bench).isEmpty)
   }
 

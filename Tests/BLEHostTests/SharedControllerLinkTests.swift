@@ -7,7 +7,7 @@ import BLEWire
 import Testing
 
 /// The kernel names devices by address, and a peer claims any identity in a pairing: its link is found by the address
-/// on the radio and by the pairing that is under way (Docs/Decisions/0051).
+/// on the radio and by the pairing that is under way (Docs/Decisions/kernel.md#pairing).
 @Suite("Links on a controller of the kernel") struct SharedControllerLinkTests {
   static let victim = DeviceAddress(octets: BD_ADDR(0xC011_2233_4455), kind: .random)
   static let attacker = DeviceAddress(octets: BD_ADDR(0xC066_6666_6666), kind: .random)
@@ -39,13 +39,13 @@ import Testing
   }
 
   private func paired(_ bench: Bench) -> [LinkID] {
-    bench.events.compactMap { if case .paired(let peer, _) = $0 { peer } else { nil } }
+    bench.events.compactMap { if case .pairing(let peer, .succeeded(_)) = $0 { peer } else { nil } }
   }
   private func failed(_ bench: Bench) -> [LinkID] {
-    bench.events.compactMap { if case .pairingFailed(let peer, _) = $0 { peer } else { nil } }
+    bench.events.compactMap { if case .pairing(let peer, .failed(_)) = $0 { peer } else { nil } }
   }
   private func bondChanges(_ bench: Bench) -> [Bond] {
-    bench.events.compactMap { if case .bondChanged(let bond) = $0 { bond } else { nil } }
+    bench.events.compactMap { if case .bonds(.changed(let bond)) = $0 { bond } else { nil } }
   }
   /// Bonds that were reported with the attacker's key. That of the victim is reported when it is used.
   private func stolen(_ bench: Bench) -> Int { bondChanges(bench).count { $0.peripheralKey?.value == Self.key.value } }
@@ -54,7 +54,7 @@ import Testing
   }
   private func questions(_ bench: Bench) -> [(LinkID, PairingQuestionID, PairingQuestion)] {
     bench.events.compactMap {
-      if case .pairing(let peer, let id, let question) = $0 { (peer, id, question) } else { nil }
+      if case .pairing(let peer, .question(let id, let question)) = $0 { (peer, id, question) } else { nil }
     }
   }
 
@@ -161,8 +161,10 @@ import Testing
   // Consent to what the kernel pairs without a question.
 
   private func level(_ bench: Bench) -> SecurityLevel {
-    bench.events.reversed().lazy.compactMap { if case .security(_, let security) = $0 { security.level } else { nil } }
-      .first ?? .none
+    bench.events.reversed().lazy.compactMap {
+      if case .link(_, .security(let security)) = $0 { security.level } else { nil }
+    }
+    .first ?? .none
   }
 
   /// The key before the level, and after it.

@@ -30,7 +30,7 @@ import Testing
       bench = Bench(configuration: configuration)
       bench.perform(.services(.add(Couple.service)))
       for event in bench.takeEvents() {
-        if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+        if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
       }
       bench.receive(ScriptedController.connected(0x40, from: peer))
       _ = bench.takeEvents()
@@ -47,10 +47,12 @@ import Testing
     }
 
     var questions: [(id: PairingQuestionID, question: PairingQuestion)] {
-      bench.events.compactMap { if case .pairing(_, let id, let question) = $0 { (id, question) } else { nil } }
+      bench.events.compactMap {
+        if case .pairing(_, .question(let id, let question)) = $0 { (id, question) } else { nil }
+      }
     }
     var withdrawn: [PairingQuestionID] {
-      bench.events.compactMap { if case .pairingQuestionWithdrawn(_, let id) = $0 { id } else { nil } }
+      bench.events.compactMap { if case .pairing(_, .questionWithdrawn(let id)) = $0 { id } else { nil } }
     }
 
     mutating func read(_ attribute: AttributeID) -> [[UInt8]] {
@@ -59,16 +61,16 @@ import Testing
     }
 
     var failures: [PairingFailure] {
-      bench.events.compactMap { if case .pairingFailed(_, let failure) = $0 { failure.withoutCause } else { nil } }
+      bench.events.compactMap { if case .pairing(_, .failed(let failure)) = $0 { failure.withoutCause } else { nil } }
     }
     var paired: [PairedDevice] {
-      bench.events.compactMap { if case .paired(_, let device) = $0 { device } else { nil } }
+      bench.events.compactMap { if case .pairing(_, .succeeded(let device)) = $0 { device } else { nil } }
     }
     var bond: Bond? {
-      bench.events.compactMap { if case .bondChanged(let bond) = $0 { bond } else { nil } }.last
+      bench.events.compactMap { if case .bonds(.changed(let bond)) = $0 { bond } else { nil } }.last
     }
     var losses: [BondLoss] {
-      bench.events.compactMap { if case .bondLost(_, _, let loss) = $0 { loss } else { nil } }
+      bench.events.compactMap { if case .bonds(.lost(_, _, let loss)) = $0 { loss } else { nil } }
     }
   }
 
@@ -122,7 +124,7 @@ import Testing
   @Test func aKeyOfSecureConnectionsIsForBothRoles() throws {
     var room = Room(.with(.displayYesNo), peer: "\(Self.plainPeer.octets)")
     room.hear(.asked(Self.plainPeer, .compare(Self.number)))
-    guard case .pairing(let peer, let id, .compare(Self.number)) = room.bench.events.last else {
+    guard case .pairing(let peer, .question(let id, .compare(Self.number))) = room.bench.events.last else {
       Issue.record("not asked")
       return
     }
@@ -213,7 +215,13 @@ import Testing
     off.hear(.asked(Self.plainPeer, .consent))
     guard case .answer(_, .consent, .reject) = off.directives().first else { Issue.record("let in"); return }
     off.bench.perform(.link(LinkID(rawValue: 1), .requestSecurity))
-    guard case .refused(.disabled) = off.bench.events.last else { Issue.record("not refused"); return }
+    guard case .refused(.disabled) = off.bench.events.dropLast().last else { Issue.record("not refused"); return }
+    #expect(off.failures == [PairingFailure(.pairingNotSupported, .local)])
+    // A key that the kernel has made all the same is refused, and removed from the kernel.
+    _ = off.directives()
+    off.hear(.longTermKey(Self.plainPeer, Self.key, .both, isToBeKept: true))
+    #expect(off.failures.count == 2 && off.failures.last == off.failures.first && off.bond == nil)
+    guard case .forget(Self.plainPeer) = off.directives().first else { Issue.record("the key is kept"); return }
 
     var short = Room(.with { $0.minimumKeySize = 16 }, peer: "\(Self.plainPeer.octets)")
     var weak = Self.legacyKey
@@ -232,10 +240,12 @@ import Testing
     let descriptor = try #require(Room().handles[Couple.stream]).rawValue + 1
     bond.client.configurations = [.init(descriptor: AttributeHandle(rawValue: descriptor), value: .notify)]
     var room = Room(bonds: [bond])
-    #expect(!room.bench.events.contains { if case .subscription = $0 { true } else { false } })
+    #expect(!room.bench.events.contains { if case .server(_, .subscription) = $0 { true } else { false } })
     room.hear(.level(handle: 0x40, Self.key.strength))
     #expect(
-      room.bench.events.contains { if case .subscription(_, Couple.stream, .notify) = $0 { true } else { false } })
+      room.bench.events.contains {
+        if case .server(_, .subscription(Couple.stream, .notify)) = $0 { true } else { false }
+      })
     #expect(room.paired.isEmpty && room.read(Couple.secure) == [[0x0B, 7]])
     // In the clear again: only the kernel's report counts, and this is one.
     room.hear(.level(handle: 0x40, nil))
@@ -249,7 +259,11 @@ import Testing
     bond.client.configurations = [.init(descriptor: AttributeHandle(rawValue: descriptor), value: .notify)]
     var room = Room(bonds: [bond])
     room.hear(.asked(Self.identity, .consent), .level(handle: 0x40, Self.legacyKey.strength))
-    #expect(!room.bench.events.contains { if case .subscription = $0 { true } else { false } })
+    #expect(!room.bench.events.contains { if case .server(_, .subscription) = $0 { true } else { false } })
+    let security = room.bench.events.compactMap {
+      if case .link(_, .security(let security)) = $0 { security } else { nil }
+    }
+    #expect(security.last == SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: false))
   }
 
   @Test func lostBonds() {

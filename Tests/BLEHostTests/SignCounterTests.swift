@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// A sign counter of a peer is on stable storage before it is accepted (Vol 3, Part H, 2.4.5;
-/// Docs/Decisions/0055).
+/// Docs/Decisions/pairing-and-bonds.md#storage-of-bonds).
 @Suite("Sign counters and storage") struct SignCounterTests {
   /// The stores of all hosts: they take what is reported, and answer unless they fail.
   private final class Stores: Sendable {
@@ -32,7 +32,7 @@ import Testing
   private func signing(_ stores: Stores, awaits: Bool = true) throws -> (couple: Couple, handle: AttributeHandle) {
     var couple = Couple(configure: { $1.awaitsBondStorage = awaits })
     couple.world.application = { host, event in
-      if case .bondChanged(let bond) = event { stores.take(bond, of: host) } else { [] }
+      if case .bonds(.changed(let bond)) = event { stores.take(bond, of: host) } else { [] }
     }
     try couple.connect()
     couple.secure()
@@ -94,7 +94,7 @@ import Testing
 
   /// Values that were reported to the peripheral's application.
   private func stored(_ couple: Couple) -> [[UInt8]] {
-    couple.events(0).compactMap { if case .stored(_, Couple.signed, let value) = $0 { value } else { nil } }
+    couple.events(0).compactMap { if case .server(_, .stored(Couple.signed, let value)) = $0 { value } else { nil } }
   }
 
   /// What was recorded over the radio is refused, whenever the program crashed.
@@ -126,7 +126,7 @@ import Testing
     couple.world.run(for: .seconds(1))
     // The peripheral's store fails.
     couple.world.application = { host, event in
-      if host == 1, case .bondChanged(let bond) = event { stores.take(bond, of: host) } else { [] }
+      if host == 1, case .bonds(.changed(let bond)) = event { stores.take(bond, of: host) } else { [] }
     }
     try write(2, counter: 2, handle, stores, &couple)
     #expect(couple.perform(.read(handle)) == nil)
@@ -138,7 +138,7 @@ import Testing
     #expect(lines.count { $0.hasPrefix("a signed write was discarded") } == 2)
     couple.world.ask(0, .security(.bondsStored([try #require(couple.bond(0))])))
     couple.world.application = { host, event in
-      if case .bondChanged(let bond) = event { stores.take(bond, of: host) } else { [] }
+      if case .bonds(.changed(let bond)) = event { stores.take(bond, of: host) } else { [] }
     }
     try write(4, counter: 4, handle, stores, &couple)
     #expect(couple.read(Couple.signed) == .success([4]))

@@ -84,7 +84,7 @@ import Testing
         let before = bench.events.count
         bench.perform(.advertising(.start(id, AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
         // Refused while it runs, or has yet to stop: then what was wanted is wanted still.
-        if case .advertisingStarted(id, .failure)? = bench.events.dropFirst(before).first { return }
+        if case .advertising(id, .started(.failure))? = bench.events.dropFirst(before).first { return }
         wantsAdvertising = true
       case 1:
         wantsAdvertising = false
@@ -139,7 +139,7 @@ extension Bench {
     for event in events {
       switch event {
       case .connected(let connection) where connection.address == address: peers.insert(connection.peer)
-      case .disconnected(let peer, _): peers.remove(peer)
+      case .link(let peer, .disconnected(_)): peers.remove(peer)
       default: break
       }
     }

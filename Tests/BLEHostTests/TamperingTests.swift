@@ -173,7 +173,7 @@ import Testing
     let observer = Observer(seed: 1)
     let secret = [0x0B] + Self.secrets[1].2
     _ = observer.sent(0, [2, 0x40, 0x20, 17, 0, 13, 0, 4, 0] + secret)
-    observer.heard(0, .security(LinkID(rawValue: 1), SecurityState(level: .authenticated, keySize: 16)))
+    observer.heard(0, .link(LinkID(rawValue: 1), .security(SecurityState(level: .authenticated, keySize: 16))))
     observer.state.withLock { $0.mustEncrypt = true }
     _ = observer.sent(1, [2, 0x40, 0x20, 7, 0, 3, 0, 4, 0, 0x0A, 3, 0])
     #expect(observer.state.withLock { $0.violations.count } == 3)
@@ -183,21 +183,21 @@ import Testing
 extension TamperingTests.Observer.State {
   mutating func hear(_ host: Int, _ event: HostEvent) {
     switch event {
-    case .connected, .disconnected:
+    case .connected, .link(_, .disconnected):
       levels[host] = .none
       isUserInvolved[host] = false
-    case .pairing(_, _, let question):
+    case .pairing(_, .question(_, let question)):
       switch question {
       case .consent, .replaceBond: break
       case .display, .enterPasskey, .compare: isUserInvolved[host] = true
       }
-    case .bondChanged(let bond):
+    case .bonds(.changed(let bond)):
       bonds[host] = bond.strength.isAuthenticated
       identities[host].insert(bond.identity)
-    case .bondRemoved(let identity):
+    case .bonds(.removed(let identity)):
       bonds[host] = nil
       identities[host].remove(identity)
-    case .security(_, let security):
+    case .link(_, .security(let security)):
       levels[host] = security.level
       let isByBond = security.isBondProven && bonds[host] == true
       if security.level >= .authenticated, !isByBond, !isUserInvolved[host] {

@@ -42,14 +42,16 @@ struct TwelveCentralsTests {
       })
     let (stream, own) = (stream, own)
     world.application = { host, event in
-      guard host == 0, case .read(let peer, let token, let attribute, _) = event, attribute == stream else { return [] }
+      guard host == 0, case .server(let peer, .read(let token, let attribute, _)) = event, attribute == stream else {
+        return []
+      }
       _ = own
       return [.respond(peer, token, .success([UInt8(truncatingIfNeeded: peer.rawValue)]))]
     }
     world.ask(0, .services(.add(service)))
     var handles: [AttributeID: AttributeHandle] = [:]
     for event in world.takeHeard(0) {
-      if case .serviceAdded(_, .success(let added)) = event { handles = added.attributes }
+      if case .services(.added(_, .success(let added))) = event { handles = added.attributes }
     }
     world.ask(
       0, .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: [2, 1, 6], scanResponse: []))))
@@ -137,7 +139,7 @@ struct TwelveCentralsTests {
       }
       #expect(values == (0..<200).map { [UInt8($0), 7] }, "central \(central) heard \(values.count) values")
     }
-    let stored = world.takeHeard(0).filter { if case .stored(_, own, _) = $0 { true } else { false } }
+    let stored = world.takeHeard(0).filter { if case .server(_, .stored(own, _)) = $0 { true } else { false } }
     #expect(stored.count == 200)
     #expect(world.complaints.isEmpty)
   }
@@ -165,7 +167,9 @@ struct TwelveCentralsTests {
     let ownHandle = try #require(handles[own])
     world.cutLinks(of: 5)
     world.run(for: .seconds(20))
-    let gone = world.takeHeard(0).filter { if case .disconnected(_, .connectionTimeout) = $0 { true } else { false } }
+    let gone = world.takeHeard(0).filter {
+      if case .link(_, .disconnected(.connectionTimeout)) = $0 { true } else { false }
+    }
     #expect(gone.count == 1)
     for central in Self.centrals where central != 5 {
       let peer = try #require(peers[central])

@@ -24,7 +24,7 @@ import Testing
       ))
     var handle: UInt8?
     for event in bench.takeEvents() {
-      guard case .serviceAdded(_, .success(let handles)) = event else { continue }
+      guard case .services(.added(_, .success(let handles))) = event else { continue }
       handle = handles.attributes[stream].map { UInt8(truncatingIfNeeded: $0.rawValue) }
     }
     let value = try #require(handle)
@@ -35,7 +35,7 @@ import Testing
   }
 
   private func counts(_ events: [HostEvent]) -> [Int] {
-    events.compactMap { if case .updatesFinished(_, let count) = $0 { count } else { nil } }
+    events.compactMap { if case .server(_, .updatesFinished(let count)) = $0 { count } else { nil } }
   }
 
   @Test func valuesLeaveInTheirOrderAndOneEventCountsThem() throws {
@@ -118,7 +118,7 @@ import Testing
     #expect(notified == 1_000)
     let finished = Dictionary(
       grouping: bench.takeEvents().compactMap {
-        if case .updatesFinished(let peer, let count) = $0 { (peer, count) } else { nil }
+        if case .server(let peer, .updatesFinished(let count)) = $0 { (peer, count) } else { nil }
       },
       by: \.0
     ).mapValues { $0.reduce(0) { $0 + $1.1 } }

@@ -34,7 +34,7 @@ import Testing
   }
 
   /// What takes an authenticated link to read is not notified to another one, where updates demand encryption; where
-  /// they do not, anyone may subscribe, which is the application's choice (Docs/Decisions/0012).
+  /// they do not, anyone may subscribe, which is the application's choice (Docs/Decisions/gatt.md#cccd).
   @Test(arguments: [true, false]) func updatesAreNoEasierToHaveThanReads(encrypted: Bool) throws {
     var couple = Couple()
     let id = AttributeID(rawValue: 77)
@@ -104,7 +104,7 @@ import Testing
           ServiceDefinition(
             id: ServiceID(rawValue: 9), uuid: BluetoothUUID(0xFFE0), characteristics: [characteristic]))))
     for event in couple.world.takeHeard(0) {
-      if case .serviceAdded(_, .success(let added)) = event { couple.handles[id] = added.attributes[id] }
+      if case .services(.added(_, .success(let added))) = event { couple.handles[id] = added.attributes[id] }
     }
     return try #require(couple.handles[id])
   }
@@ -117,7 +117,7 @@ import Testing
 
   static func subscriptions(_ couple: Couple, to id: AttributeID) -> [Subscription] {
     couple.events(0).compactMap {
-      if case .subscription(_, id, let subscription) = $0 { subscription } else { nil }
+      if case .server(_, .subscription(id, let subscription)) = $0 { subscription } else { nil }
     }
   }
 
@@ -284,7 +284,7 @@ import Testing
     couple.world.ask(0, .scanning(.start(ScanParameters())))
     couple.world.run(for: .seconds(1))
     let heard = couple.events(0).flatMap { event -> [DeviceAddress] in
-      if case .discovered(let found) = event { found.map(\.address) } else { [] }
+      if case .scanning(.discovered(let found)) = event { found.map(\.address) } else { [] }
     }
     #expect(heard.contains(identity))
     couple.world.ask(0, .initiating(.connect(ConnectID(rawValue: 5), identity, ConnectionParameters())))

@@ -2,11 +2,12 @@ import BLEHCI
 import BLEL2CAP
 import BLEWire
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BLEKernel
 
-/// SDUs, credits and ends of channels (Docs/Decisions/0071).
+/// SDUs, credits and ends of channels (Docs/Decisions/kernel.md#channels).
 @Suite struct KernelChannelDataTests {
   static let id = KernelChannelTests.first
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import BLEKernel
 
-/// Credit-based channels of a link (Docs/Decisions/0071).
+/// Credit-based channels of a link (Docs/Decisions/kernel.md#channels).
 @Suite struct KernelChannelTests {
   static let handle = TranslatorStage.handle
   static let spsm = SPSM(rawValue: 0x0080)
@@ -59,7 +59,8 @@ import Testing
     #expect(opened.actions == [.channel(.read(Self.first))])
   }
 
-  /// The kernel makes a second link for a socket of a link that it does not have yet (Docs/Decisions/0046).
+  /// The kernel makes a second link for a socket of a link that it does not have yet
+  /// (Docs/Decisions/kernel.md#translation).
   @Test func connectsNoSocketBeforeTheKernelHasTheLink() {
     var stage = TranslatorStage()
     _ = stage.send(HCI.LECreateConnection())

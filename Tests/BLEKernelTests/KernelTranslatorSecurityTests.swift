@@ -6,7 +6,7 @@ import Testing
 
 @testable import BLEKernel
 
-/// The security of links: the kernel's word counts (Docs/Decisions/0051).
+/// The security of links: the kernel's word counts (Docs/Decisions/kernel.md#pairing).
 @Suite struct KernelTranslatorSecurityTests {
   static let handle = TranslatorStage.handle
   static let encrypted = SocketSecurity(level: .medium, keySize: 16)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BLEKernel
 
-/// Links and frames (Docs/Decisions/0046).
+/// Links and frames (Docs/Decisions/kernel.md#translation).
 @Suite struct KernelTranslatorTests {
   static let handle = TranslatorStage.handle
   static let request: [UInt8] = [0x02, 0x05, 0x02]

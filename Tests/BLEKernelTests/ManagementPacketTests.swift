@@ -204,12 +204,13 @@ import Testing
 
   @Test func declaresEachEvent() throws {
     #expect(Self.events.count == Management.events.count)
+    #expect(Management.events.map { $0.code.rawValue } == Management.EventKind.allCases.map { $0.rawValue })
     for (event, code, parameters) in Self.events {
       let type = type(of: event)
       #expect(type.code.rawValue == code && type.code.name == "\(type.name)")
       #expect(event.encoded == parameters, "\(type.name)")
       let decoded = try #require(Management.event(ManagementMessage(decoding: Self.message(code, parameters)[...])))
-      #expect(decoded.encoded == parameters, "\(type.name)")
+      #expect(decoded.parameters.encoded == parameters, "\(type.name)")
     }
   }
 
@@ -255,5 +256,29 @@ import Testing
     var message: [UInt8] = []
     for number in [code, index, UInt16(parameters.count)] { message.append(littleEndian: number) }
     return message + parameters
+  }
+}
+
+extension Management.Event {
+  /// The parameters, without their type.
+  fileprivate var parameters: any ManagementEvent {
+    switch self {
+    case .commandComplete(let event): event
+    case .commandStatus(let event): event
+    case .indexAdded(let event): event
+    case .indexRemoved(let event): event
+    case .newSettings(let event): event
+    case .classOfDeviceChanged(let event): event
+    case .localNameChanged(let event): event
+    case .newLongTermKey(let event): event
+    case .deviceConnected(let event): event
+    case .userConfirmationRequest(let event): event
+    case .userPasskeyRequest(let event): event
+    case .authenticationFailed(let event): event
+    case .discovering(let event): event
+    case .passkeyNotify(let event): event
+    case .newIdentityResolvingKey(let event): event
+    case .newSignatureResolvingKey(let event): event
+    }
   }
 }

@@ -27,12 +27,12 @@ import Testing
         ConnectedLink(
           peer: peer, address: address, role: .central,
           timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)),
-      .mtu(peer, ATT.defaultMTU))
+      .link(peer, .mtu(ATT.defaultMTU)))
     return try await link
   }
 
   @Test func waitingForPowerEndsWithTheStateOrTheTimeout() async throws {
-    let adapter = Adapter(client: AdapterClient(over: host.connection, log: { _, _ in }))
+    let adapter = Adapter(client: AdapterClient(over: host.connection, log: { _ in }))
     try await adapter.waitUntilPoweredOn()
     host.say(.state(.poweredOff, nil))
     await host.connection.untilTaken(2)
@@ -84,12 +84,37 @@ import Testing
             peer: peer, address: address, role: .central,
             timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: request)))
     }
-    host.say(.mtu(peer, ATT.defaultMTU))
+    host.say(.link(peer, .mtu(ATT.defaultMTU)))
     let device = try await connecting.value
     let reading = Task { try await device.readRSSI() }
     guard case .link(peer, .readRSSI) = try await host.next() else { Issue.record("the link is released"); return }
-    host.say(.rssi(peer, .success(-40)))
+    host.say(.link(peer, .rssi(.success(-40))))
     _ = try await reading.value
+  }
+
+  @Test func valuesOf16CharacteristicsWaitForTheirFirstReader() {
+    var early = EarlyValues()
+    for number in 1...17 as ClosedRange<UInt16> { early.add([0], at: AttributeHandle(rawValue: number)) }
+    early.add([1], at: 16)
+    #expect(early.claim(16) == [1] && early.claim(17) == nil)
+    // A later value has, or had, a reader.
+    early.add([2], at: 16)
+    #expect(early.claim(16) == nil)
+    early.remove(in: 1...3)
+    #expect(early.claim(3) == nil && early.claim(4) == [0])
+  }
+
+  @Test func aNameThatIsCutIsSaid() {
+    let name = String(repeating: "n", count: 42)
+    func omission(_ advertisement: Advertisement) -> String? { advertisement.omission(place: "elsewhere") }
+    #expect(
+      omission(Advertisement(localName: name, serviceUUIDs: ["180F"]))
+        == "the name '\(name)' has 42 octets and does not fit into the advertisement: '\(name.prefix(29))' (29 octets) "
+        + "is sent, and devices that search for the whole name do not find it. Shorten it, or list fewer services "
+        + "elsewhere")
+    let many: [BluetoothUUID] = (0..<5).map { BluetoothUUID(uuid128: UInt128($0) << 64 | 0xFEED) }
+    #expect(omission(Advertisement(serviceUUIDs: many))?.contains("\(many[4].uuidString)") == true)
+    #expect(omission(Advertisement(localName: "Lamp", serviceUUIDs: ["180F"])) == nil)
   }
 
   @Test func aChangeOfTheTimingHasAnOutcome() async throws {
@@ -97,11 +122,11 @@ import Testing
     let request = ConnectionParameterRequest(interval: .milliseconds(100)...Duration.milliseconds(100))
     let changing = Task { try await device.updateConnectionParameters(request, timeout: nil) }
     guard case .link(peer, .updateConnection(_)) = try await host.next() else { throw CancellationError() }
-    host.say(.connectionUpdated(peer, LinkTiming(interval: 80, latency: 0, supervisionTimeout: 500)))
+    host.say(.link(peer, .connectionUpdated(LinkTiming(interval: 80, latency: 0, supervisionTimeout: 500))))
     #expect(try await changing.value.interval == .milliseconds(100))
     let refused = Task { try await device.updateConnectionParameters(request, timeout: nil) }
     guard case .link(peer, .updateConnection(_)) = try await host.next() else { throw CancellationError() }
-    host.say(.connectionUpdateRefused(peer, .peerRefused("no")))
+    host.say(.link(peer, .connectionUpdateRefused(.peerRefused("no"))))
     await expectThrows(.invalidResponse) { _ = try await refused.value }
   }
 
@@ -111,7 +136,7 @@ import Testing
     for (handle, octet) in [(3, 1), (5, 2), (3, 3)] as [(UInt16, UInt8)] {
       host.say(.client(peer, .notification(AttributeHandle(rawValue: handle), [octet])))
     }
-    host.say(.disconnected(peer, .connectionTimeout))
+    host.say(.link(peer, .disconnected(.connectionTimeout)))
     for (handle, octet) in [(3, 1), (5, 2), (3, 3)] as [(UInt16, UInt8)] {
       let value = try await values.next()
       #expect(value?.handle.rawValue == handle && value?.octets == [octet])
@@ -137,13 +162,13 @@ import Testing
     let device = try await link(try await host.open())
     let reading = Task { try await device.readRSSI() }
     guard case .link(peer, .readRSSI) = try await host.next() else { Issue.record("another command"); return }
-    host.say(.rssi(peer, .success(-50)))
+    host.say(.link(peer, .rssi(.success(-50))))
     #expect(try await reading.value == -50)
   }
 
   @Test func operationAfterTheLossOfABondSaysWhatToDo() async throws {
     let device = try await link(try await host.open())
-    host.say(.bondLost(peer, address, .forgottenByPeer))
+    host.say(.bonds(.lost(peer, address, .forgottenByPeer)))
     let discovering = Task { try await device.services() }
     guard case .link(_, .client(let operation)) = try await host.next() else { throw CancellationError() }
     host.say(.client(peer, .finished(operation.id, .failure(.notEncrypted))))
@@ -157,7 +182,7 @@ import Testing
     let device = try await link(try await host.open())
     let discovering = Task { try await device.services() }
     guard case .link(_, .client) = try await host.next() else { throw CancellationError() }
-    host.say(.bondLost(peer, address, .keysDiffer), .disconnected(peer, .terminatedMICFailure))
+    host.say(.bonds(.lost(peer, address, .keysDiffer)), .link(peer, .disconnected(.terminatedMICFailure)))
     let reasons = [
       await #expect(throws: BLEError.self) { _ = try await discovering.value },
       await #expect(throws: BLEError.self) { _ = try await device.services() },
@@ -173,9 +198,9 @@ import Testing
 
   @Test func anOperationAfterTheEndOfItsLinkSaysWhyItEnded() async throws {
     let device = try await link(try await host.open())
-    host.say(.bondLost(peer, address, .keysDiffer))
+    host.say(.bonds(.lost(peer, address, .keysDiffer)))
     let proven = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true)
-    host.say(.security(peer, proven), .disconnected(peer, .connectionTimeout))
+    host.say(.link(peer, .security(proven)), .link(peer, .disconnected(.connectionTimeout)))
     try await device.waitUntilDisconnected()
     let error = await #expect(throws: BLEError.self) { _ = try await device.services() }
     #expect(error?.kind == .disconnected)
@@ -186,10 +211,11 @@ import Testing
     var links = EndedLinks()
     for number in 1...33 {
       let end = BLEError(.disconnected, "link \(number)")
-      links.add(LinkID(rawValue: UInt32(number)), end, end)
+      links.add(LinkID(rawValue: UInt32(number)), "device \(number)", end, end)
     }
     #expect(links.error(of: LinkID(rawValue: 2)).description == "link 2")
     #expect(links.error(of: LinkID(rawValue: 1)).description == BLEError.notConnected.description)
+    #expect(links.name(of: LinkID(rawValue: 2)) == "device 2" && links.name(of: LinkID(rawValue: 1)) == nil)
   }
 
   @Test func aTimeoutNamesTheDevice() async throws {
@@ -260,7 +286,7 @@ import Testing
       return await #expect(throws: BLEError.self) { try await reading.value }
     }
     #expect(try await read()?.kind == .att(.insufficientAuthentication))
-    let error = try await read(.pairingFailed(peer, PairingFailure(.confirmValueFailed, .peer)))
+    let error = try await read(.pairing(peer, .failed(PairingFailure(.confirmValueFailed, .peer))))
     #expect(error?.kind == .security && error?.pairingFailure?.reason == 0x04)
     #expect(
       error?.description
@@ -269,7 +295,7 @@ import Testing
     // A pairing that succeeded since then: it does not reach the level of the characteristic.
     let strength = KeyStrength(size: 16, isAuthenticated: false, isSecureConnections: true)
     let paired = PairedDevice(identity: address, isBonded: true, strength: strength)
-    #expect(try await read(.paired(peer, paired))?.kind == .att(.insufficientAuthentication))
+    #expect(try await read(.pairing(peer, .succeeded(paired)))?.kind == .att(.insufficientAuthentication))
   }
 
   @Test func scanEndsWithItsSequence() async throws {

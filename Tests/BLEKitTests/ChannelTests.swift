@@ -3,6 +3,7 @@ import BLEHost
 import BLEKit
 import BLEL2CAP
 import BLEWire
+import TestSupport
 import Testing
 
 /// Credit-based channels as sequences, over a scripted host (Vol 3, Part A, 10).
@@ -20,10 +21,11 @@ import Testing
   }
 
   private func opened(_ request: OpenChannelID?, mtu: Int = 10) -> HostEvent {
-    .channelOpened(
-      OpenedChannel(
-        id: Self.id, peer: ScriptedHost.client, spsm: SPSM(rawValue: 0x80), isIncoming: request == nil,
-        request: request, localMTU: 2048, remoteMTU: mtu))
+    .channels(
+      .opened(
+        OpenedChannel(
+          id: Self.id, peer: ScriptedHost.client, spsm: SPSM(rawValue: 0x80), isIncoming: request == nil,
+          request: request, localMTU: 2048, remoteMTU: mtu)))
   }
 
   private func nextOpening() async throws -> (OpenChannelID, ChannelRequest) {
@@ -48,7 +50,8 @@ import Testing
     let (_, device) = try await connect()
     let channel = try await open(device)
     #expect(channel.psm == 0x80 && channel.maximumLength == 10 && channel.isOpen && channel.device == device)
-    host.say(.sduReceived(Self.id, [1, 2]), .sduReceived(Self.id, [3]), .channelClosed(Self.id, .peer))
+    host.say(
+      .channel(Self.id, .received([1, 2])), .channel(Self.id, .received([3])), .channel(Self.id, .closed(.peer)))
     var elements: [[UInt8]] = []
     for try await element in channel { elements.append(element) }
     #expect(elements == [[1, 2], [3]] && !channel.isOpen)
@@ -61,7 +64,7 @@ import Testing
       var iterator = channel.makeAsyncIterator()
       return try await iterator.next()
     }()
-    host.say(.sduReceived(Self.id, [9]))
+    host.say(.channel(Self.id, .received([9])))
     #expect(try await first == [9])
   }
 
@@ -73,7 +76,7 @@ import Testing
   func anEndThatMayHaveLostOctetsIsThrown(_ reason: ChannelCloseReason, _ kind: BLEError.Kind) async throws {
     let (_, device) = try await connect()
     let channel = try await open(device)
-    host.say(.sduReceived(Self.id, [1]), .channelClosed(Self.id, reason))
+    host.say(.channel(Self.id, .received([1])), .channel(Self.id, .closed(reason)))
     var iterator = channel.makeAsyncIterator()
     #expect(try await iterator.next() == [1])
     await expectThrows(kind) { _ = try await iterator.next() }
@@ -102,7 +105,7 @@ import Testing
     }
     await Task.yield()
     #expect(sent().count == 2 && done.all.isEmpty)
-    host.say(.sduSent(Self.id, octets: 65_536))
+    host.say(.channel(Self.id, .sent(octets: 65_536)))
     try await second.value
     #expect(sent().count == 4)
   }
@@ -114,7 +117,7 @@ import Testing
     let blocked = Task { try await channel.write([UInt8](repeating: 2, count: 10)) }
     blocked.cancel()
     await expectThrows(.cancelled) { try await blocked.value }
-    host.say(.sduSent(Self.id, octets: 65_536))
+    host.say(.channel(Self.id, .sent(octets: 65_536)))
     try await channel.write([3])
     #expect(sent().last == [3] && sent().count == 3)
   }
@@ -128,7 +131,7 @@ import Testing
     }
     reader.cancel()
     await expectThrows(.cancelled) { try await reader.value }
-    host.say(.sduReceived(Self.id, [1]))
+    host.say(.channel(Self.id, .received([1])))
     var iterator = channel.makeAsyncIterator()
     #expect(try await iterator.next() == [1])
   }
@@ -138,9 +141,9 @@ import Testing
     let channel = try await open(device)
     try await channel.write([1, 2])
     let closing = Task { await channel.close() }
-    while channel.isOpen { await Task.yield() }
+    try await until { !channel.isOpen }
     #expect(!host.commands.contains { if case .channel(_, .close) = $0 { true } else { false } })
-    host.say(.sduSent(Self.id, octets: 2))
+    host.say(.channel(Self.id, .sent(octets: 2)))
     await closing.value
     guard case .channel(Self.id, .close) = host.commands.last else { return #expect(Bool(false)) }
     await channel.close()
@@ -175,7 +178,7 @@ import Testing
     let (_, device) = try await connect()
     let opening = Task { try await device.openChannel(psm: 0x80) }
     let (id, _) = try await nextOpening()
-    host.say(.channelOpenFailed(id, error))
+    host.say(.channels(.openFailed(id, error)))
     await expectThrows(kind) { _ = try await opening.value }
   }
 
@@ -183,7 +186,7 @@ import Testing
     let (_, device) = try await connect()
     let opening = Task { try await device.openChannel(psm: 0x80) }
     _ = try await nextOpening()
-    host.say(.disconnected(ScriptedHost.client, .connectionTimeout))
+    host.say(.link(ScriptedHost.client, .disconnected(.connectionTimeout)))
     await expectThrows(.disconnected) { _ = try await opening.value }
   }
 
@@ -206,7 +209,7 @@ import Testing
     while true {
       guard case .channels(.listen(let id, let service)) = try await host.next() else { continue }
       #expect(service.spsm?.rawValue == psm && service.requirement == .encrypted)
-      host.say(.listening(id, .success(SPSM(rawValue: 0x80))))
+      host.say(.channels(.listening(id, .success(SPSM(rawValue: 0x80)))))
       return try await publication
     }
   }
@@ -215,7 +218,7 @@ import Testing
     let (adapter, device) = try await connect()
     let publication = try await publish(adapter, psm: psm)
     #expect(publication.psm == 0x80)
-    host.say(opened(nil), .sduReceived(Self.id, [5]))
+    host.say(opened(nil), .channel(Self.id, .received([5])))
     for await channel in publication {
       #expect(channel.device == device)
       for try await octets in channel {
@@ -236,7 +239,7 @@ import Testing
     while true {
       if case .channels(.stopListening) = try await host.next() { break }
     }
-    host.say(.stoppedListening(SPSM(rawValue: 0x80)))
+    host.say(.channels(.stoppedListening(SPSM(rawValue: 0x80))))
     await removal.value
     await reader.value
     await publication.remove()
@@ -253,10 +256,11 @@ import Testing
 
   /// A channel that a device opens.
   private func incoming(_ number: UInt32, of peer: LinkID = ScriptedHost.client) -> HostEvent {
-    .channelOpened(
-      OpenedChannel(
-        id: L2CAPChannelID(rawValue: number), peer: peer, spsm: SPSM(rawValue: 0x80), isIncoming: true, request: nil,
-        localMTU: 2048, remoteMTU: 10))
+    .channels(
+      .opened(
+        OpenedChannel(
+          id: L2CAPChannelID(rawValue: number), peer: peer, spsm: SPSM(rawValue: 0x80), isIncoming: true, request: nil,
+          localMTU: 2048, remoteMTU: 10)))
   }
 
   private func nextClosing() async throws -> L2CAPChannelID {
@@ -322,7 +326,7 @@ import Testing
     let publishing = Task { try await adapter.publishChannel(psm: 0x80) }
     while true {
       guard case .channels(.listen(let id, _)) = try await host.next() else { continue }
-      host.say(.listening(id, .failure(.invalidParameters("the SPSM is in use"))))
+      host.say(.channels(.listening(id, .failure(.invalidParameters("the SPSM is in use")))))
       break
     }
     await expectThrows(.invalidArgument) { _ = try await publishing.value }

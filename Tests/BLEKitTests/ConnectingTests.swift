@@ -23,11 +23,13 @@ import Testing
   ) throws {
     let payload = try Advertisement(localName: name, serviceUUIDs: services).payload(under: .full)
     host.say(
-      .discovered([
-        ScanReport(
-          address: address, isConnectable: isConnectable, isScanResponse: isScanResponse, data: payload.advertisingData,
-          rssi: -50)
-      ]))
+      .scanning(
+        .discovered([
+          ScanReport(
+            address: address, isConnectable: isConnectable, isScanResponse: isScanResponse,
+            data: payload.advertisingData,
+            rssi: -50)
+        ])))
   }
 
   /// The next command, which has to be a request to connect.
@@ -64,7 +66,7 @@ import Testing
       host.say(.connectionFailed(id, .controller(.leCreateConnection, notEstablished)))
     }
     let (id, address) = try await nextConnect()
-    host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(id, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
     #expect(try await connecting.value.address == lamp)
   }
 
@@ -73,10 +75,10 @@ import Testing
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: lamp, timeout: nil) }
     let (first, address) = try await nextConnect()
-    host.say(connected(first, address, peer), .disconnected(peer, notEstablished))
+    host.say(connected(first, address, peer), .link(peer, .disconnected(notEstablished)))
     let (second, _) = try await nextConnect()
     let other = LinkID(rawValue: 10)
-    host.say(connected(second, address, other), .mtu(other, ATT.defaultMTU))
+    host.say(connected(second, address, other), .link(other, .mtu(ATT.defaultMTU)))
     #expect(try await connecting.value.peer == other)
   }
 
@@ -85,9 +87,9 @@ import Testing
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: lamp, timeout: nil) }
     let (id, address) = try await nextConnect()
-    host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(id, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
     let device = try await connecting.value
-    host.say(.disconnected(peer, notEstablished))
+    host.say(.link(peer, .disconnected(notEstablished)))
     #expect(try await device.waitUntilDisconnected().disconnectReason == .connectionFailedToBeEstablished)
     await expectThrows(.disconnected) { _ = try await device.readRSSI() }
   }
@@ -97,7 +99,7 @@ import Testing
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: lamp, timeout: nil) }
     let (id, address) = try await nextConnect()
-    host.say(connected(id, address, peer), .disconnected(peer, reason))
+    host.say(connected(id, address, peer), .link(peer, .disconnected(reason)))
     do {
       _ = try await connecting.value
       Issue.record("no error")
@@ -229,7 +231,7 @@ import Testing
     try advertise(moved, "Lamp")
     let (second, address) = try await nextConnect()
     #expect(address == moved)
-    host.say(connected(second, address, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(second, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
     #expect(try await connecting.value.address == moved)
   }
 
@@ -265,7 +267,7 @@ import Testing
     try advertise(DeviceAddress(octets: BD_ADDR(UInt64(after)), kind: .random), "Lamp")
     let (second, other) = try await nextConnect()
     #expect(other.octets.value == UInt64(after))
-    host.say(connected(second, other, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(second, other, peer), .link(peer, .mtu(ATT.defaultMTU)))
     #expect(try await connecting.value.address == other)
   }
 
@@ -277,7 +279,7 @@ import Testing
     try advertise(lamp, "Lamp", isConnectable: false)
     try advertise(lamp, nil, isConnectable: true)
     let (id, address) = try await nextConnect()
-    host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(id, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
     #expect(try await connecting.value.address == lamp)
   }
 
@@ -287,10 +289,11 @@ import Testing
     let payload = try Advertisement(localName: "Lamp").payload(under: .full)
     host.connection.whenWoken { [host, lamp] in
       host.say(
-        .discovered([
-          ScanReport(
-            address: lamp, isConnectable: false, isScanResponse: false, data: payload.advertisingData, rssi: -50)
-        ]))
+        .scanning(
+          .discovered([
+            ScanReport(
+              address: lamp, isConnectable: false, isScanResponse: false, data: payload.advertisingData, rssi: -50)
+          ])))
     }
     do {
       _ = try await adapter.search(.named("Lamp"), isToConnect: true, within: .milliseconds(1))
@@ -309,13 +312,13 @@ import Testing
     var scanReport = ScanReport(
       address: lamp, isConnectable: true, isScanResponse: false, data: payload.advertisingData, rssi: -90)
     (scanReport.isLegacy, scanReport.primaryPHY, scanReport.secondaryPHY) = (false, .leCoded, .leCoded)
-    host.say(.discovered([scanReport]))
+    host.say(.scanning(.discovered([scanReport])))
     let found = try await search.value
     let connecting = Task { try await adapter.connect(to: found, timeout: nil) }
     while true {
       guard case .initiating(.connect(let id, let address, _, let initiating)) = try await host.next() else { continue }
       #expect(address == lamp && initiating.phys == .leCoded)
-      host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+      host.say(connected(id, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
       break
     }
     _ = try await connecting.value
@@ -327,13 +330,13 @@ import Testing
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: lamp, timeout: nil) }
     let (id, address) = try await nextConnect()
-    host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(id, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
     let device = try await connecting.value
     let pairing = Task { try await device.pair() }
     guard case .link(peer, .requestSecurity) = try await host.next() else { throw CancellationError() }
     host.say(
-      .pairingFailed(peer, PairingFailure(.unspecifiedReason, .linkLost, at: .features)),
-      .disconnected(peer, .connectionTimeout))
+      .pairing(peer, .failed(PairingFailure(.unspecifiedReason, .linkLost, at: .features))),
+      .link(peer, .disconnected(.connectionTimeout)))
     do {
       try await pairing.value
       Issue.record("no error")
@@ -350,12 +353,13 @@ import Testing
     let adapter = try await host.open()
     let connecting = Task { try await adapter.connect(to: lamp, timeout: nil) }
     let (id, address) = try await nextConnect()
-    host.say(connected(id, address, peer), .mtu(peer, ATT.defaultMTU))
+    host.say(connected(id, address, peer), .link(peer, .mtu(ATT.defaultMTU)))
     let device = try await connecting.value
     let reading = Task { try await device.read(AttributeHandle(rawValue: 3)) }
     guard case .link(peer, .client(let operation)) = try await host.next() else { throw CancellationError() }
     host.say(
-      .client(peer, .finished(operation.id, .failure(.linkEnded))), .disconnected(peer, .remoteUserTerminatedConnection)
+      .client(peer, .finished(operation.id, .failure(.linkEnded))),
+      .link(peer, .disconnected(.remoteUserTerminatedConnection))
     )
     do {
       _ = try await reading.value

@@ -23,6 +23,24 @@ import Testing
     #expect(UInt32(octets: [1, 2, 3]) == nil)
   }
 
+  /// IEEE 754: 1.5 is 0x3FC00000 and 0x3FF8000000000000.
+  @Test func floatingPointNumbersAreLittleEndian() {
+    #expect(Float(1.5).octets == [0x00, 0x00, 0xC0, 0x3F])
+    #expect(Float(octets: [0x00, 0x00, 0xC0, 0x3F]) == 1.5)
+    #expect(Double(1.5).octets == [0, 0, 0, 0, 0, 0, 0xF8, 0x3F])
+    #expect(Double(octets: [0, 0, 0, 0, 0, 0, 0xF8, 0x3F]) == 1.5)
+    #expect(Float(octets: Float.nan.octets)?.isNaN == true)
+    #expect((-Double.infinity).octets == [0, 0, 0, 0, 0, 0, 0xF0, 0xFF])
+  }
+
+  @Test func anotherNumberOfOctetsIsNoFloatingPointNumber() {
+    for count in 0...9 {
+      let octets = [UInt8](repeating: 0, count: count)
+      #expect((Float(octets: octets) != nil) == (count == 4))
+      #expect((Double(octets: octets) != nil) == (count == 8))
+    }
+  }
+
   @Test func textIsUTF8() {
     #expect("Käse".octets == [0x4B, 0xC3, 0xA4, 0x73, 0x65])
     #expect(String(octets: [0x4B, 0xC3, 0xA4]) == "Kä")

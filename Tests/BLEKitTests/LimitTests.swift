@@ -5,6 +5,7 @@ import BLEHost
 import BLEKit
 import BLEWire
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BLEGATT
@@ -41,7 +42,7 @@ import Testing
     host.connection.makeRoom(nil)
     let reading = Task { try await device.readRSSI() }
     while true { if case .link(_, .readRSSI) = try await host.next() { break } }
-    host.say(.rssi(client, .success(-40)))
+    host.say(.link(client, .rssi(.success(-40))))
     #expect(try await reading.value == -40)
   }
 
@@ -72,9 +73,9 @@ import Testing
       }, on: adapter)
     host.connect()
     let token = RequestToken(number: 1)
-    host.say(.read(client, token, attribute, offset: 0))
+    host.say(.server(client, .read(token, attribute, offset: 0)))
     #expect(try await notes.next() == "begins")
-    host.say(.requestTimedOut(client, token))
+    host.say(.server(client, .requestTimedOut(token)))
     #expect(try await notes.next() == "cancelled")
     _ = publication
   }
@@ -93,14 +94,14 @@ import Testing
     host.connect()
     for number in UInt8(0)..<3 {
       let part = WritePart(attribute: attribute, offset: 0, value: [number])
-      host.say(.write(client, RequestToken(number: UInt64(number)), [part]))
+      host.say(.server(client, .write(RequestToken(number: UInt64(number)), [part])))
     }
     #expect(try await notes.next() == "begins")
     // The second one waits: its handler is called all the same, and the host drops the answer.
-    host.say(.requestTimedOut(client, RequestToken(number: 1)))
-    host.say(.requestTimedOut(client, RequestToken(number: 0)))
+    host.say(.server(client, .requestTimedOut(RequestToken(number: 1))))
+    host.say(.server(client, .requestTimedOut(RequestToken(number: 0))))
     for expected in ["[0] true", "[1] false", "[2] false"] { #expect(try await notes.next() == expected) }
-    host.say(.disconnected(client, .remoteUserTerminatedConnection))
+    host.say(.link(client, .disconnected(.remoteUserTerminatedConnection)))
     _ = publication
   }
 
@@ -115,7 +116,7 @@ import Testing
     let other = LinkID(rawValue: client.rawValue + 1)
     for peer in [client, other] { host.connect(peer) }
     for (number, peer) in [client, client, other, client].enumerated() {
-      host.say(.read(peer, RequestToken(number: UInt64(number)), attribute, offset: 0))
+      host.say(.server(peer, .read(RequestToken(number: UInt64(number)), attribute, offset: 0)))
       _ = try await answers(1)
     }
     let found = tasks.all
@@ -128,11 +129,11 @@ import Testing
       let adapter = try await host.open()
       let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").read { _ in [1] }, on: adapter)
       host.connect()
-      host.say(.read(client, RequestToken(number: 1), attribute, offset: 0))
+      host.say(.server(client, .read(RequestToken(number: 1), attribute, offset: 0)))
       #expect(try await answers(1) == [.success([1])])
       _ = publication
     }
-    while host.connection.isAttached { await Task.yield() }
+    try await until { !host.connection.isAttached }
   }
 
   @Test func theEndOfALinkCancelsItsHandlerAndDropsWhatWaits() async throws {
@@ -146,14 +147,14 @@ import Testing
     host.connect()
     for number in UInt8(0)..<3 {
       let part = WritePart(attribute: attribute, offset: 0, value: [number])
-      host.say(.write(client, RequestToken(number: UInt64(number)), [part]))
+      host.say(.server(client, .write(RequestToken(number: UInt64(number)), [part])))
     }
     #expect(try await notes.next() == "[0]")
-    host.say(.disconnected(client, .remoteUserTerminatedConnection))
+    host.say(.link(client, .disconnected(.remoteUserTerminatedConnection)))
     // A link that comes up later has a queue of its own.
     host.connect()
     let part = WritePart(attribute: attribute, offset: 0, value: [3])
-    host.say(.write(client, RequestToken(number: 1), [part]))
+    host.say(.server(client, .write(RequestToken(number: 1), [part])))
     #expect(try await notes.next() == "[3]")
     #expect(notes.all == ["[0]", "[3]"])
     _ = publication
@@ -167,7 +168,7 @@ import Testing
     let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").read { _ in [1] }, on: adapter)
     #expect(try await notes.next() == .poweredOn)
     host.connect()
-    host.say(.read(client, RequestToken(number: 1), attribute, offset: 0))
+    host.say(.server(client, .read(RequestToken(number: 1), attribute, offset: 0)))
     #expect(try await answers(1) == [.success([1])])
     #expect(try await notes.next() == .poweredOn)
     _ = publication
@@ -184,7 +185,7 @@ import Testing
           ConnectedLink(
             peer: peer, address: .init(octets: .init(UInt64(number)), kind: .public), role: .peripheral,
             timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500))))
-      host.say(.read(peer, RequestToken(number: 1), attribute, offset: 0))
+      host.say(.server(peer, .read(RequestToken(number: 1), attribute, offset: 0)))
     }
     #expect(try await answers(1) == [.failure(.insufficientResources)])
     var requests: [AttributeRequest] = []
@@ -209,14 +210,13 @@ import Testing
         notes.note(value)
       }, on: adapter)
     host.connect()
-    func write(_ value: UInt16, _ token: RequestToken? = nil) {
-      host.say(.write(client, token, [WritePart(attribute: attribute, offset: 0, value: value.octets)]))
-    }
+    func write(_ value: UInt16) { host.say(.server(client, .command(attribute, value.octets))) }
     write(0)
     #expect(try await notes.next() == 0)
     // The first one is with the handler; 256 wait behind it at most.
     for value in 1..<400 { write(UInt16(value)) }
-    write(999, RequestToken(number: 5))
+    let request = [WritePart(attribute: attribute, offset: 0, value: UInt16(999).octets)]
+    host.say(.server(client, .write(RequestToken(number: 5), request)))
     #expect(try await answers(1) == [.failure(.insufficientResources)])
     gate.note(())
     while try await notes.next() < 256 {}
@@ -236,10 +236,10 @@ import Testing
           try await Notes<Void>().next()
         }, on: adapter)
       host.connect()
-      host.say(.command(ScriptedHost.client, attribute, [0, 0]))
+      host.say(.server(ScriptedHost.client, .command(attribute, [0, 0])))
       try await begun.next()
       for value in 0..<2_256 as Range<UInt16> {
-        host.say(.command(ScriptedHost.client, attribute, value.octets))
+        host.say(.server(ScriptedHost.client, .command(attribute, value.octets)))
       }
       _ = publication
       exit(0)
@@ -251,11 +251,25 @@ import Testing
     #expect(lines.last.map(String.init) == "\(line) (1992 more lines like this one in 10 s)")
   }
 
+  /// No lock is held: the handler of the log uses the adapter as any other code. In a process of its own, whose log it
+  /// has.
+  @Test func aRefusalIsALineWhoseHandlerMayUseTheAdapter() async {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      let host = ScriptedHost()
+      let adapter = try await host.open()
+      BluetoothLog.setHandler { line in print("\(adapter.state): \(line)") }
+      host.say(.refused(.disabled("it is off")))
+      exit(0)
+    }
+    let lines = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n")
+    #expect(lines.contains { $0.hasPrefix("poweredOn: ") && $0.hasSuffix("it is off") })
+  }
+
   @Test func valuesBeyondTheLimitAreRefused() async throws {
     let adapter = try await host.open()
     let (publication, attribute) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
     host.connect()
-    host.say(.subscription(client, attribute, .notify))
+    host.say(.server(client, .subscription(attribute, .notify)))
     await withTaskGroup(of: BLEError.Kind?.self) { group in
       for _ in 0..<300 {
         group.addTask {
@@ -273,7 +287,7 @@ import Testing
       while sent.count < 272 {
         guard case .update(let token, _, _, _) = try? await host.next() else { return group.cancelAll() }
         sent.insert(token)
-        host.say(.updateFinished(client, token))
+        host.say(.server(client, .updateFinished(token)))
       }
       for _ in 0..<272 { #expect(await group.next() == .some(nil)) }
     }
@@ -287,10 +301,10 @@ import Testing
     }
     let (publication, attribute) = try await host.publish(characteristic, on: adapter)
     host.connect()
-    host.say(.subscription(client, attribute, .notify))
+    host.say(.server(client, .subscription(attribute, .notify)))
     var onTheirWay: [UpdateToken] = []
     for number in 0..<40 {
-      if number >= 16 { host.say(.updateFinished(client, onTheirWay.removeFirst())) }
+      if number >= 16 { host.say(.server(client, .updateFinished(onTheirWay.removeFirst()))) }
       guard case .update(let token, _, let value, _) = try await host.next() else { throw CancellationError() }
       #expect(value == [UInt8(number)])
       onTheirWay.append(token)
@@ -310,7 +324,8 @@ import Testing
     host.connect()
     var length = ConnectionDataLength()
     length.transmitOctets = octets
-    host.say(.mtu(client, mtu), .dataLength(client, length), .subscription(client, attribute, .notify))
+    host.say(
+      .link(client, .mtu(mtu)), .link(client, .dataLength(length)), .server(client, .subscription(attribute, .notify)))
     #expect(try await notes.next() == expected)
     _ = publication
   }
@@ -324,7 +339,7 @@ import Testing
         ConnectedLink(
           peer: client, address: address, role: .central,
           timing: LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500), request: id)),
-      .mtu(client, 23))
+      .link(client, .mtu(23)))
     let device = try await link
     async let discovery = device.service("180D")
     func finish(_ outcome: GATTClient.Outcome) async throws {
@@ -379,7 +394,7 @@ import Testing
     let pairing = Task { try await remote.pair() }
     let end = Task { try await remote.waitUntilDisconnected() }
     for _ in 0..<3 { _ = try await host.next() }
-    host.say(.disconnected(client, .connectionTimeout))
+    host.say(.link(client, .disconnected(.connectionTimeout)))
     await expectThrows(.disconnected) { _ = try await value.value }
     await expectThrows(.disconnected) { _ = try await rssi.value }
     await expectThrows(.disconnected) { try await pairing.value }

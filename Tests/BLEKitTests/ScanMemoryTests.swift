@@ -35,7 +35,7 @@ import Testing
         report.eventType.dataStatus = start + 229 < whole.count ? .moreToCome : .complete
         scanner.receive(report, by: Self.address(number), now: .start, into: &effects)
       }
-      for case .event(.discovered(let found), _) in effects { _ = scan.receive(found) }
+      for case .event(.scanning(.discovered(let found)), _) in effects { _ = scan.receive(found) }
       effects.removeAll()
     }
     #expect(scan.devices.count == devices)

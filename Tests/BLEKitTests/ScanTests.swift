@@ -15,11 +15,12 @@ import Testing
   {
     let payload = try advertisement.payload(under: .full)
     host.say(
-      .discovered([
-        ScanReport(
-          address: address, isConnectable: true, isScanResponse: isScanResponse, data: payload.advertisingData,
-          rssi: -50)
-      ]))
+      .scanning(
+        .discovered([
+          ScanReport(
+            address: address, isConnectable: true, isScanResponse: isScanResponse, data: payload.advertisingData,
+            rssi: -50)
+        ])))
   }
 
   private func named(_ name: String) -> Advertisement {
@@ -91,10 +92,11 @@ import Testing
     var scan = adapter.scan(options).makeAsyncIterator()
     for number in 0..<1030 {
       host.say(
-        .discovered([
-          ScanReport(
-            address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))
-        ]))
+        .scanning(
+          .discovered([
+            ScanReport(
+              address: lamp, isConnectable: true, isScanResponse: false, data: [2, 1, 6], rssi: Int8(number % 100))
+          ])))
     }
     await host.connection.untilTaken(1031)
     var strengths: [Int] = []
@@ -133,7 +135,7 @@ import Testing
     let adapter = try await host.open()
     var scan = adapter.scan().makeAsyncIterator()
     try advertise(lamp, named("Lamp"))
-    host.say(.scanStopped(.notPoweredOn))
+    host.say(.scanning(.stopped(.notPoweredOn)))
     try advertise(clock, named("Clock"))
     #expect(try await scan.next()?.address == lamp)
     await #expect(throws: BLEError.self) { _ = try await scan.next() }

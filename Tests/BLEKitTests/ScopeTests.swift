@@ -36,7 +36,7 @@ import Testing
     let (services, _) = try await host.publish(LocalCharacteristic("2A37").notify(), on: adapter)
     async let published = adapter.publishChannel()
     guard case .channels(.listen(let id, _)) = try await host.next() else { throw CancellationError() }
-    host.say(.listening(id, .success(SPSM(rawValue: 0x80))))
+    host.say(.channels(.listening(id, .success(SPSM(rawValue: 0x80)))))
     let channels = try await published
     await Task {
       withUnsafeCurrentTask { $0?.cancel() }

@@ -28,7 +28,7 @@ final class ScriptedHost: Sendable {
   /// An adapter over this host that knows of its state.
   func open(clock: WaitClock = WaitClock()) async throws -> Adapter {
     // No time passes for a channel: what a test expects does not depend on its speed.
-    let client = AdapterClient(over: connection, log: { _, _ in }, later: { _, _ in })
+    let client = AdapterClient(over: connection, log: { _ in }, later: { _, _ in })
     let adapter = Adapter(client: client, clock: clock)
     try await adapter.waitUntilPoweredOn()
     return adapter
@@ -42,7 +42,7 @@ final class ScriptedHost: Sendable {
   ) {
     async let publication = adapter.publish([LocalService("180D", [characteristic])])
     guard case .services(.add(let definition)) = try await next() else { throw CancellationError() }
-    say(.serviceAdded(definition.id, .success(ServiceHandles(range: 0x0010...0x0013, attributes: [:]))))
+    say(.services(.added(definition.id, .success(ServiceHandles(range: 0x0010...0x0013, attributes: [:])))))
     return (try await publication, definition.characteristics[0].id)
   }
 

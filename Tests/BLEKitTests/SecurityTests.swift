@@ -2,6 +2,7 @@ import AdapterFixtures
 import BLEAdapter
 import BLEGATT
 import BLEHost
+import BLESMP
 import BLEWire
 import Dispatch
 import Glibc
@@ -29,6 +30,16 @@ import Testing
     #expect(level == 97)
     #expect(air.central.bonds.count == 1)
     for bond in air.central.bonds { air.central.remove(bond) }
+  }
+
+  @Test func pairingThatIsDisabledFailsAtOnce() async throws {
+    var pairing = OnTheAir.inMemory
+    pairing.isEnabled = false
+    let air = try await OnTheAir(pairing: OnTheAir.inMemory, centralPairing: pairing)
+    try await air.meet { device in
+      let error = await #expect(throws: BLEError.self) { try await device.pair(timeout: Self.patience) }
+      #expect(error?.pairingFailure == PairingError(PairingFailure(.pairingNotSupported, .local)))
+    }
   }
 
   /// A program that pairs and ends the link at once has the bond (Vol 3, Part H, 2.4.3: keys follow the encryption).
@@ -95,7 +106,7 @@ import Testing
   /// lost.
   @Test func theStorageOfABondHasALimitOfTime() async throws {
     let store = SlowStore()
-    let hub = AdapterHub(BondStorage(store, log: { _, _ in }), log: { _, _ in })
+    let hub = AdapterHub(BondStorage(store, log: { _ in }), log: { _ in })
     let host = ScriptedHost(hub: hub)
     // The limit of the pairing does not pass, and that of the storage does at once.
     let clock = WaitClock(sleep: { limit in if limit != .seconds(10) { try await untilCancelled() } })
@@ -104,12 +115,12 @@ import Testing
     let bond = BondFixtures.record(1, bonds: 1).bonds[0]
     let device = RemoteDevice(
       session: adapter.session, peer: ScriptedHost.client, address: bond.identity, isCentral: true)
-    host.say(.identified(ScriptedHost.client, bond.identity))
+    host.say(.link(ScriptedHost.client, .identified(bond.identity)))
     let pairing = Task { try await device.pair() }
     guard case .link(_, .requestSecurity) = try await host.next() else { throw CancellationError() }
-    hub.receive([.bondChanged(bond)])
+    hub.receive([.bonds(.changed(bond))])
     let security = SecurityState(level: .encrypted, keySize: 16, isBonded: true, isBondProven: true)
-    host.say(.security(ScriptedHost.client, security))
+    host.say(.link(ScriptedHost.client, .security(security)))
     let error = await #expect(throws: BLEError.self) { try await pairing.value }
     #expect(error?.kind == .notStored)
     #expect(error?.description.contains("the bond is not stored: no answer of the disk within 10.0 seconds") == true)

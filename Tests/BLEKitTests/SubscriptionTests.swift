@@ -104,17 +104,57 @@ import Testing
     }
   }
 
+  /// A bonded device keeps its subscriptions (Vol 3, Part G, 3.3.3.3). The end of a sequence reaches it although the
+  /// program ends the link next; after a link that was lost it sends before the program has subscribed.
+  @Test func aBondedCentralHasTheFirstValueOfEachLink() async throws {
+    let air = try await OnTheAir()
+    let sent = Notes<Bool>()
+    let measurement = LocalCharacteristic("2A37").notify(security: .encrypted) { subscriber in
+      try await subscriber.send(UInt8(7))
+      sent.note(true)
+    }
+    let services = [LocalService(air.service, [measurement, LocalCharacteristic("2A38").value(UInt8(1))])]
+    let server = Task { try await air.peripheral.serve(services, advertisingAs: "Kit") }
+    defer { server.cancel() }
+    let (address, service) = (try await air.find(), air.service)
+    try await air.central.withConnection(to: address, timeout: OnTheAir.patience) { device in
+      try await device.pair()
+      for try await value in device.values(of: "2A37", in: service, as: UInt8.self) {
+        #expect(value == 7)
+        break
+      }
+    }
+    _ = try await sent.next()
+    try await air.central.withConnection(to: address, timeout: OnTheAir.patience) { device in
+      var values = try await device.values(of: "2A37", in: service, as: UInt8.self).subscribed()
+      #expect(try await values.next() == 7)
+      _ = try await sent.next()
+      // One value for this link: the subscription had ended with the last one.
+      #expect(sent.all.count == 2)
+      await device.disconnect()
+      await expectThrows(.disconnected) { _ = try await device.readRSSI() }
+      withExtendedLifetime(values) {}
+    }
+    try await air.central.withConnection(to: address, timeout: OnTheAir.patience) { device in
+      _ = try await sent.next()
+      // Its response arrives after the value.
+      #expect(try await device.read("2A38", in: service, as: UInt8.self) == 1)
+      for try await value in device.values(of: "2A37", in: service, as: UInt8.self) {
+        #expect(value == 7)
+        break
+      }
+      #expect(sent.all.count == 3)
+    }
+  }
+
   @Test func leavingTheSequenceEndsTheSubscriptionAndItsHandler() async throws {
     let air = try await OnTheAir()
     let notes = Notes<String>()
     let characteristic = LocalCharacteristic("2A37").notify { subscriber in
       notes.note("begins")
       do {
-        while true {
-          try await subscriber.send(UInt8(1))
-          // Leaves the radio to the other tests; nothing depends on the time.
-          try await Task.sleep(for: .milliseconds(1))
-        }
+        // It waits where the window of the subscription is full.
+        while true { try await subscriber.send(UInt8(1)) }
       } catch {
         notes.note("ends")
         throw error

@@ -29,11 +29,11 @@ import Testing
   }
 
   private func read(_ attribute: AttributeID, offset: Int = 0) {
-    host.say(.read(client, RequestToken(number: 1), attribute, offset: offset))
+    host.say(.server(client, .read(RequestToken(number: 1), attribute, offset: offset)))
   }
 
-  private func write(_ token: RequestToken?, _ parts: (AttributeID, Int, [UInt8])...) {
-    host.say(.write(client, token, parts.map { WritePart(attribute: $0.0, offset: $0.1, value: $0.2) }))
+  private func write(_ token: RequestToken, _ parts: (AttributeID, Int, [UInt8])...) {
+    host.say(.server(client, .write(token, parts.map { WritePart(attribute: $0.0, offset: $0.1, value: $0.2) })))
   }
 
   @Test func answersBeforeTheStackGoesOn() async throws {
@@ -101,6 +101,24 @@ import Testing
     _ = (adapter, publication)
   }
 
+  /// An enhanced bearer may have a smaller ATT_MTU than the first one, and its client reads the value in parts.
+  @Test func keepsAValueThatAnyBearerMayCarryInParts() async throws {
+    let calls = Mutex<UInt8>(0)
+    let (adapter, publication, attribute) = try await serve(
+      LocalCharacteristic("2A19").readSynchronously { _ in
+        [UInt8](
+          repeating: calls.withLock { calls in
+            calls += 1
+            return calls
+          }, count: 40)
+      })
+    host.say(.link(client, .mtu(247)))
+    read(attribute)
+    read(attribute, offset: 22)
+    #expect(answers == [.success([UInt8](repeating: 1, count: 40)), .success([UInt8](repeating: 1, count: 18))])
+    _ = (adapter, publication)
+  }
+
   /// Vol 3, Part F, 3.4.6.3: the parts are joined; a part behind the end is rejected, and no handler is called for it.
   @Test func joinsThePartsOfAQueuedWrite() async throws {
     let written = Mutex<[[UInt8]]>([])
@@ -110,7 +128,7 @@ import Testing
     write(RequestToken(number: 1), (attribute, 0, [1, 2]), (attribute, 2, [3, 4]))
     write(RequestToken(number: 2), (attribute, 2, [5]))
     write(RequestToken(number: 3), (attribute, 4, [6]))
-    write(nil, (attribute, 0, [7]))
+    host.say(.server(client, .command(attribute, [7])))
     #expect(written.withLock { $0 } == [[1, 2, 3, 4], [9, 9, 5], [7]])
     #expect(answers == [.success([]), .success([]), .failure(.invalidOffset, attribute: attribute)])
     _ = (adapter, publication)

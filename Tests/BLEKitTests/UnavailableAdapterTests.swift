@@ -15,13 +15,15 @@ import Testing
   private func unopened() -> (Adapter, ScriptedConnection) {
     let failure = AdapterError(HostError.transport(Self.reason))
     let connection = ScriptedConnection(failure: failure, perform: { _ in })
-    return (Adapter(client: AdapterClient(over: connection, log: { _, _ in })), connection)
+    return (Adapter(client: AdapterClient(over: connection, log: { _ in })), connection)
   }
 
   private func expectUnavailable(_ body: @Sendable () async throws -> Void) async {
     let error = await #expect(throws: BLEError.self) { try await body() }
     #expect(error?.kind == .adapterUnavailable)
     #expect(error?.description.contains(Self.reason) == true)
+    // With it a program exits with the status of the reason.
+    #expect(error?.adapterError == AdapterError(HostError.transport(Self.reason)))
   }
 
   @Test func serveAndPublishThrowAsScanDoesWithoutATransport() async {
@@ -37,7 +39,7 @@ import Testing
     let posted = Notes<HostCommand>()
     let connection = ScriptedConnection(
       failure: AdapterError(HostError.transport(Self.reason)), perform: { posted.note($0) })
-    let adapter = Adapter(client: AdapterClient(over: connection, log: { _, _ in }))
+    let adapter = Adapter(client: AdapterClient(over: connection, log: { _ in }))
     let publishing = Task { try await adapter.publish(Self.services) }
     _ = try await posted.next()
     connection.say([.state(.unsupported, nil)])
@@ -57,16 +59,16 @@ import Testing
     let adapter = try await host.open()
     let serving = Task { try await adapter.serve(Self.services, advertisingAs: "Battery") }
     guard case .services(.add(let definition)) = try await host.next() else { throw CancellationError() }
-    host.say(.serviceAdded(definition.id, .success(ServiceHandles(range: 0x0010...0x0013, attributes: [:]))))
+    host.say(.services(.added(definition.id, .success(ServiceHandles(range: 0x0010...0x0013, attributes: [:])))))
     guard case .advertising(.start(let id, _)) = try await host.next() else { throw CancellationError() }
-    host.say(.advertisingStarted(id, .success(())))
+    host.say(.advertising(id, .started(.success(()))))
     host.say(.state(.resetting, nil), .state(.poweredOn, nil))
     // What the host gets next is the end of the task, and no second advertisement.
     serving.cancel()
     let ended = try await host.next()
     guard case .advertising(.stop(id)) = ended else { return _ = Issue.record("the next command is \(ended)") }
     guard case .services(.remove(definition.id)) = try await host.next() else { throw CancellationError() }
-    host.say(.serviceRemoved(definition.id, .success(0x0010...0x0013)))
+    host.say(.services(.removed(definition.id, .success(0x0010...0x0013))))
     await expectThrows(.cancelled) { try await serving.value }
   }
 

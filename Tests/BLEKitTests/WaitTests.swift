@@ -164,7 +164,7 @@ import Testing
       try await wait(for: .phy(otherPeer), adapter), try await wait(for: .linkEnd(otherPeer), adapter),
       try await wait(for: .power, adapter), try await wait(for: .update(HostIDs.update()), adapter),
     ]
-    host.say(.disconnected(peer, .connectionTimeout))
+    host.say(.link(peer, .disconnected(.connectionTimeout)))
     for task in own { await expectThrows(.disconnected) { try await task.value } }
     try await end.value
     for task in others { task.cancel() }
@@ -210,7 +210,7 @@ import Testing
     let second = Task { await publication.remove() }
     // It withdraws nothing that the first has not withdrawn.
     guard case .services(.remove(id)) = try await host.next() else { throw CancellationError() }
-    host.say(.serviceRemoved(id, .success(0x0010...0x0013)))
+    host.say(.services(.removed(id, .success(0x0010...0x0013))))
     await first.value
     await second.value
   }
@@ -222,7 +222,7 @@ import Testing
     let second = try await wait(for: .phy(peer), adapter)
     first.cancel()
     await expectThrows(.cancelled) { try await first.value }
-    host.say(.phy(peer, .success(ConnectionPHY(transmit: .le2M, receive: .le2M))))
+    host.say(.link(peer, .phy(.success(ConnectionPHY(transmit: .le2M, receive: .le2M)))))
     try await second.value
   }
 }

@@ -1,4 +1,5 @@
 import BLEWire
+import TestSupport
 import Testing
 
 @testable import BLEL2CAP
@@ -108,19 +109,6 @@ private struct TwoEnds {
     let octets = try #require([UInt8](hexadecimal: hexadecimal))
     let now = now
     perform(end) { $0.receive(octets[...], now: now, into: &$1, effects: &$2) }
-  }
-}
-
-/// Numbers that are the same on each run (SplitMix64).
-private struct Generator: RandomNumberGenerator {
-  private var state: UInt64 = 11
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var number = state
-    number = (number ^ (number >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    number = (number ^ (number >> 27)) &* 0x94D0_49BB_1331_11EB
-    return number ^ (number >> 31)
   }
 }
 
@@ -558,7 +546,7 @@ private let first = ChannelID(rawValue: 0x0040)
 
   /// 10,000 random frames and signalling PDUs: no trap, and memory stays within the limits.
   @Test func randomOctetsAreHarmless() throws {
-    var random = Generator()
+    var random = SplitMix64(seed: 11)
     var link = TwoEnds()
     try link.open()
     try link.accept()

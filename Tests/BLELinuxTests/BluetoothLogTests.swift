@@ -12,10 +12,10 @@ import Testing
       var ends: [Int32] = [0, 0]
       try #require(pipe(&ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO)
       close(ends[0])
-      BluetoothLog.write(.notice, "nobody reads this")
+      BluetoothLog.write(.notice("nobody reads this"))
       try #require(LineOutput.standardError.flush())
       close(STDERR_FILENO)
-      BluetoothLog.write(.notice, "nor this")
+      BluetoothLog.write(.notice("nor this"))
       try #require(LineOutput.standardError.flush())
     }
   }
@@ -33,14 +33,14 @@ import Testing
     else { exit(1) }
     let letters = "abcdefghijklmnopqrstuvwxyz".map(String.init)
     // Different words: the limit of one kind is another test.
-    for letter in letters { BluetoothLog.write(.notice, String(repeating: letter, count: 32_768)) }
+    for letter in letters { BluetoothLog.write(.notice(String(repeating: letter, count: 32_768))) }
     guard LineOutput.standardError.waitingOctets <= LineOutput.queueLimit else { exit(2) }
     exit(LineOutput.standardError.flush() ? 3 : 0)
   }
 
   @Test func linesBeforeTheEndOfTheProcessAreWritten() async {
     let result = await #expect(processExitsWith: .exitCode(3), observing: [\.standardErrorContent]) {
-      for number in 1...LogLimiter.lineLimit + 2 { BluetoothLog.write(.notice, "line \(number)") }
+      for number in 1...LogLimiter.lineLimit + 2 { BluetoothLog.write(.notice("line \(number)")) }
       exit(3)
     }
     let lines = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self).split(separator: "\n")
@@ -54,19 +54,20 @@ import Testing
     await #expect(processExitsWith: .success) {
       let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
       let lines = Mutex<[String]>([])
-      BluetoothLog.setHandler { _, text in
+      BluetoothLog.setHandler { line in
+        let text = line.text
         if text == "slow" {
           begun.signal()
           mayEnd.wait()
         }
-        if text == "again" { BluetoothLog.setHandler { _, text in lines.withLock { $0.append("second \(text)") } } }
+        if text == "again" { BluetoothLog.setHandler { line in lines.withLock { $0.append("second \(line.text)") } } }
         lines.withLock { $0.append(text) }
       }
       let ended = DispatchGroup()
-      DispatchQueue(label: "slow").async(group: ended) { BluetoothLog.write(.notice, "slow") }
+      DispatchQueue(label: "slow").async(group: ended) { BluetoothLog.write(.notice("slow")) }
       waitFor(begun)
-      BluetoothLog.write(.notice, "again")
-      BluetoothLog.write(.notice, "last")
+      BluetoothLog.write(.notice("again"))
+      BluetoothLog.write(.notice("last"))
       mayEnd.signal()
       waitFor(ended)
       #expect(lines.withLock { $0 } == ["again", "second last", "slow"])

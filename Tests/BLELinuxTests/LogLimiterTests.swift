@@ -9,7 +9,7 @@ import Testing
     private var limits = LogLimiter()
     var deadline: Instant? { limits.deadline }
     func admits(_ level: BluetoothLog.Level, _ text: String, now: Instant) -> Bool {
-      limits.admits(level, text, now: now)
+      limits.admits(BluetoothLog.Line(level, .peer, text), now: now)
     }
     func takeSummaries(now: Instant) -> [String] { limits.takeSummaries(now: now).map(\.text) }
   }
@@ -36,6 +36,18 @@ import Testing
     #expect(limiter.takeSummaries(now: end) == text)
     #expect(limiter.deadline == nil && limiter.takeSummaries(now: end).isEmpty)
     #expect(limiter.admits(.notice, "C0:11:22:33:44:55: value 0x0 dropped", now: end))
+  }
+
+  /// The summary has the place of the last line that was left out.
+  @Test func aSummaryKeepsTheCategoryAndTheMetadata() {
+    var limits = LogLimiter()
+    func line(_ number: Int) -> BluetoothLog.Line {
+      BluetoothLog.Line(.notice, .controller, "event \(number)", metadata: ["link": "\(number)"])
+    }
+    for number in 0...LogLimiter.lineLimit { _ = limits.admits(line(number), now: .start) }
+    let last = line(LogLimiter.lineLimit)
+    let text = "\(last.text) (1 more line like this one in 10 s)"
+    #expect(limits.takeSummaries(now: end) == [.init(.notice, .controller, text, metadata: last.metadata)])
   }
 
   /// Without a line that was left out, the period ends by itself.

@@ -71,7 +71,7 @@ final class ProxyWorld {
       let limits = WaitClock(
         executor: executor, sleep: { [clock] in try await clock.sleep(for: $0) }, now: { [clock] in clock.now - .start }
       )
-      adapters.append(Adapter(client: AdapterClient(over: connection, log: { _, _ in }), clock: limits))
+      adapters.append(Adapter(client: AdapterClient(over: connection, log: { _ in }), clock: limits))
       hosts[index].attach(Self.owner, now: now, into: &outputs[index])
     }
     settle()
@@ -247,7 +247,7 @@ final class ProxyWorld {
         for addressed in drained.events {
           switch addressed.event {
           case .connected(let link): peers[index].append(link.peer)
-          case .disconnected(let peer, _): peers[index].removeAll { $0 == peer }
+          case .link(let peer, .disconnected(_)): peers[index].removeAll { $0 == peer }
           default: break
           }
         }

@@ -2,6 +2,7 @@ import BLEHost
 import BLEVirtual
 import BLEWire
 import Foundation
+import TestSupport
 import Testing
 
 @testable import BLEKit
@@ -254,7 +255,7 @@ import Testing
   @Test func noSlotIsLostWhateverDies() throws {
     let environment = ProcessInfo.processInfo.environment
     let cycles = environment["BLE_PROXY_CYCLES"].flatMap { Int($0) } ?? 60
-    var random = Generator(state: environment["BLE_PROXY_SEED"].flatMap { UInt64($0) } ?? 7)
+    var random = SplitMix64(seed: environment["BLE_PROXY_SEED"].flatMap { UInt64($0) } ?? 7)
     let world = ProxyWorld(adapters: 2, devices: 4, seed: random.next())
     var configuration = ProxyConfiguration()
     configuration.connectionLimit = 3
@@ -309,7 +310,7 @@ import Testing
     }
   }
 
-  private func act(_ client: TestClient, on address: DeviceAddress, _ random: inout Generator) {
+  private func act(_ client: TestClient, on address: DeviceAddress, _ random: inout SplitMix64) {
     switch Int.random(in: 0..<8, using: &random) {
     case 0...3: client.client.connect(to: address)
     case 4: client.client.disconnect(from: address)
@@ -319,18 +320,5 @@ import Testing
       client.client.connect(to: address)
       client.client.disconnect(from: address)
     }
-  }
-}
-
-/// A sequence with a seed (SplitMix64).
-private struct Generator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-    return value ^ value >> 31
   }
 }

@@ -46,6 +46,23 @@ import Testing
     }
   }
 
+  /// The packets of the start and of the end are among them.
+  @Test func countsPackets() throws {
+    let counted = Mutex<Mailbox?>(nil)
+    try withLoop { (mailbox, far) throws in
+      counted.withLock { $0 = mailbox }
+      let log = EventLog<ToyMachine.Event>()
+      _ = mailbox.attach(log.sink)
+      for number in 1...3 { #expect(mailbox.post(.send(number, [0x01, 0x00, 0x00, 0x00]))) }
+      let packet: [UInt8] = [0x04, 0x01, 0x01, 0x01]
+      for _ in 1...2 { #expect(try far.write(packet.span) == 4) }
+      log.wait { $0.count { $0 == .received(packet) } == 2 && $0.contains(.performed(3)) }
+    }
+    let counters = counted.withLock { $0?.counters }
+    #expect(counters?.receivedPackets == 2 && counters?.sentPackets == 1 + 3 + 1)
+    #expect(counters?.refusedCommands == 0 && counters?.readingPauses == 0)
+  }
+
   @Test func performsValuesOfAttributesInOrderWithCommands() throws {
     try withLoop { (mailbox, far) throws in
       let log = EventLog<ToyMachine.Event>()
@@ -232,7 +249,8 @@ extension HostLoopTests {
     let log = EventLog<ToyMachine.Event>()
     _ = mailbox.attach(log.sink)
     for number in 1...3 { #expect(mailbox.post(.mark(number))) }
-    #expect(!mailbox.post(.mark(4)))
+    #expect(!mailbox.post(.mark(4)) && !mailbox.post(.mark(4)))
+    #expect(mailbox.counters.refusedCommands == 2)
     let near = try ByteStream.joined { (far) in _ = consume far }
     var options = LoopOptions()
     options.reconnectionInterval = nil
@@ -285,6 +303,7 @@ extension HostLoopTests {
       #expect(!log.events.contains(.received(second)))
       mailbox.consumed(2, by: sink)
       log.wait(for: .received(second))
+      #expect(mailbox.counters.readingPauses == 1)
     }
   }
 
@@ -297,29 +316,12 @@ extension HostLoopTests {
       #expect(mailbox.post(.burst(5)))
       idle.wait { $0.count { $0 == .item } == 5 }
       mailbox.detach(sink)
-      _ = mailbox.attach(busy.sink)
+      let other = mailbox.attach(busy.sink)
       #expect(mailbox.post(.mark(1)))
       busy.wait(for: .performed(1))
-      mailbox.consumed(2)
+      mailbox.consumed(2, by: other)
       #expect(try far.write([0x04, 0x01, 0x01, 0x01].span) == 4)
       busy.wait(for: .received([0x04, 0x01, 0x01, 0x01]))
-    }
-  }
-
-  @Test func consumedEventsOfUnknownSinksCount() throws {
-    var options = LoopOptions()
-    options.eventBacklogLimit = 2
-    try withLoop(ToyMachine(), options) { (mailbox, far) throws in
-      let log = EventLog<ToyMachine.Event>()
-      _ = mailbox.attach(log.sink)
-      #expect(mailbox.post(.burst(5)))
-      log.wait { $0.count { $0 == .item } == 5 }
-      #expect(try far.write([0x04, 0x01, 0x01, 0x01].span) == 4)
-      #expect(mailbox.post(.mark(1)))
-      log.wait(for: .performed(1))
-      #expect(!log.events.contains(.received([0x04, 0x01, 0x01, 0x01])))
-      mailbox.consumed(log.events.count)
-      log.wait(for: .received([0x04, 0x01, 0x01, 0x01]))
     }
   }
 

@@ -58,6 +58,12 @@ import Testing
     #expect(try bad.write([0x99].span) == 1)
     #expect(try bad.isEnded())
     log.wait { $0.contains { $0.hasPrefix("2-bad: disconnected") && $0.contains("0x99") } }
+    do {
+      let left = try radio.attach(named: "left")
+      #expect(try left.write([0x01, 0x03].span) == 2)
+    }
+    log.wait { $0.contains { $0.hasPrefix("3-left: disconnected") } }
+    #expect(log.events.contains("3-left: disconnected: the host closed the connection 2 octets into a packet"))
     #expect(try good.write(Self.reset.span) == 4)
     #expect(try good.readAll(7) == Self.complete)
     radio.end()
@@ -168,7 +174,7 @@ import Testing
           peripheral.post(
             .advertising(.start(AdvertisingID(rawValue: 1), AdvertisingIntent(data: data, scanResponse: []))))
         case .connected(let connection): tellPeripheral(["connected as \(connection.role)"])
-        case .disconnected: tellPeripheral(["disconnected"])
+        case .link(_, .disconnected): tellPeripheral(["disconnected"])
         default: break
         }
       }
@@ -177,13 +183,13 @@ import Testing
       for event in events {
         switch event {
         case .state(.poweredOn, _): central.post(.scanning(.start(ScanParameters())))
-        case .discovered(let found):
+        case .scanning(.discovered(let found)):
           guard let discovery = found.first(where: { $0.data == data }) else { continue }
           central.post(.initiating(.connect(ConnectID(rawValue: 1), discovery.address, ConnectionParameters())))
         case .connected(let connection):
           tellCentral(["connected as \(connection.role)"])
           central.post(.link(connection.peer, .disconnect(.remoteUserTerminatedConnection)))
-        case .disconnected: tellCentral(["disconnected"])
+        case .link(_, .disconnected): tellCentral(["disconnected"])
         default: break
         }
       }

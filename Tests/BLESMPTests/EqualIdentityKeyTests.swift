@@ -2,7 +2,8 @@ import BLESMP
 import BLEWire
 import Testing
 
-/// A peer that distributes the identity resolving key (IRK) of another device (Docs/Decisions/0096).
+/// A peer that distributes the identity resolving key (IRK) of another device
+/// (Docs/Decisions/pairing-and-bonds.md#identity-keys).
 @Suite("Identity resolving keys of others in a pairing") struct EqualIdentityKeyTests {
   typealias Side = PairingPair.Side
 

@@ -55,6 +55,15 @@ import Testing
     pair.expectPaired()
   }
 
+  /// Only a peripheral sends a Security Request (Vol 3, Part H, 2.4.6).
+  @Test(arguments: [true, false]) func thePeripheralRejectsASecurityRequest(secure: Bool) {
+    var pair = PairingPair(.with(secure: secure), .with())
+    pair.tamper = { side, octets, number in side == .initiator && number == 3 ? [[0x0B, 1]] : [octets] }
+    pair.pair()
+    #expect(pair.failures[.responder] == PairingFailure(.commandNotSupported, .local))
+    #expect(pair.failures[.initiator] == PairingFailure(.commandNotSupported, .peer))
+  }
+
   /// Each PDU at each point of a pairing where it is out of order, on both devices: the pairing fails, and the next one
   /// succeeds.
   @Test(arguments: 1...14, [true, false]) func failsAfterAPDUOutOfOrder(code: Int, secure: Bool) throws {

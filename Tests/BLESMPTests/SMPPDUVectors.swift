@@ -60,25 +60,25 @@ struct SMPPDUVectors {
   private static func made(of fields: Case.Fields) -> SMPPDU? {
     func octets(_ text: String?) -> Bytes { (text.flatMap { [UInt8](hexadecimal: $0) } ?? [])[...] }
     switch fields.kind {
-    case "pairing-request": return SMPPDU(PairingRequest(features(fields)))
-    case "pairing-response": return SMPPDU(PairingResponse(features(fields)))
-    case "pairing-confirm": return SMPPDU(PairingConfirm(value: octets(fields.value)))
-    case "pairing-random": return SMPPDU(PairingRandom(value: octets(fields.value)))
-    case "pairing-failed": return fields.reason.map { SMPPDU(PairingFailed(reason: .init(rawValue: $0))) }
-    case "encryption-information": return SMPPDU(EncryptionInformation(longTermKey: octets(fields.key)))
+    case "pairing-request": return SMPPDU.pairingRequest(.init(features(fields)))
+    case "pairing-response": return SMPPDU.pairingResponse(.init(features(fields)))
+    case "pairing-confirm": return SMPPDU.pairingConfirm(.init(value: octets(fields.value)))
+    case "pairing-random": return SMPPDU.pairingRandom(.init(value: octets(fields.value)))
+    case "pairing-failed": return fields.reason.map { SMPPDU.pairingFailed(.init(reason: .init(rawValue: $0))) }
+    case "encryption-information": return SMPPDU.encryptionInformation(.init(longTermKey: octets(fields.key)))
     case "central-identification":
       let rand = octets(fields.rand).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      return fields.ediv.map { SMPPDU(CentralIdentification(ediv: $0, rand: rand)) }
-    case "identity-information": return SMPPDU(IdentityInformation(identityResolvingKey: octets(fields.key)))
+      return fields.ediv.map { SMPPDU.centralIdentification(.init(ediv: $0, rand: rand)) }
+    case "identity-information": return SMPPDU.identityInformation(.init(identityResolvingKey: octets(fields.key)))
     case "identity-address-information":
       let kind = DeviceAddress.Kind(rawValue: fields.addressType ?? 0xFE)
-      return DeviceAddress(fields.address ?? "", kind: kind).map { SMPPDU(IdentityAddressInformation($0)) }
-    case "signing-information": return SMPPDU(SigningInformation(signatureKey: octets(fields.key)))
-    case "security-request": return fields.authReq.map { SMPPDU(SecurityRequest(authReq: .init(rawValue: $0))) }
-    case "pairing-public-key": return SMPPDU(PairingPublicKey(x: octets(fields.x), y: octets(fields.y)))
+      return DeviceAddress(fields.address ?? "", kind: kind).map { SMPPDU.identityAddressInformation(.init($0)) }
+    case "signing-information": return SMPPDU.signingInformation(.init(signatureKey: octets(fields.key)))
+    case "security-request": return fields.authReq.map { SMPPDU.securityRequest(.init(authReq: .init(rawValue: $0))) }
+    case "pairing-public-key": return SMPPDU.pairingPublicKey(.init(x: octets(fields.x), y: octets(fields.y)))
     case "keypress-notification", "pairing-keypress-notification":
-      return fields.notification.map { SMPPDU(PairingKeypressNotification(.init(rawValue: $0))) }
-    case "pairing-dhkey-check": return SMPPDU(PairingDHKeyCheck(value: octets(fields.value)))
+      return fields.notification.map { SMPPDU.pairingKeypressNotification(.init(.init(rawValue: $0))) }
+    case "pairing-dhkey-check": return SMPPDU.pairingDHKeyCheck(.init(value: octets(fields.value)))
     default: return nil
     }
   }

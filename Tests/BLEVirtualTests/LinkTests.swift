@@ -43,7 +43,7 @@ import Testing
   }
 
   func updateComplete(_ handle: ConnectionHandle, _ interval: UInt16, _ status: HCIErrorCode = .success) -> HCIEvent {
-    HCIEvent(
+    HCIEvent.leConnectionUpdateComplete(
       HCI.LEConnectionUpdateComplete {
         $0.status = status
         $0.connectionHandle = handle
@@ -129,19 +129,19 @@ import Testing
     let events = try pair.events().central
     #expect(
       events == [
-        HCIEvent(
+        HCIEvent.leReadRemoteFeaturesComplete(
           HCI.LEReadRemoteFeaturesComplete {
             $0.connectionHandle = handle
             $0.features = [.encryption, .ping]
           }),
-        HCIEvent(
+        HCIEvent.readRemoteVersionInformationComplete(
           HCI.ReadRemoteVersionInformationComplete {
             $0.connectionHandle = handle
             $0.version = 9
             $0.companyIdentifier = 0x004C
             $0.subversion = 0x1234
           }),
-        HCIEvent(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }),
+        HCIEvent.leRequestPeerSCAComplete(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }),
       ])
     // A peripheral without the feature may not ask.
     let question = HCI.LEReadRemoteFeatures { $0.connectionHandle = pair.handles.peripheral }
@@ -158,7 +158,7 @@ import Testing
     try pair.stage.expect(.success, for: command, from: pair.central)
     let events = try pair.events()
     func change(_ handle: ConnectionHandle, _ transmit: UInt16, _ receive: UInt16) -> HCIEvent {
-      HCIEvent(
+      HCIEvent.leDataLengthChange(
         HCI.LEDataLengthChange {
           $0.connectionHandle = handle
           $0.maxTXOctets = transmit
@@ -211,7 +211,7 @@ import Testing
     }
     try pair.stage.expect(.success, for: command, from: central)
     func complete(_ handle: ConnectionHandle, _ phy: HCI.PHY) -> HCIEvent {
-      HCIEvent(
+      HCIEvent.lePHYUpdateComplete(
         HCI.LEPHYUpdateComplete {
           $0.connectionHandle = handle
           $0.txPHY = phy
@@ -245,7 +245,7 @@ import Testing
     }
     try pair.stage.expect(.success, for: command, from: pair.central)
     let expected = HCI.LEPHYUpdateComplete { $0.connectionHandle = handle }
-    #expect(try pair.events().central == [HCIEvent(expected)])
+    #expect(try pair.events().central == [.lePHYUpdateComplete(expected)])
   }
 
   @Test func channelMap() throws {

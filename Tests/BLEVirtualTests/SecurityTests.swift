@@ -24,7 +24,7 @@ struct SecurityTests {
     #expect(events.central.isEmpty)
     #expect(
       events.peripheral == [
-        HCIEvent(
+        HCIEvent.leLongTermKeyRequest(
           HCI.LELongTermKeyRequest {
             $0.connectionHandle = pair.handles.peripheral
             $0.randomNumber = 0x1122_3344_5566_7788
@@ -49,7 +49,7 @@ struct SecurityTests {
   }
 
   func change(_ handle: ConnectionHandle, _ status: HCIErrorCode = .success) -> HCIEvent {
-    HCIEvent(
+    HCIEvent.encryptionChange(
       HCI.EncryptionChange {
         $0.status = status
         $0.connectionHandle = handle
@@ -70,10 +70,16 @@ struct SecurityTests {
     let second = try pair.events()
     #expect(
       second.central
-        == [HCIEvent(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = pair.handles.central })])
+        == [
+          HCIEvent.encryptionKeyRefreshComplete(
+            HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = pair.handles.central })
+        ])
     #expect(
       second.peripheral
-        == [HCIEvent(HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = pair.handles.peripheral })])
+        == [
+          HCIEvent.encryptionKeyRefreshComplete(
+            HCI.EncryptionKeyRefreshComplete { $0.connectionHandle = pair.handles.peripheral })
+        ])
   }
 
   /// No key: 0x06 to the central, the link stays; on an encrypted link it ends (Vol 6, Part B, 5.1.3.2).
@@ -91,7 +97,7 @@ struct SecurityTests {
     try pair.stage.expect(.success, for: negative, from: pair.peripheral)
     let end = try pair.events()
     func over(_ handle: ConnectionHandle) -> HCIEvent {
-      HCIEvent(
+      HCIEvent.disconnectionComplete(
         HCI.DisconnectionComplete {
           $0.connectionHandle = handle
           $0.reason = .pinOrKeyMissing
@@ -106,7 +112,7 @@ struct SecurityTests {
     try reply(&pair, Self.key ^ 1)
     let events = try pair.events()
     func over(_ handle: ConnectionHandle) -> HCIEvent {
-      HCIEvent(
+      HCIEvent.disconnectionComplete(
         HCI.DisconnectionComplete {
           $0.connectionHandle = handle
           $0.reason = .terminatedMICFailure
@@ -164,7 +170,7 @@ struct SecurityTests {
       $0.encryptionEnabled = .on
       $0.encryptionKeySize = 16
     }
-    #expect(try pair.events().central == [HCIEvent(event)])
+    #expect(try pair.events().central == [.encryptionChangeV2(event)])
   }
 
   @Test func keyAgreement() throws {

@@ -90,7 +90,8 @@ struct DeviceAddressTests {
   @Test(arguments: ["", "C0:11:22:33:44", "C0:11:22:33:44:5", "G0:11:22:33:44:55", "C0-11-22-33-44-55"])
   func rejectsOtherAddressText(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
 
-  /// A value with an alignment of 16 octets crashes tasks that capture it, without optimization (Docs/Decisions/0061).
+  /// A value with an alignment of 16 octets crashes tasks that capture it, without optimization
+  /// (Docs/Decisions/wire-and-codecs.md#128-bits-in-halves).
   @Test func aTaskMayCaptureAUUID() async {
     final class Reference: Sendable {}
     struct Found: Sendable {

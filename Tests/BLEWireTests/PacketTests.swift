@@ -1,4 +1,5 @@
 import BLEWire
+import TestSupport
 import Testing
 
 /// A packet with one field of every kind.
@@ -68,7 +69,7 @@ struct PacketTests {
   }
 
   @Test func randomPacketsAreDecodedAsEncoded() throws {
-    var source = SplitMix(seed: 1)
+    var source = SplitMix64(seed: 1)
     for _ in 0..<200 {
       let packet = Everything.random(from: &source)
       #expect(try Everything(decoding: packet.encoded[...]) == packet)
@@ -102,18 +103,5 @@ struct PacketTests {
   struct Fixed: Packet {
     var only: UInt8 = 0
     mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) { try field.integer("Only", &only) }
-  }
-}
-
-/// A seeded generator, so that a failing test can be repeated.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import BLEWire
+import TestSupport
 import Testing
 
 /// Fields with a length from another field: groups of a given size, all but the last octets, UUIDs.
@@ -81,7 +82,7 @@ struct SizedFieldsTests {
 
   @Test(arguments: 0..<50 as Range<UInt64>)
   func randomPacketsAreDecodedAsEncoded(seed: UInt64) throws {
-    var source = SplitMix(seed: seed)
+    var source = SplitMix64(seed: seed)
     let list = List.random(from: &source)
     #expect(list.entries.count >= 2)
     #expect(try List(decoding: list.encoded[...]) == list)

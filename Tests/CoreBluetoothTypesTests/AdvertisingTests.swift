@@ -72,7 +72,7 @@ import Testing
     fixture.manager.startAdvertising(nil)
     #expect(fixture.takeCalls() == [])
     #expect(!fixture.manager.isAdvertising)
-    fixture.say(.advertisingStarted(identifier, .success(())))
+    fixture.say(.advertising(identifier, .started(.success(()))))
     #expect(fixture.takeCalls() == ["didStart", "didStart alreadyAdvertising"])
   }
 
@@ -95,7 +95,7 @@ import Testing
     fixture.manager.startAdvertising(nil)
     let id = identifier
     fixture.manager.stopAdvertising()
-    fixture.say(.advertisingStarted(id, .success(())))
+    fixture.say(.advertising(id, .started(.success(()))))
     #expect(fixture.takeCalls() == ["didStart"])
     #expect(!fixture.manager.isAdvertising)
   }
@@ -103,7 +103,7 @@ import Testing
   @Test func aRefusalOfTheHostArrives() {
     fixture.host.answerNothing()
     fixture.manager.startAdvertising(nil)
-    fixture.say(.advertisingStarted(identifier, .failure(.tooMany("advertisements", limit: 1))))
+    fixture.say(.advertising(identifier, .started(.failure(.tooMany("advertisements", limit: 1)))))
     #expect(fixture.takeCalls() == ["didStart outOfSpace"])
     #expect(fixture.recorder.lastText == "more than 1 advertisements at once")
     #expect(!fixture.manager.isAdvertising)
@@ -186,9 +186,9 @@ import Testing
   @Test func pausesAndResumptionsAreTold() {
     fixture.manager.startAdvertising(nil)
     _ = fixture.takeCalls()
-    fixture.say(.advertisingPaused(identifier, .connectionLimitExceeded))
-    fixture.say(.advertisingResumed(identifier))
-    fixture.say(.advertisingPaused(AdvertisingID(rawValue: 0), nil))
+    fixture.say(.advertising(identifier, .paused(.connectionLimitExceeded)))
+    fixture.say(.advertising(identifier, .resumed))
+    fixture.say(.advertising(AdvertisingID(rawValue: 0), .paused(nil)))
     #expect(fixture.takeCalls() == ["paused 0x9", "resumed"])
     #expect(fixture.manager.isAdvertising)
   }

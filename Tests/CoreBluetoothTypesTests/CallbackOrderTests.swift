@@ -28,7 +28,7 @@ import Testing
     fixture.read(central, characteristic)
     fixture.write(central, (characteristic, 0, [1]))
     fixture.subscribe(central, characteristic, [])
-    fixture.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(central.peer, .disconnected(.remoteUserTerminatedConnection)))
     #expect(
       fixture.takeCalls() == [
         "state poweredOn", "didAdd 180D", "didAdd 180F", "didStart", "didConnect 1", "didSubscribe 1 2A37",
@@ -44,7 +44,7 @@ import Testing
     fixture.subscribe(central, characteristic)
     for _ in 0..<33 { fixture.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: nil) }
     let finished: [HostEvent] = fixture.host.commands.compactMap {
-      if case .update(let token, _, _, let peers) = $0 { .updateFinished(peers[0], token) } else { nil }
+      if case .update(let token, _, _, let peers) = $0 { .server(peers[0], .updateFinished(token)) } else { nil }
     }
     _ = fixture.takeCalls()
     // All in one batch, as the host's loop hands them out: one isReady.
@@ -64,7 +64,7 @@ import Testing
       for _ in 0..<2 { peripheral?.discoverServices(nil) }
     }
     let peer = LinkID(rawValue: 1)
-    fixture.say(.rssi(peer, .success(-40)), .disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .rssi(.success(-40))), .link(peer, .disconnected(.connectionTimeout)))
     #expect(
       fixture.takeCalls() == [
         "rssi -40", "services  outOfSpace", "services  connectionTimeout", "disconnected connectionTimeout",
@@ -76,7 +76,7 @@ import Testing
   @Test func nothingOfACentralFollowsItsDisconnection() {
     let fixture = PeripheralFixture()
     let central = fixture.connect(1)
-    fixture.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(central.peer, .disconnected(.remoteUserTerminatedConnection)))
     _ = fixture.takeCalls()
     fixture.manager.requestConnectionParameters(ConnectionParameterRequest(latency: 500), for: central)
     #expect(fixture.takeCalls().isEmpty && fixture.logged().count == 1)
@@ -87,7 +87,7 @@ import Testing
     let host = ScriptedHost()
     let recorder = CentralRecorder()
     let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
-    let manager = CentralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in })
+    let manager = CentralManager(delegate: recorder, queue: queue, link: host.link(), log: { _ in })
     let states: [AdapterState] = [.poweredOn, .resetting, .poweredOff, .unsupported]
     for round in 0..<100 { host.say(.state(states[round % 4], nil)) }
     manager.client.queue.sync {}

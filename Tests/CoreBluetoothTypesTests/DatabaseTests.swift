@@ -128,7 +128,7 @@ import Testing
     #expect(service.characteristics?.count == 1)
     let central = fixture.connect(1)
     _ = fixture.takeCalls()
-    fixture.say(.stored(central.peer, fixture.attribute(descriptor), [3, 4]))
+    fixture.say(.server(central.peer, .stored(fixture.attribute(descriptor), [3, 4])))
     #expect(fixture.takeCalls() == ["stored 1 2908"])
     #expect(descriptor.value as? Data == Data([3, 4]))
     try fixture.manager.setStoredValue(Data([5, 6]), for: descriptor)
@@ -220,7 +220,7 @@ import Testing
     fixture.manager.add(MutableService(type: "1800", primary: true))
     #expect(fixture.takeCalls() == [])
     guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
-    fixture.say(.serviceAdded(definition.id, .failure(.handlesExhausted(needed: 1))))
+    fixture.say(.services(.added(definition.id, .failure(.handlesExhausted(needed: 1)))))
     #expect(fixture.takeCalls() == ["didAdd 180D outOfSpace", "didAdd 1800 uuidNotAllowed"])
   }
 
@@ -301,7 +301,7 @@ import Testing
     #expect(fixture.takeCalls() == ["didAdd 180D"])
     #expect(characteristic.subscribedCentrals == [])
     #expect(fixture.manager.connectedCentrals == [central])
-    fixture.say(.disconnected(central.peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(central.peer, .disconnected(.remoteUserTerminatedConnection)))
     #expect(fixture.takeCalls() == ["didDisconnect 1 0x13"])
   }
 
@@ -316,7 +316,7 @@ import Testing
     fixture.host.answerNothing()
     fixture.manager.remove(service)
     #expect(fixture.host.takeCommands() == ["respond 1 failure 0e", "remove"])
-    fixture.say(.read(central.peer, fixture.host.token(), attribute, offset: 0))
+    fixture.say(.server(central.peer, .read(fixture.host.token(), attribute, offset: 0)))
     #expect(fixture.host.takeCommands() == ["respond 1 failure 0e"])
   }
 
@@ -358,7 +358,7 @@ import Testing
     let central = fixture.connect(1)
     _ = fixture.takeCalls()
     _ = fixture.host.takeCommands()
-    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [2, 3]))
+    fixture.say(.server(central.peer, .stored(fixture.attribute(characteristic), [2, 3])))
     #expect(fixture.takeCalls() == ["stored 1 2A37"])
     #expect(characteristic.value == Data([2, 3]))
     try fixture.manager.setStoredValue(Data([4]), for: characteristic)
@@ -380,17 +380,17 @@ import Testing
     let (first, second) = (Deaf(), Deaf())
     fixture.manager.delegate = first
     _ = fixture.host.takeCommands()
-    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [2]))
+    fixture.say(.server(central.peer, .stored(fixture.attribute(characteristic), [2])))
     #expect(fixture.host.takeCommands() == ["report stored writes false"])
-    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [3]))
+    fixture.say(.server(central.peer, .stored(fixture.attribute(characteristic), [3])))
     #expect(fixture.host.takeCommands() == [], "asked once")
     fixture.manager.delegate = second
     #expect(fixture.host.takeCommands() == ["report stored writes true"], "it may have the method")
-    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [4]))
+    fixture.say(.server(central.peer, .stored(fixture.attribute(characteristic), [4])))
     #expect(fixture.host.takeCommands() == ["report stored writes false"])
     fixture.manager.delegate = fixture.recorder
     _ = fixture.takeCalls()
-    fixture.say(.stored(central.peer, fixture.attribute(characteristic), [5]))
+    fixture.say(.server(central.peer, .stored(fixture.attribute(characteristic), [5])))
     #expect(fixture.takeCalls() == ["stored 1 2A37"])
     #expect(fixture.host.takeCommands() == ["report stored writes true"])
   }

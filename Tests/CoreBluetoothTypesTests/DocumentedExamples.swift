@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(.ownsLog) func theLogHasAHandler() async {
-    BluetoothLog.setHandler { level, text in print(level, text) }
+    BluetoothLog.setHandler { line in print(line.level, line.category, line.text) }
     BluetoothLog.setHandler(nil)
   }
 

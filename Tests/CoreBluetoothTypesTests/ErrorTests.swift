@@ -1,3 +1,4 @@
+import BLEATT
 import BluetoothLE
 import Testing
 
@@ -24,6 +25,14 @@ import Testing
     #expect((BluetoothError(.unknown) as any Error) as? BluetoothError == BluetoothError(.unknown))
     #expect(BluetoothError(.unknown) != BluetoothError(.invalidHandle))
     #expect(!(BluetoothError.Code.unknown ~= ATTError(.success)))
+  }
+
+  /// A handler of the Swift API may throw the error: its request is answered with the code.
+  @Test(
+    arguments: [(0x03, 0x03), (0x80, 0x80), (0xFF, 0xFF), (0x00, 0x0E), (0x100, 0x0E), (-1, 0x0E)] as [(Int, UInt8)])
+  func anATTErrorHasTheCodeOfAnErrorResponse(_ number: Int, _ code: UInt8) throws {
+    let error = ATTError(try #require(ATTError.Code(rawValue: number)))
+    #expect((error as any Error as? any ATTErrorCodeConvertible)?.attErrorCode.rawValue == code)
   }
 
   @Test func bluetoothErrorsAreNSErrorsOfTheirDomain() {

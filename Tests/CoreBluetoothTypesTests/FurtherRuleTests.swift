@@ -41,7 +41,7 @@ import Testing
     let elements = AdvertisedData(advertisingData: intent.data[...], scanResponse: [][...])
     let response = AdvertisedData(advertisingData: [][...], scanResponse: intent.scanResponse[...])
     #expect(elements.serviceUUIDs.count == min(services, 13) && response.serviceUUIDs.isEmpty)
-    // The overflow area has a place of its own (Docs/Decisions/0010).
+    // The overflow area has a place of its own (Docs/Decisions/radio.md#the-overflow-area).
     #expect(intent.scanResponse.count <= (services > 13 ? 31 : 12))
     #expect((response.localName?.octets.count ?? 0) <= 10)
   }
@@ -54,7 +54,7 @@ import Testing
       options: AdvertisingOptions(policy: .background))
     #expect(payload.localName == nil && payload.contents.serviceUUIDs.isEmpty)
     #expect(payload.overflowServiceUUIDs == ["180D", "180F"])
-    // Bits 61 and 115 of the mask (Docs/Decisions/0010).
+    // Bits 61 and 115 of the mask (Docs/Decisions/radio.md#the-overflow-area).
     var mask = [UInt8](repeating: 0, count: 16)
     (mask[7], mask[14]) = (0x20, 0x08)
     #expect(Array(payload.advertisingData.suffix(17)) == [0x01] + mask)
@@ -114,7 +114,7 @@ import Testing
   func thereIsNoRoomWithoutALink() throws {
     let (fixture, peripheral, characteristic) = try writer(1)
     peripheral.writeValue(Data([1]), for: characteristic, type: .withoutResponse)
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(!peripheral.canSendWriteWithoutResponse)
     #expect(fixture.takeCalls() == ["disconnected connectionTimeout"])
     fixture.manager.connect(peripheral)
@@ -177,7 +177,7 @@ import Testing
     peripheral.writeValue(Data([2]), for: characteristic, type: .withResponse)
     fixture.answer(.success(.configured(4)), .success(.value([1])), .success(.done))
     fixture.manager.cancelPeripheralConnection(peripheral)
-    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    fixture.say(.link(peer, .disconnected(.terminatedByLocalHost)))
     #expect(
       fixture.takeCalls() == [
         "state poweredOn", "discovered - -40", "connected", "services 180D", "characteristics 2A37",

@@ -1,5 +1,6 @@
 import AdapterFixtures
 import BLEHost
+import BLELinux
 import BluetoothLE
 import Testing
 
@@ -37,7 +38,7 @@ import Testing
     // Another manager has its delegate from the start.
     let host = ScriptedHost()
     let manager = PeripheralManager(
-      delegate: second, queue: fixture.queue, link: host.link(), log: { [host] in host.log.append($1) })
+      delegate: second, queue: fixture.queue, link: host.link(), log: { [host] in host.log.append($0.text) })
     #expect(manager.delegate === second && host.log.take() == [])
   }
 
@@ -47,7 +48,7 @@ import Testing
     let host = ScriptedHost()
     let delegate = Last()
     let manager = PeripheralManager(
-      delegate: delegate, queue: nil, link: host.link(), log: { [host] in host.log.append($1) })
+      delegate: delegate, queue: nil, link: host.link(), log: { [host] in host.log.append($0.text) })
     let line = try #require(host.log.take().first)
     #expect(line.contains("CBPeripheralManagerDelegate from Base:") && line.contains("class Last: Middle, CB"))
     _ = manager

@@ -47,7 +47,7 @@ import Testing
 
   @Test("1.2 Without a queue the calls come on the main queue")
   func noQueueIsTheMainQueue() async {
-    let manager = PeripheralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
+    let manager = PeripheralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _ in })
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
     let isMain = await withCheckedContinuation { continuation in
@@ -162,7 +162,7 @@ import Testing
     fixture.subscribe(central, characteristic)
     _ = fixture.takeCalls()
     fixture.host.say(
-      .state(.resetting, .transport("tcp-client:x:1: closed")), .disconnected(central.peer, .hardwareFailure))
+      .state(.resetting, .transport("tcp-client:x:1: closed")), .link(central.peer, .disconnected(.hardwareFailure)))
     #expect(fixture.takeCalls() == ["state resetting", "didUnsubscribe 1 2A37", "didDisconnect 1 0x3"])
     #expect("\(fixture.manager.stateReason.map { "\($0)" } ?? "")".contains("tcp-client:x:1: closed"))
   }
@@ -183,7 +183,7 @@ import Testing
     host.say(.state(.poweredOn, nil))
     let queue = DispatchQueue(label: "delegate")
     var recorder: Recorder? = Recorder()
-    let manager = PeripheralManager(delegate: recorder, queue: queue, link: host.link(), log: { _, _ in })
+    let manager = PeripheralManager(delegate: recorder, queue: queue, link: host.link(), log: { _ in })
     queue.sync {}
     #expect(manager.delegate === recorder)
     weak let kept = recorder
@@ -207,7 +207,7 @@ import Testing
     #expect(second.takeCalls() == ["didConnect 1"])
 
     let token = host.token()
-    first.say(.read(LinkID(rawValue: 1), token, second.attribute(theirs), offset: 0))
+    first.say(.server(LinkID(rawValue: 1), .read(token, second.attribute(theirs), offset: 0)))
     #expect(first.takeCalls() == [])
     #expect(second.takeCalls() == ["didReceiveRead 2A38 0"])
     #expect(host.takeCommands() == ["respond 1 success "])

@@ -18,7 +18,7 @@ import Testing
     let second = fixture.connect(2)
     #expect(fixture.manager.connectedCentrals == [first, second])
     #expect(first.isConnected && first.maximumUpdateValueLength == 20 && !first.isEncrypted)
-    fixture.say(.disconnected(first.peer, .connectionTimeout))
+    fixture.say(.link(first.peer, .disconnected(.connectionTimeout)))
     #expect(!first.isConnected && fixture.manager.connectedCentrals == [second])
     #expect(fixture.takeCalls() == ["didConnect 1", "didConnect 2", "didDisconnect 1 0x8"])
   }
@@ -51,7 +51,7 @@ import Testing
       #expect(fixture.host.takeCommands() == ["update 01 to [\(name)]"])
     }
     // What the first leaves behind is not the second's.
-    fixture.say(.disconnected(victim.peer, .connectionTimeout))
+    fixture.say(.link(victim.peer, .disconnected(.connectionTimeout)))
     #expect(stranger.isConnected && fixture.manager.connectedCentrals == [stranger])
     #expect(fixture.connect(7).identifier == victim.identifier)
   }
@@ -66,10 +66,10 @@ import Testing
     fixture.subscribe(unknown, characteristic)
     let token = fixture.host.token()
     fixture.recorder.answer(nil)
-    fixture.say(.read(unknown.peer, token, fixture.attribute(characteristic), offset: 0))
+    fixture.say(.server(unknown.peer, .read(token, fixture.attribute(characteristic), offset: 0)))
     _ = fixture.takeCalls()
-    fixture.say(.disconnected(before.peer, .terminatedByLocalHost))
-    fixture.say(.identified(unknown.peer, address(7)))
+    fixture.say(.link(before.peer, .disconnected(.terminatedByLocalHost)))
+    fixture.say(.link(unknown.peer, .identified(address(7))))
     #expect(
       fixture.takeCalls() == [
         "didDisconnect 7 0x16", "didUnsubscribe 66 2A37", "didIdentify 66 as another", "didSubscribe 66 2A37",
@@ -85,7 +85,7 @@ import Testing
     #expect(fixture.host.takeCommands() == ["respond 66 success 05"])
     _ = fixture.manager.updateValue(Data([1]), for: characteristic, onSubscribedCentrals: [unknown])
     #expect(fixture.host.takeCommands() == [])
-    fixture.say(.identified(device.peer, address(7)))
+    fixture.say(.link(device.peer, .identified(address(7))))
     #expect(fixture.takeCalls() == [])
   }
 
@@ -96,8 +96,8 @@ import Testing
     let address = DeviceAddress(octets: BD_ADDR(1), kind: .public)
     fixture.say(.connected(ConnectedLink(peer: LinkID(rawValue: 3), address: address, role: .central, timing: timing)))
     #expect(fixture.manager.connectedCentrals == [])
-    fixture.say(.read(LinkID(rawValue: 3), fixture.host.token(), fixture.attribute(characteristic), offset: 0))
-    fixture.say(.disconnected(LinkID(rawValue: 3), .terminatedByLocalHost))
+    fixture.say(.server(LinkID(rawValue: 3), .read(fixture.host.token(), fixture.attribute(characteristic), offset: 0)))
+    fixture.say(.link(LinkID(rawValue: 3), .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == ["didReceiveRead 2A37 0"])
     #expect(fixture.host.takeCommands() == ["respond 3 success "])
   }
@@ -120,7 +120,7 @@ import Testing
         "timing 9 84...100 0 600",
         "timing 9 6...3200 1 3200",
       ])
-    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    fixture.say(.link(central.peer, .disconnected(.connectionTimeout)))
     fixture.manager.cancelConnection(of: central)
     fixture.manager.readRSSI(of: central)
     #expect(fixture.host.takeCommands() == [])
@@ -129,10 +129,10 @@ import Testing
 
   @Test func theirAnswersArrive() {
     let central = fixture.connect(9)
-    fixture.say(.rssi(central.peer, .success(-60)))
-    fixture.say(.rssi(central.peer, .failure(.notConnected)))
-    fixture.say(.connectionUpdated(central.peer, LinkTiming(interval: 12, latency: 0, supervisionTimeout: 500)))
-    fixture.say(.connectionUpdateRefused(central.peer, .peerRefused("no")))
+    fixture.say(.link(central.peer, .rssi(.success(-60))))
+    fixture.say(.link(central.peer, .rssi(.failure(.notConnected))))
+    fixture.say(.link(central.peer, .connectionUpdated(LinkTiming(interval: 12, latency: 0, supervisionTimeout: 500))))
+    fixture.say(.link(central.peer, .connectionUpdateRefused(.peerRefused("no"))))
     #expect(
       fixture.takeCalls() == [
         "didConnect 9", "rssi 9 -60", "rssi 9 - notConnected", "timing 9 0.015 seconds", "timing 9 - unknown",
@@ -154,7 +154,7 @@ import Testing
 
   @Test func encryptionIsSeen() {
     let central = fixture.connect(9)
-    fixture.say(.security(central.peer, SecurityState(level: .encrypted, keySize: 16)))
+    fixture.say(.link(central.peer, .security(SecurityState(level: .encrypted, keySize: 16))))
     #expect(central.isEncrypted)
   }
 

@@ -24,7 +24,7 @@ import Testing
       if line.lowercased().contains(moment) { holder.release() }
     }
     let work = holder.hold(over: host.link()) {
-      PeripheralManager(delegate: recorder, queue: queue, link: $0, log: { _, _ in })
+      PeripheralManager(delegate: recorder, queue: queue, link: $0, log: { _ in })
     }
     host.say(.state(.poweredOn, nil))
     work.finish()
@@ -42,8 +42,8 @@ import Testing
     if let attribute {
       // One batch: what comes after the release is for nobody.
       host.say(
-        .read(peer, host.token(), attribute, offset: 0), .subscription(peer, attribute, .notify),
-        .disconnected(peer, .connectionTimeout))
+        .server(peer, .read(host.token(), attribute, offset: 0)), .server(peer, .subscription(attribute, .notify)),
+        .link(peer, .disconnected(.connectionTimeout)))
     }
     work.finish()
     #expect(holder.manager == nil)
@@ -108,8 +108,8 @@ import Testing
     guard case .services(.add(let definition))? = fixture.host.commands.first else { return #expect(Bool(false)) }
     fixture.manager.remove(service)
     #expect(fixture.host.takeCommands() == ["add 180D", "remove"])
-    fixture.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
-    fixture.say(.serviceRemoved(definition.id, .failure(.unknownService(definition.id))))
+    fixture.say(.services(.added(definition.id, .failure(.duplicateService(definition.id)))))
+    fixture.say(.services(.removed(definition.id, .failure(.unknownService(definition.id)))))
     #expect(fixture.takeCalls() == ["didAdd 180D invalidParameters"])
     #expect(fixture.logged() == [])
   }
@@ -139,12 +139,15 @@ import Testing
   @Test func eventsForUnknownLinksAndAttributesAreNobodysBusiness() {
     let stranger = LinkID(rawValue: 99)
     fixture.host.say(
-      .mtu(stranger, 100), .disconnected(stranger, .connectionTimeout), .rssi(stranger, .success(1)),
-      .read(stranger, fixture.host.token(), .init(rawValue: 5), offset: 0), .write(stranger, nil, []),
-      .subscription(stranger, .init(rawValue: 5), .notify), .updateFinished(stranger, UpdateToken(rawValue: 5)),
-      .requestTimedOut(stranger, fixture.host.token()), .stored(stranger, .init(rawValue: 5), []),
-      .advertisingStarted(.init(rawValue: 5), .success(())),
-      .serviceRemoved(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5)))))
+      .link(stranger, .mtu(100)), .link(stranger, .disconnected(.connectionTimeout)),
+      .link(stranger, .rssi(.success(1))),
+      .server(stranger, .read(fixture.host.token(), .init(rawValue: 5), offset: 0)),
+      .server(stranger, .write(fixture.host.token(), [])),
+      .server(stranger, .subscription(.init(rawValue: 5), .notify)),
+      .server(stranger, .updateFinished(UpdateToken(rawValue: 5))),
+      .server(stranger, .requestTimedOut(fixture.host.token())), .server(stranger, .stored(.init(rawValue: 5), [])),
+      .advertising(.init(rawValue: 5), .started(.success(()))),
+      .services(.removed(.init(rawValue: 5), .failure(.unknownService(.init(rawValue: 5))))))
     #expect(fixture.takeCalls() == [])
     #expect(fixture.host.takeCommands() == [])
     #expect(fixture.logged() == [])

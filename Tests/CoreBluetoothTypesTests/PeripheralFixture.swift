@@ -1,6 +1,7 @@
 import AdapterFixtures
 import BLEHCI
 import BLEHost
+import BLELinux
 import BLEWire
 import BluetoothLE
 import Synchronization
@@ -25,7 +26,7 @@ final class PeripheralFixture: ManagerFixture {
     recorder = Recorder()
     let manager = PeripheralManager(
       delegate: recorder, queue: queue, link: link, limits: limits, restoration: restoration,
-      log: { [host] in host.log.append($1) })
+      log: { [host] in host.log.append($0.text) })
     held = HeldManager(manager, over: link)
     begin(state)
   }
@@ -42,7 +43,7 @@ final class PeripheralFixture: ManagerFixture {
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     let address = DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + UInt64(number)), kind: .random)
     say(.connected(ConnectedLink(peer: peer, address: address, role: .peripheral, timing: timing)))
-    if let mtu { say(.mtu(peer, mtu)) }
+    if let mtu { say(.link(peer, .mtu(mtu))) }
     guard let central = manager.connectedCentrals.first(where: { $0.peer == peer }) else {
       preconditionFailure("the central is not connected")
     }
@@ -67,28 +68,29 @@ final class PeripheralFixture: ManagerFixture {
 
   /// A central's configuration of a characteristic changes.
   func subscribe(_ central: Central, _ characteristic: Characteristic, _ subscription: Subscription = .notify) {
-    say(.subscription(central.peer, attribute(characteristic), subscription))
+    say(.server(central.peer, .subscription(attribute(characteristic), subscription)))
   }
 
   /// A central reads; the request is in ``Recorder/requests`` then.
   @discardableResult
   func read(_ central: Central, _ characteristic: Characteristic, offset: Int = 0) -> RequestToken {
     let token = host.token()
-    say(.read(central.peer, token, attribute(characteristic), offset: offset))
+    say(.server(central.peer, .read(token, attribute(characteristic), offset: offset)))
     return token
   }
 
-  /// A central writes; nil as the token is a command.
+  /// A central writes with a Write Request, or with queued writes.
   @discardableResult
-  func write(
-    _ central: Central, _ parts: (Characteristic, Int, [UInt8])..., command: Bool = false
-  ) -> RequestToken {
+  func write(_ central: Central, _ parts: (Characteristic, Int, [UInt8])...) -> RequestToken {
     let token = host.token()
-    say(
-      .write(
-        central.peer, command ? nil : token,
-        parts.map { WritePart(attribute: attribute($0.0), offset: $0.1, value: $0.2) }))
+    let written = parts.map { WritePart(attribute: attribute($0.0), offset: $0.1, value: $0.2) }
+    say(.server(central.peer, .write(token, written)))
     return token
+  }
+
+  /// A central writes with a Write Command.
+  func command(_ central: Central, _ characteristic: Characteristic, _ value: [UInt8]) {
+    say(.server(central.peer, .command(attribute(characteristic), value)))
   }
 }
 

@@ -78,7 +78,7 @@ import Testing
 
   @Test("3.4 The answer to a write command sends nothing")
   func aWriteCommandArrivesAndItsAnswerGoesNowhere() throws {
-    fixture.write(central, (characteristic, 0, [5]), command: true)
+    fixture.command(central, characteristic, [5])
     #expect(fixture.takeCalls() == ["didReceiveWrite 2A37@0=[5]"])
     let request = try #require(fixture.recorder.requests.first)
     fixture.manager.respond(to: request, withResult: .success)
@@ -116,7 +116,7 @@ import Testing
     fixture.manager.delegate = nil
     fixture.read(central, characteristic)
     fixture.write(central, (characteristic, 0, [1]))
-    fixture.write(central, (characteristic, 0, [1]), command: true)
+    fixture.command(central, characteristic, [1])
     #expect(fixture.host.takeCommands() == ["respond 7 failure 06", "respond 7 failure 06 of a part"])
   }
 
@@ -140,7 +140,7 @@ import Testing
 
   @Test func anAnswerInTimeIsNeededAndItsLackIsReported() throws {
     let token = fixture.read(central, characteristic)
-    fixture.say(.requestTimedOut(central.peer, token))
+    fixture.say(.server(central.peer, .requestTimedOut(token)))
     let lines = fixture.logged()
     #expect(lines.count == 1)
     #expect(lines.first?.contains("a read of <CBMutableCharacteristic 2A37> was not answered in time") == true)
@@ -165,7 +165,7 @@ import Testing
 
   @Test func anAnswerAfterTheLinkEndedIsLoggedAndGoesNowhere() throws {
     fixture.read(central, characteristic)
-    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    fixture.say(.link(central.peer, .disconnected(.connectionTimeout)))
     fixture.manager.respond(to: try #require(fixture.recorder.requests.first), withResult: .success)
     #expect(fixture.host.takeCommands() == [])
     #expect(fixture.logged().count == 1)

@@ -5,6 +5,7 @@ import BLEGAP
 import BLEHCI
 import BLEHost
 import BLEL2CAP
+import BLELinux
 import BLEWire
 import BluetoothLE
 import Synchronization
@@ -22,7 +23,7 @@ final class ScriptedHost: Sendable {
   let log = Lines()
 
   init(bonds: BondStorage? = nil) {
-    hub = AdapterHub(bonds ?? BondStorage(MemoryBondStore(), log: { _, _ in }), log: { [log] in log.append($1) })
+    hub = AdapterHub(bonds ?? BondStorage(MemoryBondStore(), log: { _ in }), log: { [log] in log.append($0.text) })
   }
 
   private struct WeakConnection {
@@ -64,11 +65,12 @@ final class ScriptedHost: Sendable {
       guard state.answersByItself else { return nil }
       switch command {
       case .services(.add(let definition)):
-        return .serviceAdded(
-          definition.id, Result { () throws(DatabaseError) in try state.database.add(definition) })
+        return .services(
+          .added(
+            definition.id, Result { () throws(DatabaseError) in try state.database.add(definition) }))
       case .services(.remove(let id)):
-        return .serviceRemoved(id, Result { () throws(DatabaseError) in try state.database.remove(id) })
-      case .advertising(.start(let id, _)): return .advertisingStarted(id, .success(()))
+        return .services(.removed(id, Result { () throws(DatabaseError) in try state.database.remove(id) }))
+      case .advertising(.start(let id, _)): return .advertising(id, .started(.success(())))
       default: return nil
       }
     }

@@ -1,6 +1,7 @@
 import AdapterFixtures
 import BluetoothLE
 import Synchronization
+import TestSupport
 import Testing
 
 /// Several managers of one process on one adapter, over the simulated radio.
@@ -296,7 +297,7 @@ import Testing
     let ours = try await theirs.find(back.uuid)
     other.manager?.stopAdvertising()
     let pending = Task { try await theirs.connect(ours) }
-    while ours.state != .connecting { await Task.yield() }
+    try await until { ours.state == .connecting }
     let peripheral = try await first.find(service.uuid)
     try await first.connect(peripheral)
     try await pending.value
@@ -341,7 +342,7 @@ import Testing
     let identifier = found.identifier
     earlier = nil
     // The file is saved after the connection.
-    while !folder.names.contains("bonds.json") { try await Task.sleep(for: .milliseconds(50)) }
+    try await until { folder.names.contains("bonds.json") }
 
     adapter.transport = "virtual:l-\(name)"
     let later = AsyncCentral(adapter, label: "later")

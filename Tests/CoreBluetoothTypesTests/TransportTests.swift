@@ -1,5 +1,6 @@
 import AdapterFixtures
 import BLEHost
+import BLELinux
 import BluetoothLE
 import Synchronization
 import Testing
@@ -94,7 +95,7 @@ import Testing
       var manager: PeripheralManager?
       await withCheckedContinuation { continuation in
         delegate.resume = { continuation.resume() }
-        manager = PeripheralManager(delegate: delegate, queue: nil, link: host.link(), log: { _, _ in })
+        manager = PeripheralManager(delegate: delegate, queue: nil, link: host.link(), log: { _ in })
       }
       #expect(manager?.state == .poweredOn)
     }
@@ -122,7 +123,7 @@ import Testing
     let lines = Lines()
     let queue = DispatchQueue(label: "delegate")
     let managers = (0..<2).map { _ in
-      PeripheralManager(delegate: nil, queue: queue, link: host.link(), log: { lines.append($1) })
+      PeripheralManager(delegate: nil, queue: queue, link: host.link(), log: { lines.append($0.text) })
     }
     host.say(.diagnostic(Diagnostic(.peer, "sent garbage")))
     queue.sync {}

@@ -35,7 +35,7 @@ import Testing
     #expect(characteristic.subscribedCentrals == [first, second])
     fixture.subscribe(first, characteristic, [])
     #expect(characteristic.subscribedCentrals == [second])
-    fixture.say(.disconnected(second.peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(second.peer, .disconnected(.remoteUserTerminatedConnection)))
     #expect(characteristic.subscribedCentrals == [] && other.subscribedCentrals == [])
     #expect(
       fixture.takeCalls() == [
@@ -86,15 +86,15 @@ import Testing
     fixture.subscribe(central, characteristic)
     _ = fixture.takeCalls()
     for _ in 0..<32 { #expect(update([1])) }
-    fixture.say(.updateFinished(central.peer, tokens[0]))
+    fixture.say(.server(central.peer, .updateFinished(tokens[0])))
     #expect(fixture.takeCalls() == [])
     #expect(update([2]))
     #expect(!update([3]))
     #expect(!update([3]))
-    for token in tokens[1...8] { fixture.host.say(.updateFinished(central.peer, token)) }
+    for token in tokens[1...8] { fixture.host.say(.server(central.peer, .updateFinished(token))) }
     #expect(fixture.takeCalls() == ["isReady"])
     #expect(update([3]))
-    for token in tokens[9...] { fixture.host.say(.updateFinished(central.peer, token)) }
+    for token in tokens[9...] { fixture.host.say(.server(central.peer, .updateFinished(token))) }
     #expect(fixture.takeCalls() == [])
   }
 
@@ -106,19 +106,19 @@ import Testing
     for number in 0..<32 as Range<UInt8> { #expect(update([number]), "update \(number)") }
     #expect(!update([32]))
     let sent = tokens
-    for token in sent[0..<31] { fixture.host.say(.updateFinished(fast.peer, token)) }
+    for token in sent[0..<31] { fixture.host.say(.server(fast.peer, .updateFinished(token))) }
     #expect(fixture.takeCalls() == [], "the slow one may have taken them a moment later")
-    fixture.host.say(.updateFinished(fast.peer, sent[31]))
+    fixture.host.say(.server(fast.peer, .updateFinished(sent[31])))
     #expect(fixture.takeCalls() == ["isReady"])
     _ = fixture.host.takeCommands()
     for number in 0..<100 as Range<UInt8> {
       #expect(update([number]))
-      fixture.host.say(.updatesFinished(fast.peer, 1))
+      fixture.host.say(.server(fast.peer, .updatesFinished(1)))
     }
     #expect(fixture.host.takeCommands().allSatisfy { $0.hasSuffix("to [2]") })
     // By itself it has no room.
     #expect(!update([100], to: [slow]))
-    fixture.host.say(.updatesFinished(slow.peer, 8))
+    fixture.host.say(.server(slow.peer, .updatesFinished(8)))
     #expect(fixture.takeCalls() == ["isReady"])
     #expect(update([0x66]))
     #expect(fixture.host.takeCommands() == ["update 66 to [1, 2]"])
@@ -154,10 +154,10 @@ import Testing
     _ = fixture.takeCalls()
     for _ in 0..<32 { #expect(update([1])) }
     #expect(!update([2]))
-    fixture.host.say(.updatesFinished(first.peer, 20))
+    fixture.host.say(.server(first.peer, .updatesFinished(20)))
     #expect(fixture.takeCalls() == [])
     #expect(!update([2]))
-    fixture.host.say(.updatesFinished(second.peer, 8))
+    fixture.host.say(.server(second.peer, .updatesFinished(8)))
     #expect(fixture.takeCalls() == ["isReady"])
     _ = fixture.host.takeCommands()
     #expect(update([2]))
@@ -171,7 +171,7 @@ import Testing
     _ = fixture.takeCalls()
     for _ in 0..<32 { #expect(update([1])) }
     #expect(!update([2]))
-    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    fixture.say(.link(central.peer, .disconnected(.connectionTimeout)))
     #expect(fixture.takeCalls() == ["didUnsubscribe 1 2A37", "didDisconnect 1 0x8", "isReady"])
   }
 
@@ -215,7 +215,7 @@ import Testing
   func whoIsGoneIsPassedOver() {
     let central = fixture.connect(1)
     fixture.subscribe(central, characteristic)
-    fixture.say(.disconnected(central.peer, .connectionTimeout))
+    fixture.say(.link(central.peer, .disconnected(.connectionTimeout)))
     #expect(update([1], to: [central]))
     #expect(fixture.host.takeCommands() == [])
   }
@@ -225,7 +225,7 @@ import Testing
     let first = fixture.connect(1)
     let second = fixture.connect(2)
     #expect(first.identifier != second.identifier && first != second)
-    fixture.say(.disconnected(first.peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(first.peer, .disconnected(.remoteUserTerminatedConnection)))
     let again = fixture.connect(1)
     #expect(again !== first && again == first && again.identifier == first.identifier)
     #expect(again.copy() as? Central === again)

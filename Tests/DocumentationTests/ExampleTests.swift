@@ -72,18 +72,32 @@ import Testing
       ])
   }
 
-  @Test func heartRateIsCollected() async throws {
-    var options = AdapterOptions()
+  /// An adapter on the simulated radio, whose bonds are in memory.
+  private func open(_ name: String) async throws -> Adapter {
+    var options = AdapterOptions(transport: "virtual:documentation-\(name)")
     options.pairing.storage = .memory
-    func open(_ name: String) async throws -> Adapter {
-      options.transport = "virtual:documentation-\(name)"
-      return try await Adapter.open(options)
-    }
+    return try await Adapter.open(options)
+  }
+
+  @Test func heartRateIsCollected() async throws {
     let (sensor, collector) = (try await open("sensor"), try await open("collector"))
     let server = Task { try await serveHeartRate(on: sensor) { 72 } }
     #expect(try await collectHeartRate(with: collector, count: 2) == [72, 72])
     server.cancel()
     await #expect(throws: BLEError.self) { try await server.value }
+  }
+
+  @Test func aDimmerRefusesABrightness() async throws {
+    let (dimmer, remote) = (try await open("dimmer"), try await open("remote"))
+    let server = Task { try await dimmer.serve([Dimmer.localService()], advertisingAs: "Documentation dimmer") }
+    defer { server.cancel() }
+    #expect(try await setBrightness(0.5, of: "Documentation dimmer", with: remote) == 0.5)
+    do {
+      _ = try await setBrightness(2, of: "Documentation dimmer", with: remote)
+      Issue.record("no error")
+    } catch let error as BLEError {
+      #expect(error.kind == .att(.valueNotAllowed) && error.description.contains("Value Not Allowed (0x13)"))
+    }
   }
 
   @Test func advertisementIsReceived() throws {

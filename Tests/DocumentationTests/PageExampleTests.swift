@@ -107,6 +107,24 @@ import Testing
     #expect(error?.kind == .notFound)
   }
 
+  @Test func theLevelIsWrittenWithinItsRange() async throws {
+    let lamp = try await open("lamp")
+    let (levels, change) = AsyncStream.makeStream(of: UInt8.self)
+    let serving = Task { try await serveLevel(on: lamp) { change.yield($0) } }
+    defer { serving.cancel() }
+    let central = try await open("lamp-central")
+    let address = try #require(lamp.address)
+    try await central.withConnection(to: address, timeout: nil) { device in
+      let level = try await device.characteristic(LevelledLamp.level, in: LevelledLamp.service)
+      #expect(try await device.read(level, as: UInt8.self) == 50)
+      try await device.write(UInt8(100), to: level)
+      await #expect(throws: BLEError.self) { try await device.write(UInt8(101), to: level) }
+      #expect(try await device.read(level, as: UInt8.self) == 100)
+    }
+    change.finish()
+    #expect(await levels.reduce(into: []) { $0.append($1) } == [100])
+  }
+
   @Test func theLightIsSwitchedOnAnEncryptedLink() async throws {
     let light = try await open("light")
     let central = try await open("switch")

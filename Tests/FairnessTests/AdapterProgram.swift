@@ -21,7 +21,7 @@ final class AdapterProgram: Program {
 
   init(_ link: ScriptedLink) {
     self.link = link
-    adapter = Adapter(client: AdapterClient(over: link.connection, log: { _, _ in }))
+    adapter = Adapter(client: AdapterClient(over: link.connection, log: { _ in }))
   }
 
   func settle() async { while !isSettled { await link.next() } }

@@ -113,7 +113,7 @@ struct Air {
     heard[host].append(event)
     switch event {
     case .connected(let connection): peers[host].append(connection.peer)
-    case .disconnected(let peer, _): peers[host].removeAll { $0 == peer }
+    case .link(let peer, .disconnected(_)): peers[host].removeAll { $0 == peer }
     default: break
     }
     guard host == 0 else { return }

@@ -49,7 +49,7 @@ struct FairnessScene {
   }
 
   private mutating func note(_ events: [HostEvent]) throws {
-    for case .serviceAdded(_, .success(let added)) in events { handles = added.attributes.values.sorted() }
+    for case .services(.added(_, .success(let added))) in events { handles = added.attributes.values.sorted() }
     try #require(handles.count == 3)
   }
 

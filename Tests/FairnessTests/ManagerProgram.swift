@@ -29,10 +29,10 @@ final class ManagerProgram: NSObject, Program {
     let queue = DispatchQueue(label: "program")
     switch role {
     case .peripheral:
-      let manager = CBPeripheralManager(delegate: self, queue: queue, link: link.connection, log: { _, _ in })
+      let manager = CBPeripheralManager(delegate: self, queue: queue, link: link.connection, log: { _ in })
       managers.change { $0.peripheral = manager }
     case .central:
-      let manager = CBCentralManager(delegate: self, queue: queue, link: link.connection, log: { _, _ in })
+      let manager = CBCentralManager(delegate: self, queue: queue, link: link.connection, log: { _ in })
       managers.change { $0.central = manager }
     }
   }

@@ -97,18 +97,18 @@ extension ScriptedLink.State {
 
   fileprivate mutating func note(_ event: HostEvent) {
     switch event {
-    case .read(let peer, let token, _, _), .write(let peer, let token?, _):
+    case .server(let peer, .read(let token, _, _)), .server(let peer, .write(let token, _)):
       unanswered.insert(.init(peer: peer, token: token))
-    case .requestTimedOut(let peer, let token): unanswered.remove(.init(peer: peer, token: token))
-    case .client(let peer, .finished), .rssi(let peer, _): procedures[peer]? -= 1
+    case .server(let peer, .requestTimedOut(let token)): unanswered.remove(.init(peer: peer, token: token))
+    case .client(let peer, .finished), .link(let peer, .rssi(_)): procedures[peer]? -= 1
     case .client(let peer, .notification), .client(let peer, .indication): received[peer, default: 0] += 1
-    case .serviceAdded, .connectionFailed: others -= 1
+    case .services(.added), .connectionFailed: others -= 1
     case .connected(let connection): if connection.role == .central { others -= 1 }
-    case .disconnected(let peer, _):
+    case .link(let peer, .disconnected(_)):
       unanswered = unanswered.filter { $0.peer != peer }
       procedures[peer] = nil
-    case .updateFinished: underWay -= 1
-    case .updatesFinished(_, let count): underWay -= count
+    case .server(_, .updateFinished): underWay -= 1
+    case .server(_, .updatesFinished(let count)): underWay -= count
     default: break
     }
   }

@@ -46,7 +46,13 @@ struct ConfigurationTests {
     ("{\"broker\": {\"port\": 70000}}", "1: broker.port: a number from 1 to 65535 is expected, not 70000"),
     (
       "{\"devices\": [{\"subscribe\":\n[\"181A\"]}]}",
-      "2: devices[0].subscribe[0]: '181A' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E"
+      "2: devices[0].subscribe[0]: '181A' is not SERVICE/CHARACTERISTIC, such as 181A/2A6E or 'Environmental "
+        + "Sensing/Temperature'"
+    ),
+    (
+      "{\"devices\": [{\"subscribe\":\n[\"Battery/Batery Level\"]}]}",
+      "2: devices[0].subscribe[0]: 'Batery Level' is neither a UUID, which has 4, 8 or 36 characters, such as 180F, "
+        + "nor the name of a characteristic. Did you mean 'Battery Level'?"
     ),
     ("{\"devices\": [\n{\"name\": \"a\"}]}", "2: devices[0] has no \"subscribe\""),
     (
@@ -65,6 +71,16 @@ struct ConfigurationTests {
       try GatewayConfiguration(Array(text.utf8), of: "gateway.json")
     }
     #expect(error.kind == .configuration && error.text == "gateway.json:\(reason)")
+  }
+
+  @Test func aSubscriptionIsNamedAsElsewhere() throws {
+    for text in ["181A/2A6E", "Environmental Sensing/Temperature", "environmental sensing service/2a6e"] {
+      #expect(try GatewayConfiguration.Subscription(text).description == "181A/2A6E")
+    }
+    let error = try #require(throws: GatewayConfiguration.Subscription.Failure.self) {
+      try GatewayConfiguration.Subscription("Temperature")
+    }
+    #expect(error.description.hasPrefix("'Temperature' is not SERVICE/CHARACTERISTIC"))
   }
 
   @Test func aFileThatCannotBeReadIsAnErrorOfTheInput() throws {

@@ -1,5 +1,6 @@
 import BLEWire
 import Foundation
+import TestSupport
 import Testing
 
 @testable import GatewayCore
@@ -197,7 +198,7 @@ struct DeviceClaimsTests {
 
   @Test(arguments: 1...20)
   func exactlyOneServesWhateverTheSignals(seed: UInt64) {
-    var generator = SplitMix(state: seed)
+    var generator = SplitMix64(seed: seed)
     var gateways = Gateways("a", "b", "c", "d")
     for _ in 0..<20 {
       let heard = Dictionary(
@@ -259,17 +260,5 @@ struct DeviceClaimsTests {
     }
     // At 3 s it begins to serve the device.
     #expect(published == [1, 3, 13, 23])
-  }
-}
-
-/// A generator that always gives the same numbers for a seed.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -176,6 +176,30 @@ struct HomeAssistantTests {
     #expect(fields["unique_id"] as? String == "ble_c01122334455_\(path)")
   }
 
+  /// Vol 3, Part G, 3.3.3.2.
+  @Test func aUserDescriptionTellsSensorsOfOneTypeApart() throws {
+    var assistant = HomeAssistant(prefix: "homeassistant", topics: topics)
+    let name = AttributeName(
+      address: thermometer, service: "181A", characteristic: "2A6E", characteristicNumber: 2)
+    func names(_ text: String?) throws -> [String?] {
+      let attribute = DeviceAttribute(
+        name, isReadable: true, isWritable: false, isPublished: true, userDescription: text)
+      return try assistant.announcements(of: attribute, deviceName: "Greenhouse").map {
+        (try JSONSerialization.jsonObject(with: $0.payload) as? [String: Any])?["name"] as? String
+      }
+    }
+    #expect(try names("Air") == ["Temperature (Air)"])
+    #expect(try names("Air") == [])
+    // Not read yet on this link.
+    #expect(try names(nil) == [])
+    #expect(try names("Soil") == ["Temperature (Soil)"])
+    let attributes = DeviceAttributes(of: thermometer, services: [("181A", ["2A6E", "2A6F", "2A6E"])])
+    #expect(attributes.ofSharedTypes.map(\.path) == ["181A/2A6E", "181A/2A6E-2"])
+    let (first, second) = (attributes.names[0], attributes.names[2])
+    #expect(DeviceAttributes.distinct([first: "Air", second: "Soil"]) == [first: "Air", second: "Soil"])
+    #expect(DeviceAttributes.distinct([first: "Sensor", second: "Sensor"]).isEmpty)
+  }
+
   /// A device that changes its address would otherwise keep all others from being announced.
   @Test func theDeviceOfTheOldestValueMakesRoomAndIsWithdrawn() throws {
     var assistant = HomeAssistant(prefix: "ha", topics: topics)

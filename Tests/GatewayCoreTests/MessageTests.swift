@@ -145,6 +145,45 @@ struct RequestTests {
     #expect(error == GatewayError(.request, reason))
   }
 
+  @Test(
+    arguments: [
+      (
+        "2A6E", "23",
+        #"'23' is 1 octet, and Temperature has 2 octets. For a number publish {"value":23}. For octets of any length "#
+          + #"publish {"hex":"23"}"#
+      ),
+      (
+        "2A6E", "236608",
+        #"'236608' is 3 octets, and Temperature has 2 octets. For octets of any length publish {"hex":"236608"}"#
+      ),
+      ("2A6E", "23.5", #"'23.5' is not an even number of hexadecimal digits. For a number publish {"value":23.5}"#),
+      (
+        "2A6E", #"{"value":"23.5 °C"}"#,
+        #"'value' takes a number without a unit and without quotation marks, such as {"value":21.5}"#
+      ),
+      (
+        "2A19", #"{"value":"19"}"#,
+        #"'value' takes a number without a unit and without quotation marks, such as {"value":21.5}"#
+      ),
+      ("FFE1", #"{"text":7}"#, #"'text' takes text in quotation marks, such as {"text":"on"}"#),
+      (
+        "FFE1", #"{"hex":[1]}"#, #"'hex' takes pairs of hexadecimal digits in quotation marks, such as {"hex":"01ff"}"#
+      ),
+      ("FFE1", #"{"hex":"01","response":"no"}"#, "'response' takes true or false"),
+      ("FFE1", #"{"hex":"01","id":7}"#, #"'id' takes text in quotation marks, such as {"id":"on"}"#),
+      ("FFE1", "{value:7}", #"the payload is not a JSON object such as {"id":"7"}"#),
+    ] as [(BluetoothUUID, String, String)])
+  func aRejectedWriteSaysWhatWasMeant(uuid: BluetoothUUID, payload: String, reason: String) throws {
+    let error = try #require(throws: GatewayError.self) { try Request.write(Data(payload.utf8), of: uuid) }
+    #expect(error == GatewayError(.request, reason))
+  }
+
+  @Test func octetsOfAnotherLengthAreWrittenIfTheyAreNamedSo() throws {
+    let request = try Request.write(Data(#"{"hex":"23"}"#.utf8), of: "2A6E")
+    #expect(request == Request(kind: .write([0x23], wantsResponse: nil)))
+    #expect(try Request.write(Data("6608".utf8), of: "2A6E").kind == .write([0x66, 0x08], wantsResponse: nil))
+  }
+
   @Test func rejectsAValueThatIsLongerThanAnyAttribute() throws {
     let longest = String(repeating: "00", count: 512)
     #expect(
@@ -226,6 +265,23 @@ struct TopicTests {
     "home/ble/gateways/" + String(repeating: "a", count: 65) + "/status", "home/ble/gateways//status",
   ])
   func otherTopicsAreIgnored(topic: String) { #expect(topics.parse(topic) == nil) }
+
+  @Test(
+    arguments: [
+      (
+        "nobody/181A/2A6E/read",
+        "'nobody' is not an address such as F0:F1:F2:F3:F4:F5 (public) or F0:F1:F2:F3:F4:F5-random"
+      ),
+      ("C0:11:22:33:44:55/181A/Temperature/write", "'Temperature' is not the UUID of a characteristic: write 2A6E"),
+      ("C0:11:22:33:44:55/Battery/2A19/write", "'Battery' is not the UUID of a service: write 180F"),
+      ("C0:11:22:33:44:55/181A/2A6E-1/read", "'2A6E-1' is not the UUID of a characteristic such as 2A6E"),
+      ("C0:11:22:33:44:55/181A/2A6E/read", nil), ("C0:11:22:33:44:55/181A/Temperature/value", nil),
+      ("nobody/read", nil),
+    ] as [(String, String?)])
+  func aMalformedTopicOfARequestHasAReason(topic: String, reason: String?) {
+    #expect(topics.fault(of: "home/ble/devices/\(topic)") == reason)
+    #expect(topics.fault(of: "other/ble/devices/\(topic)") == nil)
+  }
 
   @Test(arguments: ["", "a/b", "a+", "#", "a\0b"])
   func rejectsNamesThatAreNoLevel(name: String) { #expect(!Topics.isLevel(name)) }

@@ -65,6 +65,23 @@ def test_a_bond_is_of_use_in_each_later_run(version, thermometer, tmp_path):
             assert bonds(transport) == [bond]
 
 
+def test_a_bond_outlives_a_change_of_the_name(thermometer, tmp_path):
+    """While the device is served, and between two runs."""
+    with radio(tmp_path) as transport:
+        with served(thermometer, transport, tmp_path) as device:
+            run("pair", "Thermometer", *transport)
+            for name in ("Kitchen", "Bath"):
+                description = json.loads(thermometer.read_text())
+                new = thermometer.with_suffix(".new")
+                new.write_text(json.dumps({**description, "name": name}))
+                new.replace(thermometer)
+                device.wait_for(f'READY "{name}"')
+                assert run("read", name, "2A6E", *transport) == "21.50 °C\n"
+        with served(thermometer, transport, tmp_path) as device:
+            assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
+            assert len(list((tmp_path / "state/BluetoothLE").glob("ble-serve-thermometer.json-*.json"))) == 1
+
+
 @contextlib.contextmanager
 def without_its_bond(description, transport, folder, *words, **options):
     """A device that has paired with the host of `words` and `options`, and has lost the bond."""
@@ -84,6 +101,65 @@ def test_a_device_that_lost_its_bond_is_an_error_with_the_commands_that_pair_ane
         assert f"has forgotten this bond: remove the bond here, then pair again. Run: ble {remove} && ble {pair}\n" in error
         run(*remove.split())
         run(*pair.split())
+        assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
+
+
+def script(device, lines, transport, status=0):
+    """Standard output and standard error of a script of `ble shell`."""
+    command = [*product("ble"), "shell", device, *transport]
+    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_a_script_replaces_a_bond_that_the_device_has_lost(thermometer, tmp_path):
+    with radio(tmp_path) as transport, without_its_bond(thermometer, transport, tmp_path, *transport) as device:
+        _, error = script(device.address, ["read 2A6E"], transport, status=76)
+        assert "has forgotten this bond" in error and error.endswith(". Run: forget, then connect, then pair\n"), error
+        output, _ = script(device.address, ["forget", "connect", "pair", "read 2A6E"], transport)
+        assert output.splitlines()[0] == f"{device.address}-public: removed" and output.endswith("\n21.50 °C\n")
+        assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
+        error = script(device.address, ["forget", "forget"], transport, status=68)[1]
+        assert error == f"ble: line 2: there is no bond with {device.address}\n"
+
+
+def test_a_shell_says_why_a_link_with_another_key_ends(thermometer, tmp_path, monkeypatch):
+    """The key of our bond is changed: the link ends at the first encrypted packet, during a command or before."""
+    bonds_file = tmp_path / "bonds.json"
+    with radio(tmp_path) as transport, served(thermometer, transport, tmp_path) as device:
+        monkeypatch.setenv("BLE_BONDS", str(bonds_file))
+        run("pair", device.address, *transport)
+        bond = json.loads(bonds_file.read_text())
+        for name in ("centralKey", "peripheralKey"):
+            bond["bonds"][0][name]["key"] = "00" * 16
+        bonds_file.write_text(json.dumps(bond))
+        _, error = script(device.address, ["read 2A6E"], transport, status=76)
+        assert "remove the bond on both sides, then pair again. Run: " in error or "and run forget, then" in error, error
+
+
+def test_a_removed_bond_names_the_programs_that_still_have_it(thermometer, tmp_path):
+    environment = {**os.environ, "BLE_BONDS": str(tmp_path / "bonds.json")}
+    with radio(tmp_path) as transport, served(thermometer, transport, tmp_path) as device:
+        run("pair", "Thermometer", *transport, env=environment)
+        error = run("bonds", "--remove", "Thermometer", *transport, status=64, env=environment)
+        assert f"The bonds are with: {device.address}-public" in error
+        command = [*product("ble"), "bonds", "--remove", device.address, *transport]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, check=True)
+        assert done.stdout == f"{device.address}-public: removed\n"
+        assert f"a program that runs with the bonds in {tmp_path}/bonds.json uses this one until it ends" in done.stderr
+
+
+def test_another_program_at_the_endpoint_has_another_address_and_is_told_so(thermometer, tmp_path):
+    """The device has forgotten nothing: the bond is that of the address of the first program."""
+    with radio(tmp_path) as transport, served(thermometer, transport, tmp_path) as device:
+        run("pair", "Thermometer", *transport)
+        [bond] = bonds(transport)
+        scan = [*product("ble"), "scan", "--json", "--duration", LIMIT, *transport]
+        with Program(scan, tmp_path / "scan.log") as first:
+            first.wait_for("Thermometer")
+            error = run("read", device.address, "2A6E", *transport, status=76)
+        assert "this host had the address" in error and "give each program an endpoint of its own" in error, error
+        assert "--remove" not in error and bonds(transport) == [bond]
         assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
 
 
@@ -214,7 +290,7 @@ def test_a_passkey_is_printed_where_nobody_can_answer(version, lock, tmp_path):
     with radio(tmp_path) as transport, served(lock(), transport, tmp_path) as device:
         with Terminal("pair", "Lock", *version, *transport) as terminal:
             terminal.wait_for("The six digits that")
-            terminal.tell(device.wait_for("Enter ").split()[1])
+            terminal.tell(device.wait_for("Passkey: enter ").split()[2])
             check_paired(terminal, device.address, version)
         check_bond(device.address, version, transport)
 
@@ -247,7 +323,7 @@ def test_a_passkey_is_typed_at_the_peripheral(lock, tmp_path):
     with radio(tmp_path) as transport, Terminal("serve", lock(), *transport) as device:
         address = device.wait_for(r"READY .* as ([0-9A-F:]{17})")[1]
         with Terminal("pair", "Lock", *LEGACY, *transport) as terminal:
-            passkey = terminal.wait_for(f"Enter (\\d{{6}}) on {address}")[1]
+            passkey = terminal.wait_for(f"Passkey: enter (\\d{{6}}) on {address}")[1]
             device.wait_for("The six digits that")
             device.tell(passkey)
             check_paired(terminal, address, LEGACY)
@@ -300,6 +376,22 @@ def test_an_unpaired_read_of_an_authenticated_value_says_how_to_pair(lock, tmp_p
             terminal.tell("012345")
             check_paired(terminal, device.address, SECURE)
         check_bond(device.address, SECURE, transport)
+
+
+def test_a_pairing_that_needs_a_passkey_says_that_it_needs_a_terminal(lock, tmp_path):
+    """The bond was removed here: the device has one that is authenticated, and accepts no weaker one."""
+    with radio(tmp_path) as transport, served(lock(passkey="012345"), transport, tmp_path) as device:
+        with Terminal("pair", "Lock", "--authenticated", *transport) as terminal:
+            terminal.wait_for("The six digits that")
+            terminal.tell("012345")
+            check_paired(terminal, device.address, SECURE)
+        run("bonds", "--remove", device.address, *transport)
+        error = run("read", "Lock", "2A19", *transport, status=76)
+        assert error.endswith(f". Run: ble pair {device.address}-public --authenticated {' '.join(transport)}\n"), error
+        assert "device that has a display" not in error
+        for words in (["--authenticated"], []):
+            error = run("pair", "Lock", *words, *transport, status=76)
+            assert error.endswith(". Passkeys are displayed and entered on a terminal: run the command on one\n"), error
 
 
 def output_of_both(*words):

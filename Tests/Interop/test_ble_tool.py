@@ -155,8 +155,26 @@ def test_a_name_that_does_not_fit_is_reported_and_found_by_what_is_sent(radio, t
         assert run("read", sent, "2A19", "--transport", radio.transport) == "100 %\n"
 
 
-def test_a_scan_ends_after_its_duration(radio):
-    run("scan", "--json", "--duration", 0.5, "--transport", radio.transport)
+@pytest.mark.parametrize("filters, text", [([], "0.5 s: none advertises in range"), (["--name", "x"], "0.5 s with --name. Run: ble scan")])
+def test_a_scan_without_a_result_ends_after_its_duration_and_says_so(filters, text, tmp_path):
+    with ours("empty", tmp_path) as radio:
+        command = [*product("ble"), "scan", "--json", "--duration", "0.5", *filters, "--transport", radio.transport]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and done.stdout == ""
+    assert done.stderr.startswith(f"ble: no device was found in {text}"), done.stderr
+
+
+def test_a_device_that_is_not_found_is_named_beside_those_that_are(thermometer, radio):
+    error = run("read", "Termometer", "2A19", "--timeout", 2, "--transport", radio.transport, status=68)
+    # Devices of other tests may be nearer.
+    hint, _, received = error.partition(" Received were ")
+    assert hint.endswith("Did you mean 'Thermometer'?") and "'Thermometer' (" in received, error
+
+
+def test_the_radio_says_that_a_host_has_left(tmp_path):
+    with ours("leaves", tmp_path) as radio:
+        run("scan", "--duration", 0.1, "--transport", radio.transport)
+        assert "the host closed the connection" in radio.program.wait_for("disconnected")
 
 
 def test_changed_file_is_served(thermometer, radio, tmp_path):
@@ -164,7 +182,7 @@ def test_changed_file_is_served(thermometer, radio, tmp_path):
     command = [*product("ble"), "subscribe", "Thermometer", "2A6E", "--count", "2", *transport]
     with Program(command, tmp_path / "subscribe.log") as subscriber:
         assert "2A6E" in thermometer.wait_for("subscribed")
-        for before, after, text in (("6608", "7008", "21.60 °C"), ("7008", "7A08", "21.70 °C")):
+        for before, after, text in (("21.50 °C", "21.60 °C", "21.60 °C"), ("21.60 °C", "7A08", "21.70 °C")):
             change(thermometer, thermometer.description.read_text().replace(before, after))
             thermometer.wait_for(f"2A6E is now {text}")
         assert subscriber.wait_for_end() == 0, subscriber.output
@@ -174,14 +192,14 @@ def test_changed_file_is_served(thermometer, radio, tmp_path):
     change(thermometer, run("serve", "--example").replace("2A3D", "2A3E"))
     thermometer.wait_for("published anew")
     wait_until(lambda: thermometer.output.count("READY") == 2, lambda: thermometer.output)
-    assert run("read", "Thermometer", "2A3E", *transport).startswith('"kitchen"')
+    assert run("read", "Thermometer", "2A3E", *transport) == '6b 69 74 63 68 65 6e "kitchen"\n'
 
 
 def test_subscription_has_numbers(thermometer, radio, tmp_path):
     command = [*product("ble"), "subscribe", "Thermometer", "2A6E", "--json", "--count", "1", "--transport", radio.transport]
     with Program(command, tmp_path / "subscribe.log") as subscriber:
         thermometer.wait_for("subscribed")
-        change(thermometer, thermometer.description.read_text().replace("6608", "7008"))
+        change(thermometer, thermometer.description.read_text().replace("21.50 °C", "21.60 °C"))
         assert subscriber.wait_for_end() == 0, subscriber.output
     [value] = checked("subscribe", subscriber.output)
     assert value.pop("handle") > 0
@@ -270,6 +288,51 @@ def test_handle_chooses_among_characteristics_of_one_uuid(radio, tmp_path):
         assert done.returncode == 65 and b"at most 512 octets" in done.stderr
 
 
+def test_a_characteristic_is_found_by_its_description_and_written_by_typed_values(radio, tmp_path):
+    description = tmp_path / "greenhouse.json"
+    description.write_text(json.dumps({"name": "Greenhouse", "services": [{"uuid": "Environmental Sensing", "characteristics": [
+        {"uuid": "Temperature", "properties": ["read", "write"], "value": "21.5 °C", "description": "Air"},
+        {"uuid": "Temperature", "properties": ["read"], "value": "-3 °C", "description": "Soil"},
+        {"uuid": "7D0A0002-9E47-4C5A-9B1B-3C1E6F2A8D10", "properties": ["read", "write"], "description": "Window"}]}]}))  # fmt: skip
+    transport = ["--transport", radio.transport]
+    with Program([*product("ble"), "serve", description, *transport], tmp_path / "serve.log") as program:
+        program.wait_for("READY")
+        assert [run("read", "Greenhouse", name, *transport) for name in ("Air", "soil")] == ["21.50 °C\n", "-3.00 °C\n"]
+        run("write", "Greenhouse", "Air", "-0.5 °C", *transport)
+        assert run("read", "Greenhouse", "Air", *transport) == "-0.50 °C\n"
+        for typed, shown in (("int16:2150", "66 08"), ("utf8:half open", '68 61 6c 66 20 6f 70 65 6e "half open"'), ("float32:1", "00 00 80 3f")):
+            run("write", "Greenhouse", "Window", typed, *transport)
+            assert run("read", "Greenhouse", "Window", *transport) == f"{shown}\n"
+        error = run("write", "Greenhouse", "Air", "warm", *transport, status=65)
+        assert "'warm' is no value of Temperature. Write it as ble read prints it, such as 0.00 °C" in error
+        assert "There are: " in (error := run("read", "Greenhouse", "Door", *transport, status=68)) and "Temperature 'Soil'" in error
+    # A fault that the command line shows is reported without the device.
+    assert "is no value of Temperature" in run("write", "nobody", "Temperature", "warm", *transport, status=65)
+
+
+def test_a_command_prints_the_value(radio, tmp_path):
+    value, description = tmp_path / "humidity", tmp_path / "sensor.json"
+    value.write_text("40 %")
+    description.write_text(json.dumps({"name": "Sensor", "services": [{"uuid": "181A", "characteristics": [
+        {"uuid": "2A6F", "properties": ["read", "notify"], "exec": f"cat {value}", "every": 1},
+        {"uuid": "2A6E", "properties": ["read"], "exec": "echo broken; exit 5"}]}]}))  # fmt: skip
+    transport = ["--transport", radio.transport]
+    with Program([*product("ble"), "serve", description, *transport], tmp_path / "serve.log") as program:
+        program.wait_for("READY")
+        assert run("read", "Sensor", "Humidity", *transport) == "40.00 %\n"
+        assert "Unlikely Error (0x0E)" in run("read", "Sensor", "Temperature", *transport, status=76)
+        assert "2A6E has no value: the command 'echo broken; exit 5': exit status 5" in program.output
+        command = [*product("ble"), "subscribe", "Sensor", "Humidity", "--count", "2", *transport]
+        with Program(command, tmp_path / "subscribe.log") as subscriber:
+            subscriber.wait_for("40.00 %")
+            (tmp_path / "new").write_text("41 %")
+            (tmp_path / "new").replace(value)
+            assert subscriber.wait_for_end() == 0, subscriber.output
+        assert subscriber.output.splitlines() == ["40.00 %", "41.00 %"]
+    description.chmod(0o666)
+    assert "other users can change" in run("serve", description, *transport, status=66)
+
+
 def test_search_shows_its_progress_on_a_terminal(radio):
     words = ["read", "nobody", "2A19", "--timeout", "0.1", "--transport", radio.transport]
     parent, child = pty.openpty()
@@ -316,8 +379,15 @@ def test_services_are_named(thermometer, radio, tmp_path):
         (["scna"], 64, "unknown command 'scna'. Did you mean 'scan'?"),
         (["help", "scna"], 64, "unknown command 'scna'. Did you mean 'scan'?"),
         (["scan", "--service", "Hart Rate"], 64, "Did you mean 'Heart Rate'?"),
+        (["scan", "--service", "Temperature"], 64, "'Temperature' is the name of 2A6E, which is not a service"),
         (["log", "x", "--layer", "at"], 64, "Did you mean att?"),
         (["read", "x", "2A19", "--handle", "0"], 64, "a handle from 0x0001 to 0xFFFF"),
+        (["read", "C0:11:22:33:44", "2A19"], 64, "'C0:11:22:33:44' is not an address, which has six octets"),
+        (["pair", "c0-11-22-33-44-55"], 64, "is not the form of an address: C0:11:22:33:44:55"),
+        (["shell", "C0:11:22:33:44"], 64, "which has six octets"),
+        (["bench", "C0:11:22:33:44"], 64, "which has six octets"),
+        (["inspect", "C0:11:22:33:44:55-rand"], 64, "-public, -random or nothing"),
+        (["bonds", "--remove", "foo"], 64, "--remove takes an address"),
         (["scan", "--fast"], 64, "unknown option --fast"),
         (["read", "x"], 64, "CHARACTERISTIC is missing"),
         (["log", "nowhere.btsnoop"], 66, "cannot be read"),

@@ -116,7 +116,7 @@ def test_a_wrong_passkey_pairs_nothing(air, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "status", "text"),
-    [(["--help"], 0, "usage: battery "), (["red"], 0, "usage: battery "), (["central", "--transport", "x"], 69, "x: ")],
+    [(["--help"], 0, "usage: battery "), (["red"], 0, "usage: battery "), (["central", "--transport", "x"], 64, "x: ")],
 )
 def test_exit_statuses(words, status, text, tmp_path):
     with run("battery", tmp_path, *words) as program:

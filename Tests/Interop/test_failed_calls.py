@@ -1,11 +1,12 @@
 """Each system call of a program that runs for long fails once: the program goes on, or ends with a status and a line.
 
 A program that goes on does its work again; it never stays without doing it. A run without faults counts the calls of each kind, and in further
-runs one of them fails.
+runs one of them fails. These tests wait nearly all of their time, so that they have a part of their own with more processes (scripts/test).
 """
 
 import contextlib
 import json
+import os
 import re
 import subprocess
 import time
@@ -16,7 +17,7 @@ from test_ble_tool import run
 from test_gateway import Broker, Client
 from test_system_faults import number_of_faults, with_faults
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.failed_calls
 
 ADDRESS = "C0:11:22:33:44:55"
 VALUE = f"ble/devices/{ADDRESS}-random/181A/2A6E/value"
@@ -54,23 +55,27 @@ class Thermometer:
         self.change()
 
     def change(self):
-        """Gives the next temperature, as hexadecimal digits."""
         self.value += 1
-        text = self.value.to_bytes(2, "little").hex()
-        self.description["services"][0]["characteristics"][0]["value"] = text
+        self.description["services"][0]["characteristics"][0]["value"] = self.value.to_bytes(2, "little").hex()
         new = self.file.with_suffix(".new")
         new.write_text(json.dumps(self.description))
         new.rename(self.file)
-        return text
 
 
-def follows(condition, program):
-    """Whether a condition is satisfied in the next seconds, while the program runs. If it is not, the caller tries again."""
-    deadline = time.monotonic() + 5
-    while program.process.poll() is None and time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(POLL)
+def follows(condition, program, thermometer):
+    """Whether a condition is satisfied while the temperature changes and the program runs. If it is not, the caller tries again.
+
+    A change before the program has subscribed is not reported: the next one follows soon.
+    """
+    for _ in range(20):
+        thermometer.change()
+        deadline = time.monotonic() + 0.25
+        while time.monotonic() < deadline:
+            if condition():
+                return True
+            if program.process.poll() is not None:
+                return False
+            time.sleep(POLL)
     return False
 
 
@@ -83,8 +88,7 @@ def read_by_another(program, transport, thermometer):
 def prints(program, transport, thermometer):
     """What `ble scan` and `ble subscribe` are for."""
     before = program.output.count("\n{")
-    thermometer.change()
-    return follows(lambda: program.output.count("\n{") > before, program)
+    return follows(lambda: program.output.count("\n{") > before, program, thermometer)
 
 
 class Use:
@@ -116,18 +120,38 @@ def check_failure(status, program):
     assert 0 < status < 128 and re.search(r"^ble(-gateway)?: ", program.output, re.MULTILINE), (status, program.output[-2000:])
 
 
-def sweep(start, library, folder, call):
+@pytest.fixture(scope="session")
+def counted(tmp_path_factory, worker_id):
+    """The folder of the calls that the programs made without a fault, which the processes of the tests share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "calls-without-faults"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def calls_without_faults(counted, name, run):
+    """The calls of each kind that a program makes; `run` runs it, with a path for its calls, where no test has done so yet."""
+    if not (whole := counted / name).exists():
+        log = whole.with_name(f"{name}-{os.getpid()}")
+        run(log)
+        log.rename(whole)
+    return calls_of(whole)
+
+
+def sweep(start, library, counted, name, folder, call):
     """Runs a program without a fault, then once for each chosen call that fails.
 
     `start` takes the beginning of the command and a path for the output, and gives a `Use`.
     """
-    log = folder / "calls"
-    with start(with_faults(library, "", log), folder / "whole.log") as use:
-        for _ in range(3):
-            wait_until(use.works, lambda: f"it does not work:\n{use.program.output}")
-        use.program.process.terminate()
-        use.program.wait_for_end()
-    numbers, reached = chosen(calls_of(log)[call]), 0
+
+    def run(log):
+        with start(with_faults(library, "", log), folder / "whole.log") as use:
+            for _ in range(3):
+                wait_until(use.works, lambda: f"it does not work:\n{use.program.output}")
+            use.program.process.terminate()
+            use.program.wait_for_end()
+
+    numbers, reached = chosen(calls_without_faults(counted, name, run)[call]), 0
     for number in numbers:
         log = folder / f"calls-{number}"
         command = with_faults(library, f"{call}:{ERRORS[call]}:100", log, first=number, limit=1)
@@ -148,7 +172,7 @@ def served(folder, *endpoint):
         radio.check_alive()
 
 
-def check_command(library, folder, command, call, *endpoint):
+def check_command(library, counted, name, folder, command, call, *endpoint):
     words = {"scan": ["scan", "--json", "--all", "--duration", LIMIT], "subscribe": ["subscribe", "--json", ADDRESS, "2A6E"]}
     with contextlib.ExitStack() as stack:
         thermometer, transport, serve = stack.enter_context(served(folder, *endpoint))
@@ -163,22 +187,22 @@ def check_command(library, folder, command, call, *endpoint):
             with Program([*before, *whole], log) as program:
                 yield Use(program, lambda: use(program, transport, thermometer))
 
-        sweep(start, library, folder, call)
+        sweep(start, library, counted, name, folder, call)
 
 
 @calls
 @pytest.mark.parametrize("command", ["serve", "scan", "subscribe"])
-def test_a_command_goes_on_or_ends(library, tmp_path, command, call):
-    check_command(library, tmp_path, command, call, "--tcp", "0")
+def test_a_command_goes_on_or_ends(library, counted, tmp_path, command, call):
+    check_command(library, counted, command, tmp_path, command, call, "--tcp", "0")
 
 
 @pytest.mark.parametrize("call", ["recv", "send", "socket", "connect"])
-def test_a_command_on_a_unix_socket_goes_on_or_ends(library, tmp_path, call):
-    check_command(library, tmp_path, "serve", call, "--unix", tmp_path / "radio")
+def test_a_command_on_a_unix_socket_goes_on_or_ends(library, counted, tmp_path, call):
+    check_command(library, counted, "serve-unix", tmp_path, "serve", call, "--unix", tmp_path / "radio")
 
 
 @calls
-def test_a_gateway_goes_on_or_ends(library, tmp_path, call):
+def test_a_gateway_goes_on_or_ends(library, counted, tmp_path, call):
     with contextlib.ExitStack() as stack:
         broker = stack.enter_context(Broker(tmp_path / "broker"))
         client = stack.enter_context(Client(broker))
@@ -191,25 +215,35 @@ def test_a_gateway_goes_on_or_ends(library, tmp_path, call):
             with Program([*before, *product("ble-gateway"), *words], log) as program:
 
                 def publishes():
-                    value = thermometer.change()
-                    return follows(lambda: any(message["hex"] == value for message in client.of(VALUE)), program)
+                    before = thermometer.value
+
+                    def is_new(message):
+                        return int.from_bytes(bytes.fromhex(message["hex"]), "little") > before
+
+                    return follows(lambda: any(map(is_new, client.of(VALUE))), program, thermometer)
 
                 yield Use(program, publishes)
 
-        sweep(start, library, tmp_path, call)
+        sweep(start, library, counted, "gateway", tmp_path, call)
 
 
 @calls
-def test_two_hosts_on_a_radio_of_the_process_end(library, tmp_path, call):
-    """`ble demo`: both hosts and their radio are in one process."""
+def test_two_hosts_on_a_radio_of_the_process_end(library, counted, tmp_path, call):
+    """`ble demo`: both hosts and their radio are in one process. The runs with a fault are at the same time."""
 
-    def demonstrate(log, faults, number):
+    def demonstrate(log, number, faults=""):
         command = [*with_faults(library, faults, log, first=number, limit=1), *product("ble"), "demo"]
-        with Program(command, tmp_path / f"{number}.log") as program:
+        return Program(command, tmp_path / f"{number}.log")
+
+    def run(log):
+        with demonstrate(log, 0) as program:
+            assert program.wait_for_end() == 0, program.output
+
+    numbers = chosen(calls_without_faults(counted, "demo", run)[call])
+    faults = f"{call}:{ERRORS[call]}:100"
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(demonstrate(tmp_path / f"calls-{number}", number, faults)) for number in numbers]
+        for program in programs:
             status = program.wait_for_end()
             if status != 0:
                 check_failure(status, program)
-
-    demonstrate(tmp_path / "calls", "", 0)
-    for number in chosen(calls_of(tmp_path / "calls")[call]):
-        demonstrate(tmp_path / f"calls-{number}", f"{call}:{ERRORS[call]}:100", number)

@@ -220,7 +220,7 @@ def air(tmp_path):
 
 
 async def test_values_advertisements_and_discovery_topics(broker, air, tmp_path):
-    with Client(broker) as client, gateway(broker, air, tmp_path, "--subscribe", "181A/2A6E") as program:
+    with Client(broker) as client, gateway(broker, air, tmp_path, "--subscribe", "Environmental Sensing/2A6E") as program:
         program.wait_for("READY")
         async with thermometer(air.transport) as device:
             await subscribed(device)
@@ -266,12 +266,16 @@ async def test_reads_and_writes_by_topics(broker, air, tmp_path):
             for topic, operation, payload, kind in [
                 (OUTPUT, "write", "0", "request"),
                 (OUTPUT, "read", "", "device"),
+                (TEMPERATURE, "write", "23", "request"),
                 (f"{DEVICE}/181A/2A6F", "read", "", "notFound"),
                 ("ble/devices/C0:00:00:00:00:01/181A/2A6E", "read", "", "notFound"),
             ]:
                 error = (await client.ask(topic, operation, payload))["error"]
                 assert error["kind"] == kind, error
                 assert client.of(f"{topic}/result")[-1]["operation"] == operation
+            client.publish(f"{DEVICE}/181A/Temperature/read")
+            line = await asyncio.to_thread(program.wait_for, "a request is not performed")
+            assert line.endswith("/181A/Temperature/read: 'Temperature' is not the UUID of a characteristic: write 2A6E")
             # Without subscriptions the connection ends when no request has come for 10 s.
             disconnected = await client.wait(f"{DEVICE}/connection", lambda message: message["state"] == "disconnected")
             assert "reason" not in disconnected
@@ -322,6 +326,8 @@ async def test_each_characteristic_of_one_type_has_its_topics(broker, air, tmp_p
     for service in batteries:
         service.characteristics[-1].properties |= writable
         service.characteristics[-1].permissions |= Characteristic.Permissions.WRITEABLE
+    soil = Descriptor("2901", Descriptor.READABLE, b"Soil\0")
+    batteries[1].characteristics[1].descriptors.append(soil)
     with Client(broker) as client, gateway(broker, air, tmp_path, "--subscribe", "181A/2A6E", "--subscribe", "180F/2A19") as program:
         program.wait_for("READY")
         async with thermometer(air.transport, *batteries) as device:
@@ -330,6 +336,7 @@ async def test_each_characteristic_of_one_type_has_its_topics(broker, air, tmp_p
                 identifier = path.lower().replace("/", "_")
                 sensor = await client.wait(f"homeassistant/sensor/ble_c01122334455_random_{identifier}/config")
                 assert sensor["state_topic"] == f"{DEVICE}/{path}/value"
+            assert sensor["name"] == "Battery Level (Soil)"
             last = batteries[1].characteristics[1]
             handles = device.gatt_server.subscribers
             await until(lambda: any(last.handle in subscribers for subscribers in handles.values()), "not subscribed")
@@ -640,12 +647,47 @@ async def test_the_end_of_the_gateway_is_no_failure(broker, air, tmp_path):
         async with thermometer(air.transport) as device:
             await subscribed(device)
             await client.wait(f"{DEVICE}/connection")
+            await client.wait("ble/gateways/kitchen/info", lambda info: info["connected"] == 1)
+            before = len(client.of("ble/gateways/kitchen/info"))
             program.process.send_signal(signal.SIGINT)
             assert await asyncio.to_thread(program.wait_for_end, LIMIT) == 0
         lines = program.output.splitlines()
         assert lines[-1] == f"ble-gateway: {ADDRESS} (random) is disconnected", lines
         assert "no connection" not in program.output
         assert "reason" not in await client.wait(f"{DEVICE}/connection", lambda message: message["state"] == "disconnected")
+        # The last one is retained.
+        await client.wait("ble/gateways/kitchen/info", lambda info: info["connected"] == 0, after=before)
+
+
+@pytest.mark.slow
+async def test_a_request_for_a_device_that_goes_away_is_answered(broker, air, tmp_path):
+    """When nobody has received it for 30 seconds."""
+    with Client(broker) as client, gateway(broker, air, tmp_path) as program:
+        program.wait_for("READY")
+        async with thermometer(air.transport):
+            await client.wait(f"{DEVICE}/advertisement")
+        # Before that time is over, the attempt to connect may have failed.
+        while (error := (await client.ask(TEMPERATURE, "read", ""))["error"])["kind"] == "device":
+            assert "cancelled" not in error["text"], error
+        assert error["kind"] == "notFound", error
+        assert error["text"] == f"no gateway receives {ADDRESS} (random). Is it switched on and near? Run: ble scan"
+
+
+async def test_a_value_that_needs_a_pairing_has_the_command_in_the_log(broker, air, tmp_path, monkeypatch):
+    """The command makes the bond in the gateway's file: its own would be of no use to the gateway."""
+    description, bonds = tmp_path / "lock.json", tmp_path / "bonds.json"
+    value = {"uuid": "2A6E", "properties": ["read", "notify"], "value": "21.5 °C", "security": "authenticated"}
+    description.write_text(json.dumps({"name": "Lock", "services": [{"uuid": "181A", "characteristics": [value]}]}))
+    transport = ["--transport", air.transport]
+    with Program([*product("ble"), "serve", description, *transport], tmp_path / "serve.log") as server:
+        address = re.search(r"([0-9A-F:]{17}) \(", server.wait_for("READY"))[1]
+        # Not that of the device, too.
+        monkeypatch.setenv("BLE_BONDS", str(bonds))
+        with gateway(broker, air, tmp_path, "--subscribe", "181A/2A6E") as program:
+            program.wait_for("READY")
+            line = await asyncio.to_thread(program.wait_for, "181A/2A6E")
+            command = f"BLE_BONDS={bonds} ble pair {address}-public --authenticated {' '.join(transport)}"
+            assert line.endswith(f". Stop the gateway, run this command as its user, and start it again: {command}"), line
 
 
 def test_a_broker_that_does_not_run_has_a_remedy(broker, air, tmp_path):

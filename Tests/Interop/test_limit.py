@@ -28,7 +28,7 @@ def flows_of(tmp_path, phy, load, *details):
     return link_limit.flows(traces)
 
 
-@pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.parametrize("load", [*VALUES, *CHANNELS])
 def test_a_slow_peer_takes_nothing_from_fast_ones(load, tmp_path):
     """One of 16 peers has LE 1M and packets of 27 octets: all links carry what their own parameters allow."""
@@ -40,7 +40,7 @@ def test_a_slow_peer_takes_nothing_from_fast_ones(load, tmp_path):
         assert PLAIN <= flow.share <= 1.001 and 0 not in flow.counts, str(flow)
 
 
-@pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("phy", ["1m", "2m"])
 @pytest.mark.parametrize("load, links", RUNS)

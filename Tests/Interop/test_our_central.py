@@ -112,7 +112,10 @@ async def test_the_log_tells_a_wrong_passkey_from_a_wrong_confirm_value(radio, t
 
 @pytest.mark.parametrize("sc", [True, False], ids=["sc", "legacy"])
 async def test_a_pairing_that_fails_while_keys_are_distributed(radio, tmp_path, sc):
-    """The link counts as one that is not encrypted, and another pairing on it succeeds (Docs/Decisions/0104)."""
+    """The link counts as one that is not encrypted, and another pairing on it succeeds.
+
+    Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level
+    """
     async with SecuredPeripheral(radio.transport, sc=sc) as peripheral:
         peripheral.device.smp_manager.session_proxy = FailingSession
         with our_central(radio, tmp_path) as central:

@@ -1,4 +1,7 @@
-"""The priority of connections (Docs/Decisions/0083) against Bumble's host in the other role: what really changes on the link."""
+"""The priority of connections against Bumble's host in the other role: what really changes on the link.
+
+Docs/Decisions/links-and-channels.md#one-priority
+"""
 
 import asyncio
 import contextlib

@@ -387,7 +387,7 @@ async def test_a_person_enters_the_digits_on_the_device(radio, tmp_path):
     keyboard = Keyboard()
     async with attended(radio, tmp_path, keyboard) as (proxy, device, link, person):
         pairing = asyncio.ensure_future(link.pair())
-        digits = await person.sees(r"Enter (\d{6}) on C7:")
+        digits = await person.sees(r"Passkey: enter (\d{6}) on C7:")
         keyboard.entered.set_result(int(digits[1]))
         await pairing
         await person.sees(r"C7:\S+: paired\n")

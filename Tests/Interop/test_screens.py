@@ -47,6 +47,22 @@ ADDRESS (public), ATT_MTU 517
         100 %
       · Client Characteristic Configuration (2902): off"""
 
+NARROW_SERVICE = """\
+├─ Environmental Sensing (181A)
+│  ├─ Temperature (2A6E)
+│  │    [read, notify]  0x0012
+│  │    21.50 °C
+│  │  · Client Characteristic
+│  │    Configuration (2902):
+│  │    off
+│  │  · Characteristic User Description
+│  │    (2901):
+│  │    "Room temperature"
+│  └─ String (2A3D)
+│       [read, write]  0x0016
+│       "kitchen"
+"""
+
 # The last reads and notifications of the demonstration; continuation lines are indented below the text.
 LOGGED = """\
    TIME < ATT   Read Request: 0x0015 Body Sensor Location
@@ -226,6 +242,21 @@ def test_inspect_draws_the_services_as_a_tree(air):
     with Screen("inspect", "Thermometer", "--transport", air.transport, rows=40) as screen:
         shown = without_address(screen.wait_for("ENDED"))
         assert re.sub(r"(?:[0-9a-f]{2} ){15}[0-9a-f]{2}", "HASH", shown) == INSPECTED + "\nENDED"
+
+
+def test_inspect_keeps_its_tree_at_40_columns(air):
+    with Screen("inspect", "Thermometer", "--transport", air.transport, rows=60, columns=40) as screen:
+        shown = without_address(screen.wait_for("ENDED"))
+        assert max(map(len, shown.splitlines())) <= 40
+        service = shown[shown.index("├─ Environmental") : shown.index("└─ Battery")]
+        assert service == NARROW_SERVICE
+
+
+def test_scan_says_that_it_has_seen_nothing(tmp_path):
+    with ours("empty", tmp_path) as radio, Screen("scan", "--transport", radio.transport) as screen:
+        assert "RSSI  ADDRESS" in screen.wait_for("scanning: no device so far")
+        screen.interrupt()
+        assert screen.wait_for("ENDED").startswith("ble: no device was found in ")
 
 
 def test_log_wraps_its_lines(tmp_path):

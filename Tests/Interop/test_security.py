@@ -312,7 +312,10 @@ async def test_hostile_security_manager(secure_radio, tmp_path):
 
 @pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
 async def test_a_pairing_that_fails_while_keys_are_distributed(secure_radio, tmp_path, sc):
-    """The link stays encrypted with the key of that pairing, which gives access to nothing (Docs/Decisions/0104)."""
+    """The link stays encrypted with the key of that pairing, which gives access to nothing.
+
+    Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level
+    """
     with vault(secure_radio, tmp_path) as program:
         async with visitor(secure_radio) as guest:
             manager = guest.central.device.smp_manager

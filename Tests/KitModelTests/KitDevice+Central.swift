@@ -57,8 +57,6 @@ extension KitDevice {
       }
     case .updateParameters:
       await call("updateConnectionParameters") { try await device.updateConnectionParameters(timing(argument)) }
-    case .requestParameters:
-      await call("requestConnectionParameters") { try device.requestConnectionParameters(timing(argument)) }
     case .requestPriority:
       let priority = ConnectionPriority.allCases[argument % ConnectionPriority.allCases.count]
       await call("requestConnectionPriority") { try device.requestConnectionPriority(priority) }

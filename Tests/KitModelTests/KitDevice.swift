@@ -197,7 +197,7 @@ final class KitDevice: @unchecked Sendable {
     let limits = WaitClock(
       executor: executor, sleep: { try await clock.sleep(for: $0) }, now: { clock.now - .start })
     let adapter = Adapter(
-      client: AdapterClient(over: client.link, log: { _, _ in }) { time, body in
+      client: AdapterClient(over: client.link, log: { _ in }) { time, body in
         Task(executorPreference: executor) {
           try? await clock.sleep(for: time)
           body()

@@ -28,7 +28,7 @@ struct KitModel {
   /// What has taken effect at each device.
   var effects: [[KitMark]] { devices.map(\.effects) }
 
-  init(_ moves: [KitMove], seed: UInt64, planted: Fault? = nil) {
+  init(_ moves: [KitMove], seed: UInt64, planted: Fault?) {
     self.moves = moves
     let capabilities: [[PairingOptions.Capability]] = [
       [.none, .none], [.displayYesNo, .keyboardDisplay], [.keyboardOnly, .displayOnly],
@@ -253,30 +253,29 @@ extension KitModel {
 
     var seam: ModelRadio.Seam {
       var seam = ModelRadio.Seam()
-      func isCommand(_ event: HostEvent) -> Bool { if case .command = event { true } else { false } }
+      func isCommand(_ event: HostEvent) -> Bool { if case .server(_, .command) = event { true } else { false } }
       switch self {
       case .losesRemovals:
-        seam.report = { $0.filter { if case .serviceRemoved = $0 { false } else { true } } }
+        seam.report = { $0.filter { if case .services(.removed) = $0 { false } else { true } } }
       case .delaysCommands:
         seam.report = { events in events.filter { !isCommand($0) } + events.filter(isCommand) }
       case .repeatsWrites:
-        seam.report = { $0.flatMap { event in if case .write = event { [event, event] } else { [event] } } }
+        seam.report = {
+          $0.flatMap { event in if case .server(_, .write) = event { [event, event] } else { [event] } }
+        }
       case .losesUnsubscriptions:
-        seam.report = { $0.filter { if case .subscription(_, _, []) = $0 { false } else { true } } }
+        seam.report = { $0.filter { if case .server(_, .subscription(_, [])) = $0 { false } else { true } } }
       case .keepsAdvertising:
         seam.order = { $0.filter { if case .advertising(.stop) = $0 { false } else { true } } }
       case .losesDisconnections:
-        seam.report = { $0.filter { if case .disconnected = $0 { false } else { true } } }
+        seam.report = { $0.filter { if case .link(_, .disconnected) = $0 { false } else { true } } }
       }
       return seam
     }
   }
+}
 
-  /// Removes moves without which the run still fails.
-  static func reduced(_ moves: [KitMove], seed: UInt64, planted: Fault? = nil) -> [KitMove] {
-    ModelRuns.reduced(moves) { fewer in
-      var model = KitModel(fewer, seed: seed, planted: planted)
-      return model.run() != nil
-    }
-  }
+extension KitModel: RandomModel {
+  static func moves(seed: UInt64) -> [KitMove] { KitMove.program(seed: seed) }
+  init(_ moves: [KitMove], seed: UInt64) { self.init(moves, seed: seed, planted: nil) }
 }

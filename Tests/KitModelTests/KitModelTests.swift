@@ -18,25 +18,11 @@ import Testing
   }
 
   private static func failures() -> [String] {
-    var failures: [String] = []
-    let first = ModelRuns.number("KIT_SEED", 1)
-    var (runs, calls, slowest) = (0, [String: Int](), (name: "", time: Duration.zero))
-    for seed in first..<first + ModelRuns.number("KIT_RUNS", 50) {
-      let moves = KitMove.program(seed: seed)
-      var model = KitModel(moves, seed: seed)
-      let fault = model.run()
-      runs += 1
-      calls.merge(model.calls) { $0 + $1 }
+    var slowest = (name: "", time: Duration.zero)
+    let failures = ModelRuns.failures(of: KitModel.self, "KIT", standard: 50) { model in
       if model.slowest.time > slowest.time { slowest = model.slowest }
-      guard fault != nil else { continue }
-      let needed = KitModel.reduced(moves, seed: seed)
-      var again = KitModel(needed, seed: seed)
-      failures.append("KIT_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
     }
-    if ModelRuns.number("KIT_RUNS", 0) > 0 {
-      print("\(runs) runs, \(calls.values.reduce(0, +)) calls; the slowest: \(slowest.name), \(slowest.time)")
-      for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
-    }
+    print("the slowest call: \(slowest.name), \(slowest.time)")
     return failures
   }
 
@@ -49,7 +35,7 @@ import Testing
   }
 
   private static func outcome(_ seed: UInt64) -> [String] {
-    var model = KitModel(KitMove.program(seed: seed), seed: seed)
+    var model = KitModel(KitModel.moves(seed: seed), seed: seed)
     _ = model.run()
     return [
       "\(model.calls.sorted { $0.key < $1.key })", "\(model.outcomes.sorted { $0.key < $1.key })", "\(model.effects)",
@@ -108,7 +94,7 @@ import Testing
   @Test(arguments: KitModel.Fault.allCases) func aPlantedFaultIsFound(_ fault: KitModel.Fault) async {
     let isFound = await ModelRuns.onThread {
       (1...400 as ClosedRange<UInt64>).contains { seed in
-        var model = KitModel(KitMove.program(seed: seed), seed: seed, planted: fault)
+        var model = KitModel(KitModel.moves(seed: seed), seed: seed, planted: fault)
         return model.run() != nil
       }
     }

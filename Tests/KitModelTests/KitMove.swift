@@ -1,5 +1,6 @@
 import BLEHost
 import ModelFixtures
+import TestSupport
 
 /// A call that a task of a program makes, and waits for.
 enum KitAction: String, CaseIterable, Sendable {
@@ -7,7 +8,7 @@ enum KitAction: String, CaseIterable, Sendable {
   case services, characteristic, descriptors
   case read, readByUUID, readAtHandle, readRequested, readSynchronous, readConstant, readEncrypted
   case write, writeByUUID, writeAtHandle, writeRequested, writeSynchronous, command, commandAtHandle, burst
-  case exchangeMTU, readRSSI, readPHY, setPreferredPHY, updateParameters, requestParameters, requestPriority
+  case exchangeMTU, readRSSI, readPHY, setPreferredPHY, updateParameters, requestPriority
   case forgetServices, forgetServicesOfBond, pair, removeBond, setPairing
   case openChannel, writeToChannel, closeChannel, releaseChannel
   case publish, removePublication, releasePublication, send, sendToSubscriber, sendMany
@@ -69,7 +70,7 @@ enum KitMove: Sendable, CustomStringConvertible {
 
   /// A random program.
   static func program(seed: UInt64) -> [KitMove] {
-    var random = SplitMix(state: seed)
+    var random = SplitMix64(seed: seed)
     // Most programs begin with what lets the others have an effect.
     var moves: [KitMove] = []
     for device in 0...1 where random.next(8) > 0 {

@@ -233,28 +233,29 @@ struct Traffic {
 
   private mutating func handle(_ event: HostEvent, of host: Int) {
     switch event {
-    case .serviceAdded(_, .success(let added)):
+    case .services(.added(_, .success(let added))):
       links[host - 1].stream = added.attributes[Self.stream] ?? AttributeHandle(rawValue: 0)
       links[host - 1].sink = added.attributes[Self.sink] ?? AttributeHandle(rawValue: 0)
-    case .listening(_, .success(let spsm)): links[host - 1].spsm = spsm
+    case .channels(.listening(_, .success(let spsm))): links[host - 1].spsm = spsm
     case .connected(let link) where host == 0: links[Int(link.request?.rawValue ?? 0)].central = link.peer
     case .connected(let link): links[host - 1].peripheral = link.peer
-    case .mtu(let peer, let mtu) where host == 0: change(peer) { $0.mtu = mtu }
-    case .security(let peer, let security) where host == 0: change(peer) { $0.isSecured = security.level > .none }
-    case .pairing(let peer, let id, _): world.perform([.link(peer, .answerPairing(id, .accept))], on: host)
-    case .subscription: links[host - 1].isSubscribed = true
-    case .channelOpened(let channel) where host == 0:
+    case .link(let peer, .mtu(let mtu)) where host == 0: change(peer) { $0.mtu = mtu }
+    case .link(let peer, .security(let security)) where host == 0:
+      change(peer) { $0.isSecured = security.level > .none }
+    case .pairing(let peer, .question(let id, _)): world.perform([.link(peer, .answerPairing(id, .accept))], on: host)
+    case .server(_, .subscription): links[host - 1].isSubscribed = true
+    case .channels(.opened(let channel)) where host == 0:
       change(channel.peer) { $0.channelOfCentral = channel.id }
       if run.load == .channelFromCentral { change(channel.peer) { $0.remoteMTU = channel.remoteMTU } }
-    case .channelOpened(let channel):
+    case .channels(.opened(let channel)):
       links[host - 1].channelOfPeripheral = channel.id
       if run.load == .channelFromPeripheral { links[host - 1].remoteMTU = channel.remoteMTU }
-    case .updateFinished: links[host - 1].notifying -= 1
+    case .server(_, .updateFinished): links[host - 1].notifying -= 1
     case .client(let peer, .finished(GATTClient.OperationID(rawValue: 2), _)): change(peer) { $0.writing -= 1 }
-    case .sduSent(let channel, let octets):
+    case .channel(let channel, .sent(let octets)):
       let place = host > 0 ? host - 1 : links.firstIndex { $0.channelOfCentral == channel }
       if let place { links[place].streaming -= octets }
-    case .sduReceived(let channel, _): world.perform([.channel(channel, .didRead)], on: host)
+    case .channel(let channel, .received(_)): world.perform([.channel(channel, .didRead)], on: host)
     default: break
     }
   }

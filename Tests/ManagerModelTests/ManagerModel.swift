@@ -2,6 +2,7 @@ import BLEGATT
 import BLEHost
 import BLEWire
 import ModelFixtures
+import TestSupport
 
 @testable import CoreBluetoothTypes
 
@@ -71,7 +72,7 @@ struct ManagerModel {
   private let radio: ModelRadio
   private(set) var calls: [String: Int] = [:]
 
-  init(_ moves: [ModelMove], seed: UInt64, planted: Fault? = nil) {
+  init(_ moves: [ModelMove], seed: UInt64, planted: Fault?) {
     self.moves = moves
     let radio = ModelRadio(seed: seed, seam: planted?.seam ?? ModelRadio.Seam())
     self.radio = radio
@@ -187,9 +188,11 @@ struct ManagerModel {
 }
 
 /// Random runs.
-extension ManagerModel {
+extension ManagerModel: RandomModel {
+  init(_ moves: [ModelMove], seed: UInt64) { self.init(moves, seed: seed, planted: nil) }
+
   static func moves(seed: UInt64) -> [ModelMove] {
-    var random = SplitMix(state: seed)
+    var random = SplitMix64(seed: seed)
     // Most runs begin with what lets the others have an effect.
     var moves: [ModelMove] = []
     for device in 0...1 where random.next(4) > 0 {
@@ -219,7 +222,7 @@ extension ManagerModel {
     return moves
   }
 
-  private static func action(_ random: inout SplitMix) -> ModelMove.Action {
+  private static func action(_ random: inout SplitMix64) -> ModelMove.Action {
     switch random.next(46) {
     case 0, 1: .connect
     case 2: .cancel
@@ -262,14 +265,6 @@ extension ManagerModel {
     }
   }
 
-  /// Removes moves without which the run still fails.
-  static func reduced(_ moves: [ModelMove], seed: UInt64, planted: Fault? = nil) -> [ModelMove] {
-    ModelRuns.reduced(moves) { fewer in
-      var model = ManagerModel(fewer, seed: seed, planted: planted)
-      return model.run() != nil
-    }
-  }
-
   /// Faults that the stack has had, planted between the managers and their hosts.
   enum Fault: CaseIterable, Sendable {
     /// The answer to a start of advertising that is withdrawn is lost.
@@ -284,7 +279,7 @@ extension ManagerModel {
       switch self {
       case .losesWithdrawnStarts:
         seam.report = { events in
-          events.filter { if case .advertisingStarted(_, .failure(.cancelled)) = $0 { false } else { true } }
+          events.filter { if case .advertising(_, .started(.failure(.cancelled))) = $0 { false } else { true } }
         }
       case .commandsOvertake:
         func isWrite(_ command: HostCommand) -> Bool {

@@ -19,23 +19,7 @@ import Testing
   }
 
   private static func failures() -> [String] {
-    var (failures, calls): ([String], [String: Int]) = ([], [:])
-    let first = ModelRuns.number("MANAGER_SEED", 1)
-    for seed in first..<first + ModelRuns.number("MANAGER_RUNS", 60) {
-      let moves = ManagerModel.moves(seed: seed)
-      var model = ManagerModel(moves, seed: seed)
-      let fault = model.run()
-      calls.merge(model.calls) { $0 + $1 }
-      guard fault != nil else { continue }
-      let needed = ManagerModel.reduced(moves, seed: seed)
-      var again = ManagerModel(needed, seed: seed)
-      failures.append("MANAGER_SEED=\(seed): \(again.run() ?? "it passes when it is repeated"): \(needed)")
-    }
-    if ModelRuns.number("MANAGER_RUNS", 0) > 0 {
-      print("\(calls.values.reduce(0, +)) calls")
-      for (name, count) in calls.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
-    }
-    return failures
+    ModelRuns.failures(of: ManagerModel.self, "MANAGER", standard: 60)
   }
 
   /// A seed gives the same run again.

@@ -58,12 +58,12 @@ final class ModelDevice: NSObject, @unchecked Sendable {
   private func makeManagers() {
     clients = [radio.addClient(to: index), radio.addClient(to: index)]
     func store(_ role: RestorationStore.Role) -> RestorationStore? {
-      identifier.flatMap { RestorationStore.open($0, role, beside: nil, "model", log: { _, _ in }) }
+      identifier.flatMap { RestorationStore.open($0, role, beside: nil, "model", log: { _ in }) }
     }
     central = CBCentralManager(
-      delegate: self, queue: queues[0], link: clients[0].link, restoration: store(.central), log: { _, _ in })
+      delegate: self, queue: queues[0], link: clients[0].link, restoration: store(.central), log: { _ in })
     peripheral = CBPeripheralManager(
-      delegate: self, queue: queues[1], link: clients[1].link, restoration: store(.peripheral), log: { _, _ in })
+      delegate: self, queue: queues[1], link: clients[1].link, restoration: store(.peripheral), log: { _ in })
   }
 
   /// Releases the managers and everything that they have given, as the end of a program does, and makes others.

@@ -98,7 +98,7 @@ package final class ModelRadio {
     let timing = BondStorage.Timing(now: { [clock] in clock.now }, after: { _, _ in })
     for index in 0...1 {
       hubs.append(
-        AdapterHub(BondStorage(MemoryBondStore(), log: { _, _ in }, timing: timing), log: { _, _ in }))
+        AdapterHub(BondStorage(MemoryBondStore(), log: { _ in }, timing: timing), log: { _ in }))
       controllers.append(radio.attach(VirtualControllerConfiguration(), now: now))
       var configuration = HostConfiguration()
       configuration.awaitsBondStorage = true

@@ -5,6 +5,7 @@ import BLEL2CAP
 import BLESMP
 import BLEWire
 import Foundation
+import TestSupport
 import Testing
 
 /// Every packet of the lists from which the decoders derive: random values are decoded as they were encoded, and octets
@@ -13,7 +14,7 @@ import Testing
   private static let seeds: Range<UInt64> = 0..<8
 
   /// Random octets near those of a packet: as encoded, with changed octets, truncated, longer, or of any content.
-  private func octets(near encoded: [UInt8], _ source: inout SeededSource) -> [UInt8] {
+  private func octets(near encoded: [UInt8], _ source: inout SplitMix64) -> [UInt8] {
     var octets = encoded
     switch Int.random(in: 0..<5, using: &source) {
     case 0: break
@@ -31,7 +32,7 @@ import Testing
 
   /// Both directions for one type of packet. A packet whose fields have reserved bits, which are not stored, or padding
   /// is `lossy`: what was accepted is then encoded as octets that are decoded as the same packet.
-  private func check<P: Packet>(_ type: P.Type, _ source: inout SeededSource, isLossy: Bool = false) throws -> Int {
+  private func check<P: Packet>(_ type: P.Type, _ source: inout SplitMix64, isLossy: Bool = false) throws -> Int {
     var accepted = 0
     for _ in 0..<4 {
       let packet = P.random(from: &source)
@@ -54,12 +55,13 @@ import Testing
   }
 
   @Test(arguments: seeds) func attPDUs(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for type in ATT.packets {
       func checkPDU<P: ATTPacket>(_ type: P.Type) throws {
         #expect(try check(type, &source) > 0, "no octets are accepted as \(type)")
-        let pdu = ATTPDU(P.random(from: &source))
-        #expect(try ATTPDU(decoding: pdu.encoded[...]) == pdu)
+        let packet = P.random(from: &source)
+        let pdu = try ATTPDU(decoding: packet.encodedPDU[...])
+        #expect(pdu.packet as? P == packet && pdu.opcode == P.opcode && pdu.encoded == packet.encodedPDU)
         let octets = octets(near: pdu.encoded, &source)
         if let decoded = try? ATTPDU(decoding: octets[...]) { #expect(decoded.encoded == octets) }
       }
@@ -68,12 +70,13 @@ import Testing
   }
 
   @Test(arguments: seeds) func smpPDUs(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for type in SMP.packets {
       func checkPDU<P: SMPPacket>(_ type: P.Type) throws {
         #expect(try check(type, &source) > 0, "no octets are accepted as \(type)")
-        let pdu = SMPPDU(P.random(from: &source))
-        #expect(try SMPPDU(decoding: pdu.encoded[...]) == pdu)
+        let packet = P.random(from: &source)
+        let pdu = try SMPPDU(decoding: packet.encodedPDU[...])
+        #expect(pdu.packet as? P == packet && pdu.code == P.code && pdu.encoded == packet.encodedPDU)
         let octets = octets(near: pdu.encoded, &source)
         if let decoded = try? SMPPDU(decoding: octets[...]) { #expect(decoded.encoded == octets) }
       }
@@ -82,12 +85,14 @@ import Testing
   }
 
   @Test(arguments: seeds) func signallingPDUs(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for type in SignallingPDU.packets {
       func checkPDU<P: SignallingPacket>(_ type: P.Type) throws {
         #expect(try check(type, &source) > 0, "no octets are accepted as \(type)")
-        let pdu = SignallingPDU(identifier: .random(in: 0...255, using: &source), P.random(from: &source))
-        #expect(try SignallingPDU(decoding: pdu.encoded[...]) == pdu)
+        let (identifier, packet) = (UInt8.random(in: 0...255, using: &source), P.random(from: &source))
+        let pdu = try SignallingPDU(decoding: packet.encodedPDU(identifier: identifier)[...])
+        #expect(pdu.identifier == identifier && pdu.command.packet as? P == packet && pdu.command.code == P.code)
+        #expect(pdu.encoded == packet.encodedPDU(identifier: identifier))
         let octets = octets(near: pdu.encoded, &source)
         if let decoded = try? SignallingPDU(decoding: octets[...]) { #expect(decoded.encoded == octets) }
       }
@@ -96,7 +101,7 @@ import Testing
   }
 
   @Test(arguments: seeds) func l2capFrames(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for _ in 0..<50 {
       let payload = (0..<Int.random(in: 0...40, using: &source)).map { _ in UInt8.random(in: 0...255, using: &source) }
       let channel = UInt16.random(in: 0 ... .max, using: &source)
@@ -111,7 +116,7 @@ import Testing
   }
 
   @Test(arguments: seeds) func hciCommandsAndTheirReturnParameters(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for command in HCI.commands.values.sorted(by: { $0.opcode.rawValue < $1.opcode.rawValue }) {
       func checkCommand<Command: HCICommand>(_ type: Command.Type) throws {
         #expect(try check(type, &source, isLossy: true) > 0, "no octets are accepted as \(type)")
@@ -130,12 +135,14 @@ import Testing
   }
 
   @Test(arguments: seeds) func hciEvents(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     func checkEvent<Event: HCIEventParameters>(_ type: Event.Type) throws {
       #expect(try check(type, &source, isLossy: true) > 0, "no octets are accepted as \(type)")
-      let event = HCIEvent(Event.random(from: &source))
-      guard event.packet.parameters.count <= 255 else { return }
-      #expect(try HCIEvent(decoding: event.packet.encoded[...]) == event)
+      let parameters = Event.random(from: &source)
+      let packet = HCIEventPacket(parameters)
+      guard packet.parameters.count <= 255 else { return }
+      let event = try HCIEvent(decoding: packet.encoded[...])
+      #expect(event.parameters as? Event == parameters && event.packet == packet)
     }
     for event in HCI.events.values.sorted(by: { $0.eventCode.rawValue < $1.eventCode.rawValue }) {
       try checkEvent(event)
@@ -148,7 +155,7 @@ import Testing
   /// ACL, synchronous and isochronous data, and commands and events as packets of a transport: nothing of their octets
   /// is lost.
   @Test(arguments: seeds) func packetsOfATransport(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for _ in 0..<40 {
       let packets: [HCIPacket] = [
         .command(.random(from: &source)), .event(.random(from: &source)), .aclData(.random(from: &source)),
@@ -166,7 +173,7 @@ import Testing
 
   /// Every AD type with data of every length: the element has the octets, and the octets the element.
   @Test(arguments: seeds) func adStructures(seed: UInt64) throws {
-    var source = SeededSource(seed)
+    var source = SplitMix64(seed: seed)
     for type in UInt8.min ... .max {
       for length in 0...40 {
         let data = Bytes((0..<length).map { _ in UInt8.random(in: 0...255, using: &source) })
@@ -201,20 +208,5 @@ import Testing
       }
     }
     for (kind, types) in listed { #expect(declared[kind] == Set(types.map { "\($0)" }), "\(kind)") }
-  }
-}
-
-/// The same numbers from the same seed (SplitMix64).
-struct SeededSource: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
   }
 }

@@ -256,23 +256,25 @@ struct Soak {
 
   /// The users accept every pairing.
   private mutating func answer(_ event: HostEvent, _ host: Int) {
-    if case .pairing(let peer, let id, _) = event { world.perform(.link(peer, .answerPairing(id, .accept)), on: host) }
+    if case .pairing(let peer, .question(let id, _)) = event {
+      world.perform(.link(peer, .answerPairing(id, .accept)), on: host)
+    }
   }
 
   private mutating func handlePeripheral(_ event: HostEvent) {
     switch event {
-    case .serviceAdded(_, .success(let added)): handles = added.attributes
-    case .stored(_, let attribute, let value):
+    case .services(.added(_, .success(let added))): handles = added.attributes
+    case .server(_, .stored(let attribute, let value)):
       let central = Int(attribute.rawValue) - 10
       guard central >= 1, central <= centrals else { return }
       values[central] = value
       if let number = Self.number(value) { stored[central] = max(stored[central], number) }
-    case .updateFinished: pending -= 1
+    case .server(_, .updateFinished): pending -= 1
     case .connected(let connection): peers.append(connection.peer)
-    case .disconnected(let peer, _):
+    case .link(let peer, .disconnected(_)):
       endedLinks += 1
       peers.removeAll { $0 == peer }
-    case .paired: pairings += 1
+    case .pairing(_, .succeeded): pairings += 1
     default: break
     }
   }
@@ -288,7 +290,7 @@ struct Soak {
       if !isWild(central), let stream = handles[Self.stream] {
         operate(.configure(.notify, in: stream...stream.advanced(by: 1)), on: central, connection.peer)
       }
-    case .disconnected(let peer, _):
+    case .link(let peer, .disconnected(_)):
       guard states[central].peer == peer else { return }
       states[central].peer = nil
       states[central].writing = nil

@@ -27,6 +27,13 @@ struct CommandLineTests {
     #expect(arguments.operands == ["--quick"] && !arguments.has("quick"))
   }
 
+  /// `ble write Sensor Temperature '-3.5 °C'`.
+  @Test func aNegativeNumberIsAnOperand() throws {
+    let arguments = try ParsedArguments(Self.command, ["-3.5 °C", "--quick"])
+    #expect(arguments.operands == ["-3.5 °C"] && arguments.has("quick"))
+    #expect(throws: ToolError.self) { try ParsedArguments(Self.command, ["-x"]) }
+  }
+
   @Test(arguments: [
     (["--slow", "x"], "unknown option --slow"), (["x", "--count"], "--count needs a value"),
     (["x", "--count="], "--count needs a value"), (["x", "--quick=1"], "--quick takes no value"),

@@ -63,8 +63,53 @@ struct DeviceSearchTests {
   @Test func namesTheCommandThatShowsTheDevicesInRange() {
     let error = DeviceSearch("Lamp", bonds: []).notFound(after: .milliseconds(1_500), scan: "ble scan --transport x")
     #expect(error.description.hasPrefix("no device 'Lamp' was found in 1.5 s. "))
-    #expect(error.description.hasSuffix(" Run: ble scan --transport x"))
+    #expect(error.description.hasSuffix(" No device was received. Run: ble scan --transport x"))
   }
+
+  /// Those with names first, then the strongest.
+  @Test func listsTheDevicesThatWereFound() {
+    var search = DeviceSearch("Kitchn lamp", bonds: [])
+    for number in 1...6 {
+      let address = DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public)
+      let isFound = search.add(address, AdvertisedData(), strength: -40 - number)
+      #expect(!isFound)
+    }
+    // The name is in the scan response; a later report without it does not remove it.
+    _ = search.add(device, named("Kitchen Lamp"), strength: -90)
+    _ = search.add(device, AdvertisedData(), strength: -90)
+    _ = search.add(other, named("\u{1B}Radio"), strength: -80)
+    #expect(
+      search.notFound(after: .seconds(30), scan: "ble scan").description
+        == "no device 'Kitchn lamp' was found in 30 s. Is it switched on, near, and not connected elsewhere? Did you mean "
+        + "'Kitchen Lamp'? Received were '\\u{1B}Radio' (C0:11:22:33:44:66-random), 'Kitchen Lamp' "
+        + "(C0:11:22:33:44:55-random), 00:00:00:00:00:01-public, 00:00:00:00:00:02-public, 00:00:00:00:00:03-public and 3 "
+        + "more. Run: ble scan")
+  }
+
+  @Test(arguments: [
+    ("C0:11:22:33:44", "has six octets"), ("C0:11:22:33:44:55:66", "has six octets"), ("c0:11:22:33", "has six octets"),
+    ("C0:11:22:33:44:5G", "has six octets"), ("C0-11-22-33-44", "has six octets"),
+    ("c0-11-22-33-44-55", "C0:11:22:33:44:55"), ("c0-11-22-33-44-55-random", "C0:11:22:33:44:55"),
+    ("C0 11 22 33 44 55", "C0:11:22:33:44:55"), ("c01122334455", "C0:11:22:33:44:55"),
+    ("0xC01122334455", "C0:11:22:33:44:55"), ("c011.2233.4455", "C0:11:22:33:44:55"),
+    ("c:1:2:3:4:5", "0C:01:02:03:04:05"),
+    ("C0:11:22:33:44:55-rand", "-public, -random or nothing"),
+    ("C0:11:22:33:44:55/random", "-public, -random or nothing"),
+  ])
+  func aMisspeltAddressIsAnError(text: String, hint: String) {
+    #expect(AddressWord.misspelling(in: text)?.contains(hint) == true)
+    let error = #expect(throws: ToolError.self) { try DeviceSearch.check(text, of: ValueCommands.read) }
+    #expect(error?.status == 64)
+  }
+
+  @Test(arguments: [
+    "", "Lamp", "C0:11:22:33:44:55", "C0:11:22:33:44:55-random", "c0:11:22:33:44:55 (public)", "ATC_123456",
+    "2026-11-28",
+    "192.168.0.17", "10.0.0.1", "123456789012", "12:30", "AB-CD", "Cafe", "0x12", "a:b:c", "x:y:z:t:u:value", "-random",
+    "::::",
+    "Décor-12", "１２:12:12:12:12",
+  ])
+  func anAddressAndANameAreNotMisspelt(text: String) { #expect(AddressWord.misspelling(in: text) == nil) }
 
   @Test func remembersDevicesUpToTheLimit() {
     var search = DeviceSearch("Lamp", bonds: [])

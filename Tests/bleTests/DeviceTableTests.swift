@@ -110,6 +110,13 @@ struct DeviceTableTests {
     }
   }
 
+  @Test func aTableWithoutDevicesSaysThatItScans() {
+    #expect(
+      DeviceTable.page([], width: 80, height: 24, isWide: false).last == "scanning: no device so far")
+    #expect(DeviceTable.page([], width: 10, height: 2, isWide: false).last == "scanning:…")
+    #expect(DeviceTable.page([], width: 80, height: 1, isWide: false).count == 1)
+  }
+
   @Test func theLastReportOfADeviceStands() {
     var rows = DeviceRows<String>()
     rows.add("first", of: device(1), strength: -40)

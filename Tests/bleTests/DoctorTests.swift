@@ -110,7 +110,7 @@ struct DoctorTests {
     complete.opcode = HCI.ReadLocalVersionInformation.opcode
     complete.returnParameters = version.encoded[...]
     var file = BTSnoopFile.header
-    BTSnoopFile.append(HCIPacket.event(HCIEvent(complete).packet).encoded.span, .controllerToHost, at: 0, to: &file)
+    BTSnoopFile.append(HCIPacket.event(HCIEventPacket(complete)).encoded.span, .controllerToHost, at: 0, to: &file)
     let facts = ControllerFacts(try BTSnoopFile(file[...]))
     #expect(facts.version == "Bluetooth 5.4" && facts.manufacturer == "Intel Corp.")
     #expect(facts.checks.first?.finding == "Bluetooth 5.4, Intel Corp.")

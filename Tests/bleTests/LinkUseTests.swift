@@ -91,6 +91,21 @@ import Testing
     #expect(use.limit == 3 * 251 && use.octets == 2 * 251)
   }
 
+  /// A simulated radio without pacing carries more than a real one: that has no share.
+  @Test func moreThanTheLimitHasNoPercentage() throws {
+    var trace = Trace()
+    for interval in 0..<10 {
+      for packet in 0..<30 {
+        trace.data(251, .controllerToHost, at: Int64(interval) * 7500 + Int64(packet) * 100)
+      }
+    }
+    let report = LinkReport(try use(trace, .receive))
+    #expect(
+      report.line
+        == "  1004.0 kB/s on the link (LE 1M, 7.50 ms, 251 octets), without the timing of a radio, whose limit is 100.4 kB/s"
+    )
+  }
+
   @Test(arguments: [0, 7499]) func aPeriodBelowAnIntervalHasNoShare(_ end: Int64) throws {
     let file = try BTSnoopFile(Trace().octets[...])
     #expect(LinkUse(file, from: 0, to: end, .receive) == nil)

@@ -18,8 +18,22 @@ struct UUIDNameTests {
 
   @Test func knowsNoOtherText() {
     #expect(UUIDName.uuids("Hart Rate").isEmpty && UUIDName.uuids("").isEmpty && UUIDName.uuids("18").isEmpty)
-    #expect(UUIDName.nearestService(to: "Hart Rate") == "Heart Rate")
-    #expect(UUIDName.nearestService(to: "something else") == nil)
+    #expect(UUIDName.nearestName(to: "Hart Rate", of: .service) == "Heart Rate")
+    #expect(UUIDName.nearestName(to: "something else", of: .service) == nil)
+    #expect(UUIDName.nearestName(to: "Batery Level", of: .characteristic) == "Battery Level")
+  }
+
+  /// One name of a service and of a characteristic, and one of several services.
+  @Test func aNameIsThatOfItsKind() throws {
+    #expect(try UUIDName.uuid("current time", of: .service) == "1805")
+    #expect(try UUIDName.uuid("Current Time", of: .characteristic) == "2A2B")
+    #expect(try UUIDName.uuid("Nordic UART RX", of: .characteristic) == "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
+    #expect(try UUIDName.uuid("FFF1", of: .characteristic) == "FFF1")
+    let several = #expect(throws: UUIDName.Failure.self) { try UUIDName.uuid("Tile, Inc.", of: .service) }
+    #expect(several?.description == "'Tile, Inc.' is the name of FD84, FEEC, FEED. Use one of the UUIDs")
+    let none = #expect(throws: UUIDName.Failure.self) { try UUIDName.uuid("Batery Level", of: .characteristic) }
+    #expect(none?.description.contains("nor the name of a characteristic. Did you mean 'Battery Level'?") == true)
+    #expect(throws: UUIDName.Failure.self) { try UUIDName.uuid("Battery Level", of: .service) }
   }
 
   /// A keyboard: two reports in one service, as in HID over GATT.
@@ -48,6 +62,28 @@ struct UUIDNameTests {
           + "read, notify), 0x0026 (Human Interface Device; read, write)") == true)
   }
 
+  /// What the device says about its characteristics is of use where no UUID and no name is meant.
+  @Test func aDescriptionNamesACharacteristic() throws {
+    let descriptions: [UInt16: String] = [0x22: "Window", 0x26: "Door", 0x32: "door"]
+    #expect(try AdapterUse.choice("window", service: nil, handle: nil, in: services, descriptions).handle == 0x22)
+    #expect(try AdapterUse.choice("Door", service: "Battery", handle: nil, in: services, descriptions).handle == 0x32)
+    #expect(try AdapterUse.choice("Door", service: nil, handle: 0x26, in: services, descriptions).handle == 0x26)
+    // A name is not a description.
+    #expect(
+      try AdapterUse.choice("Battery Level", service: nil, handle: nil, in: services, [0x22: "battery level"]).handle
+        == 0x32)
+    let several = #expect(throws: ToolError.self) {
+      try AdapterUse.choice("Door", service: nil, handle: nil, in: services, descriptions)
+    }
+    #expect(several?.status == 64 && several?.description.contains("0x0026") == true)
+    let none = #expect(throws: ToolError.self) {
+      try AdapterUse.choice("Roof", service: nil, handle: nil, in: services, [0x22: "Win\u{7}dow"])
+    }
+    #expect(
+      none?.description
+        == "the device has no characteristic 'Roof'. There are: Report 'Win\\u{7}dow', Report, Battery Level")
+  }
+
   /// A handle alone could be that of another characteristic, after a change of the device.
   @Test func aHandleOfAnotherCharacteristicIsRejected() {
     let error = #expect(throws: ToolError.self) {
@@ -59,6 +95,14 @@ struct UUIDNameTests {
     }
     #expect(
       missing?.description
-        == "the device has no characteristic '2A37' in the service 'Battery'. It has: Battery Level")
+        == "the device has no characteristic '2A37' in the service 'Battery'. There are: Battery Level")
+    let service = #expect(throws: ToolError.self) {
+      try AdapterUse.choice("2A37", service: "Heart Rate", handle: nil, in: services)
+    }
+    #expect(
+      service?.description == "the device has no service 'Heart Rate'. There are: Human Interface Device, Battery")
+    #expect(service?.status == 68)
+    let empty = #expect(throws: ToolError.self) { try AdapterUse.choice("2A37", service: nil, handle: nil, in: []) }
+    #expect(empty?.description == "the device has no characteristic '2A37'. There are no characteristics")
   }
 }

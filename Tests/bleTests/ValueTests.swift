@@ -1,6 +1,7 @@
 import BLEAssignedNumbers
 import BLEGAP
 import BLEWire
+import TestSupport
 import Testing
 
 @testable import ble
@@ -40,15 +41,25 @@ struct ValueTests {
 
   @Test func showsOctetsAndTextOfAnUnknownType() {
     #expect(ValueText.text([0x01, 0x02], of: nil) == "01 02")
-    #expect(ValueText.text(Array("abcd".utf8)[...], of: "FFF0") == "\"abcd\" (61 62 63 64)")
-    #expect(ValueText.text(Array("abcd\0\0".utf8)[...], of: nil) == "\"abcd\" (61 62 63 64 00 00)")
-    #expect(ValueText.text(Array("abcd\0e".utf8)[...], of: nil) == "61 62 63 64 00 65")
+    #expect(ValueText.text(Array("abcd".utf8)[...], of: "FFF0") == "61 62 63 64 \"abcd\"")
+    #expect(ValueText.text(Array("température".utf8)[...], of: nil).hasSuffix(" 65 \"température\""))
     let long = [UInt8](repeating: 0, count: 512)
     #expect(ValueText.text(long[...], of: nil).hasSuffix("… (512 octets)"))
   }
 
+  /// Numbers that a counter has, one after the other, and other octets that are no text.
+  @Test(arguments: [
+    "07000000", "08000000", "09000000", "0a000000", "20202020", "616263640000", "6162636400", "61626364000065",
+    "616263640d0a", "ff616263", "6162637f", "616263c285", "e280ae61",
+  ])
+  func controlCharactersAndPaddingAreNotText(octets: String) throws {
+    let value = try #require([UInt8](hexadecimal: octets))
+    let text = ValueText.text(value[...], of: nil)
+    #expect(text == value.map { [$0][...].hexadecimal }.joined(separator: " "))
+  }
+
   @Test func noValueOfAnyTypeTraps() {
-    var random = SystemRandomNumberGenerator()
+    var random = SplitMix64(seed: 1)
     for number in UInt16(0x2800)...0x2C00 {
       for count in 0...20 {
         let octets = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }

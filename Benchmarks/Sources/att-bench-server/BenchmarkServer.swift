@@ -80,7 +80,9 @@ struct Client {
   /// The control point's application: a count of notifications, for a client that subscribed to them.
   private mutating func answer(_ database: inout AttributeDatabase, _ output: inout GATTServer.Output) {
     for index in output.events.indices {
-      guard case .write(let token?, let parts, _) = output.events[index], let part = parts.first else { continue }
+      guard case .write(let token?, let parts, _) = output.events[index], let part = parts.first else {
+        continue
+      }
       var response = ApplicationResponse.success
       if part.value.count != 4 {
         response = .error(.invalidAttributeValueLength)

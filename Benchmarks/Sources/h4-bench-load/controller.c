@@ -152,7 +152,7 @@ bool controller_receive(struct controller *c) {
   memmove(c->input, c->input + start, c->input_length - start);
   c->input_length -= start;
   // One event for all that one read of the socket brought.
-  if (c->scenario != LATENCY || !c->is_running) controller_report_completed(c);
+  if (!c->keeps_completed) controller_report_completed(c);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { MAX_LINKS = 128, FIRST_HANDLE = 0x40 };
 enum scenario { READ, DYNAMIC, WRITE, COMMAND, NOTIFICATION, SCAN, DISCOVERY, MEMORY, PUBLICATION, LATENCY, SCENARIOS };
@@ -30,7 +31,9 @@ struct controller {
   bool changes;
   int link_count, active, ready_links;
   uint16_t packet_length, buffers;
-  bool advertising, connects, scanning, is_running, reports_sent;
+  bool advertising, connects, scanning, reports_sent;
+  // Whether the caller reports completed packets, as in LATENCY.
+  bool keeps_completed;
   // Operations so far, and those at which to stop.
   long operations, target, reports;
   // The number of devices that advertise in a scan, in turn, and of their reports; the marker follows the last one.
@@ -53,9 +56,12 @@ void controller_start_operations(struct controller *c);
 // Adds advertising reports to the output, as far as there is room; the marker is the last.
 void controller_send_reports(struct controller *c);
 bool controller_receive(struct controller *c);
-// Number Of Completed Packets events for all packets that were received. In LATENCY the caller has to report them.
+// Number Of Completed Packets events for all packets that were received.
 void controller_report_completed(struct controller *c);
 void controller_flush(struct controller *c);
+
+// rest.c
+bool host_is_at_rest(pid_t host);
 
 // latency.c
 uint64_t latency_now(void);

@@ -11,6 +11,11 @@
 // prints one line: nanoseconds of processor time for each operation, and the number of operations. With the library of
 // allocation-counter in the environment variable ALLOCATION_COUNTER two more numbers follow: the calls of the allocator in all threads of
 // the host during these operations, and those of dispatch_async.
+//
+// With the library of operation-mark in the environment variable OPERATION_MARK the host's instructions can be counted: the library's
+// function is called before and after the operations, and these are sent in steps. The next step, with Number Of Completed Packets for all
+// that the host has sent, begins when the host waits and everything it has sent was received. So the packets that come at a time are the
+// same in each run, whatever else the computer does.
 #define _GNU_SOURCE
 #include "controller.h"
 
@@ -32,6 +37,8 @@ static char path[108];
 // The counters of the library that is loaded into the host; NULL without it.
 enum { COUNTERS = 2 };
 static _Atomic unsigned long *counters;
+// The library that marks the operations; NULL without it.
+static const char *marker;
 
 static void fail(const char *text) {
   fprintf(stderr, "h4-bench-load: %s\n", text);
@@ -72,6 +79,7 @@ static int share_counters(void) {
 static int start_host(char **arguments) {
   const char *library = getenv("ALLOCATION_COUNTER");
   int counter = library ? share_counters() : -1;
+  marker = getenv("OPERATION_MARK");
   snprintf(path, sizeof path, "/tmp/h4-bench-%d.socket", getpid());
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strcpy(address.sun_path, path);
@@ -93,6 +101,8 @@ static int start_host(char **arguments) {
       snprintf(number, sizeof number, "%d", counter);
       setenv("ALLOCATION_COUNTER_DESCRIPTOR", number, 1);
       setenv("LD_PRELOAD", library, 1);
+    } else if (marker) {
+      setenv("LD_PRELOAD", marker, 1);
     }
     execvp(arguments[0], arguments);
     _exit(127);
@@ -119,9 +129,61 @@ static void run(struct controller *c, bool (*is_done)(struct controller *)) {
   controller_flush(c);
 }
 
+// Receives until the host waits for more.
+static void settle(struct controller *c) {
+  const struct timespec pause = {.tv_nsec = 20000};
+  for (bool is_at_rest = false;;) {
+    struct pollfd wait = {.fd = c->descriptor, .events = POLLIN};
+    if (poll(&wait, 1, 0) > 0) {
+      if (!controller_receive(c)) fail("the host closed the connection");
+    } else if (is_at_rest) {
+      return;
+    } else {
+      nanosleep(&pause, NULL);
+    }
+    if (c->fault) fail(c->fault);
+    is_at_rest = host_is_at_rest(host);
+  }
+}
+
+static void run_in_steps(struct controller *c, bool (*is_done)(struct controller *)) {
+  time_t end = time(NULL) + 900;
+  c->keeps_completed = true;
+  settle(c);
+  while (!is_done(c) || c->output_length) {
+    controller_report_completed(c);
+    while (c->output_length) {
+      struct pollfd wait = {.fd = c->descriptor, .events = POLLOUT};
+      poll(&wait, 1, 1000);
+      controller_flush(c);
+    }
+    settle(c);
+    if (time(NULL) > end) fail("nothing happens any more");
+  }
+}
+
+static void run_operations(struct controller *c, bool (*is_done)(struct controller *)) {
+  if (marker) run_in_steps(c, is_done);
+  else run(c, is_done);
+}
+
+// The beginning or the end of what is counted.
+static void mark(struct controller *c) {
+  if (!marker) return;
+  settle(c);
+  kill(host, SIGUSR1);
+  settle(c);
+}
+
 static bool links_are_ready(struct controller *c) { return c->ready_links == c->link_count; }
 static bool is_scanning(struct controller *c) { return c->scanning; }
-static bool operations_are_done(struct controller *c) { return c->operations >= c->target; }
+static bool operations_are_done(struct controller *c) {
+  // Where operations are counted, none is under way at the end.
+  for (int i = 0; marker && i < c->link_count; i++) {
+    if (c->links[i].is_waiting) return false;
+  }
+  return c->operations >= c->target;
+}
 static bool reports_are_sent(struct controller *c) {
   controller_send_reports(c);
   return c->reports == c->target && !c->output_length;
@@ -194,7 +256,7 @@ int main(int count, char **arguments) {
     if (!c.active) c.active = c.link_count;
     controller_connect_links(&c);
     run(&c, links_are_ready);
-    c.is_running = true;
+    c.keeps_completed = true;
     if (!latency_measure(&c, operations)) fail(c.fault ? c.fault : "no memory");
     end_host();
     unlink(path);
@@ -203,12 +265,14 @@ int main(int count, char **arguments) {
   if (c.scenario == SCAN) {
     run(&c, is_scanning);
     c.target = c.advertisers;
-    c.last_report = c.advertisers + operations;
-    run(&c, reports_are_sent);
+    // The report after which the host ends its scan is not counted.
+    c.last_report = c.advertisers + operations + (marker != NULL);
+    run_operations(&c, reports_are_sent);
     wait_for_rest();
+    mark(&c);
     before = host_time();
-    c.target = c.last_report;
-    run(&c, scan_is_over);
+    c.target = c.advertisers + operations;
+    run_operations(&c, marker ? reports_are_sent : scan_is_over);
   } else {
     if (c.discovers) {
       // The host is ready when it advertises; the discovery itself is measured.
@@ -222,18 +286,20 @@ int main(int count, char **arguments) {
       run(&c, links_are_ready);
       c.target = warm;
       controller_start_operations(&c);
-      run(&c, operations_are_done);
+      run_operations(&c, operations_are_done);
+      mark(&c);
       before = host_time();
       for (int i = 0; counters && i < COUNTERS; i++) calls[i] = counters[i];
       long first = c.operations;
       c.target = first + operations;
       controller_start_operations(&c);
-      run(&c, operations_are_done);
+      run_operations(&c, operations_are_done);
       operations = c.operations - first;
       for (int i = 0; counters && i < COUNTERS; i++) calls[i] = counters[i] - calls[i];
     }
   }
   double spent = host_time() - before;
+  mark(&c);
   printf("%.0f %ld", spent / (double)operations, operations);
   for (int i = 0; counters && i < COUNTERS; i++) printf(" %lu", calls[i]);
   printf("\n");

@@ -1,8 +1,8 @@
 import BLEProfiles
 import BLEProxy
 
-/// One adapter for two clients: the first one lists the devices in range, the second one reads a thermometer. Each scans
-/// and connects as if the adapter were its own.
+/// One adapter for two clients: the first one lists the devices in range, the second one reads a thermometer. Each
+/// scans and connects as if the adapter were its own.
 @main struct SharedAdapter {
   static func main() async {
     await Adapter.runProgram {

@@ -8,14 +8,13 @@ struct LampTests {
     let central = try await Adapter.open(AdapterOptions(transport: "virtual:tablet"))
     let serving = Task { try await peripheral.serve([Lamp().localService], advertisingAs: "Lamp") }
     defer { serving.cancel() }
-    for try await found in central.scan(ScanOptions(services: [Lamp.service])) {
-      return try await central.withConnection(to: found.address) { device in
-        let brightness = try await device.characteristic(Lamp.brightness, in: Lamp.service)
-        try await device.write(UInt8(40), to: brightness)
-        let refusal = await #expect(throws: BLEError.self) { try await device.write(UInt8(101), to: brightness) }
-        #expect(refusal?.kind == .att(.valueNotAllowed))
-        #expect(try await device.read(brightness, as: UInt8.self) == 40)
-      }
+    let address = try #require(peripheral.address)
+    try await central.withConnection(to: address) { device in
+      let brightness = try await device.characteristic(Lamp.brightness, in: Lamp.service)
+      try await device.write(UInt8(40), to: brightness)
+      let refusal = await #expect(throws: BLEError.self) { try await device.write(UInt8(101), to: brightness) }
+      #expect(refusal?.kind == .att(.valueNotAllowed))
+      #expect(try await device.read(brightness, as: UInt8.self) == 40)
     }
   }
 }

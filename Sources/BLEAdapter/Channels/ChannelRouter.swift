@@ -29,15 +29,19 @@ final class ChannelRouter: Sendable {
   func route(_ events: inout [HostEvent]) {
     guard events.contains(where: \.concernsStream) else { return }
     events.removeAll { event in
-      switch event {
-      case .channelOpened(let opened): open(opened)
-      case .sduReceived(let id, let sdu): stream(id)?.received(sdu)
-      case .sduSent(let id, let octets): stream(id)?.sent(octets)
-      case .channelResized(let id, let mtu): stream(id)?.resized(mtu)
-      case .channelClosed(let id, let reason): ended(id, reason)
-      default: break
-      }
-      return event.isReport
+      if case .channels(.opened(let opened)) = event { open(opened) }
+      guard case .channel(let id, let report) = event else { return false }
+      receive(report, of: id)
+      return true
+    }
+  }
+
+  private func receive(_ report: HostEvent.Channel, of id: L2CAPChannelID) {
+    switch report {
+    case .received(let sdu): stream(id)?.received(sdu)
+    case .sent(let octets): stream(id)?.sent(octets)
+    case .resized(let mtu): stream(id)?.resized(mtu)
+    case .closed(let reason): ended(id, reason)
     }
   }
 
@@ -98,15 +102,10 @@ final class ChannelRouter: Sendable {
 }
 
 extension HostEvent {
-  /// Whether the event is for the stream of a channel alone.
-  fileprivate var isReport: Bool {
-    switch self {
-    case .sduReceived, .sduSent, .channelResized, .channelClosed: true
-    default: false
-    }
-  }
-
   fileprivate var concernsStream: Bool {
-    if case .channelOpened = self { true } else { isReport }
+    switch self {
+    case .channel, .channels(.opened): true
+    default: false  // The others are for the client.
+    }
   }
 }

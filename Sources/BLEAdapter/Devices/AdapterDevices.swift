@@ -121,16 +121,16 @@ package final class AdapterDevices: Sendable {
         let address = connection.address.identity
         state.links[connection.peer] = Link(address: address)
         state.update(address)
-      case .identified(let peer, let identity):
-        state.links[peer]?.address = identity.identity
-        state.update(identity.identity)
-      case .disconnected(let peer, _): state.links[peer] = nil
+      case .link(let peer, let event): state.receive(event, of: peer)
       case .foreignLink(let device, isUp: true):
         state.foreignLinks.insert(device)
         state.update(device)
       case .foreignLink(let device, isUp: false): state.foreignLinks.remove(device)
-      case .state(let adapter, _) where adapter < .poweredOn: (state.links, state.foreignLinks) = ([:], [])
-      default: break
+      case .state(let adapter, _): if adapter < .poweredOn { (state.links, state.foreignLinks) = ([:], []) }
+      // The others change nothing here.
+      case .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning,
+        .connectionFailed, .client, .server, .pairing, .bonds, .channels, .channel:
+        break
       }
     }
   }
@@ -175,10 +175,26 @@ package final class AdapterDevices: Sendable {
   }
 
   /// Whether a link is up.
+  /// The address of the device on a link that is up.
+  package func address(of peer: LinkID) -> DeviceAddress? { state.withLock { $0.links[peer]?.address } }
+
+  package var linkCount: Int { state.withLock { $0.links.count } }
+
   package func isUp(_ peer: LinkID) -> Bool { state.withLock { $0.links[peer] != nil } }
 }
 
 extension AdapterDevices.State {
+  fileprivate mutating func receive(_ event: HostEvent.Link, of peer: LinkID) {
+    switch event {
+    case .identified(let identity):
+      links[peer]?.address = identity.identity
+      update(identity.identity)
+    case .disconnected: links[peer] = nil
+    // No facts about the device.
+    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .rssi, .security: break
+    }
+  }
+
   fileprivate func device(at address: DeviceAddress) -> AdapterDevices.Device? {
     addresses.slot(of: address.tableKey).map { entries[$0].device }
   }

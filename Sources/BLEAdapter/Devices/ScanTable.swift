@@ -89,8 +89,8 @@ package struct ScanTable: Sendable {
     return addition
   }
 
-  /// The reports that a scan has kept back for the scan responses of their devices, in the order of the last uses of the
-  /// devices. It reports them at its end.
+  /// The reports that a scan has kept back for the scan responses of their devices, in the order of the last uses of
+  /// the devices. It reports them at its end.
   package mutating func takeWaiting(for filter: ScanFilter) -> [DiscoveredDevice] {
     keys.slots.compactMap { records[$0].takeWaiting(for: filter) }
   }

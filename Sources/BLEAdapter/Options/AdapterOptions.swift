@@ -3,7 +3,7 @@ public import BLEHost
 /// The adapter that a program uses, and its settings.
 ///
 /// All users of one transport share one adapter, and the options of the first one count: `Adapter`s of the Swift API
-/// and managers.
+/// and managers. Others that a later user asks for have no effect, and the log has a line.
 ///
 /// ```swift
 /// let options = AdapterOptions(transport: "linux:hci1", deviceName: "Clock")
@@ -61,8 +61,8 @@ public struct AdapterOptions: Hashable, Sendable {
   /// The storage of devices between runs. Bonded devices are also known by their bonds.
   ///
   /// A file has the permissions 0600, and needs the same owner and folder as a file of bonds (``FileBondStore``). It
-  /// has the addresses of 1,024 devices at most, and nothing else of them: one more removes the device whose last
-  /// connection is the oldest. Private addresses are not in it, because devices change them. `ble bonds` lists the
+  /// has the addresses and names of at most 1,024 devices: one more removes the device whose last connection is the
+  /// oldest. Private addresses are not in it, because devices change them. `ble bonds` lists the
   /// devices and removes them.
   public enum DeviceStorage: Hashable, Sendable {
     /// A file beside that of the bonds: `clock.devices.json` beside `clock.json`; ``memory`` if the bonds have no
@@ -85,6 +85,29 @@ public struct AdapterOptions: Hashable, Sendable {
     self.appearance = appearance
     self.maximumMTU = maximumMTU
     self.pairing = pairing
+  }
+}
+
+extension AdapterOptions {
+  /// The members that ask for something else than the options with which the adapter was opened. A member with its
+  /// default asks for nothing.
+  func membersWithoutEffect(beside first: Self) -> [String] {
+    let standard = Self()
+    func differs<Value: Equatable>(_ member: (Self) -> Value) -> Bool {
+      member(self) != member(standard) && member(self) != member(first)
+    }
+    var names: [String] = []
+    if differs(\.snoop) { names.append("snoop") }
+    if differs(\.deviceName) { names.append("deviceName") }
+    if differs(\.appearance) { names.append("appearance") }
+    if differs(\.maximumMTU) { names.append("maximumMTU") }
+    if differs(\.connectionPriority) { names.append("connectionPriority") }
+    if differs(\.enhancedATTBearers) { names.append("enhancedATTBearers") }
+    if differs(\.deviceStorage) { names.append("deviceStorage") }
+    if differs(\.pairing) { names.append("pairing") }
+    if differs(\.privacy) { names.append("privacy") }
+    if differs(\.address) { names.append("address") }
+    return names
   }
 }
 

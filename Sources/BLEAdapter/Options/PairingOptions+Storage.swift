@@ -16,9 +16,11 @@ extension PairingOptions.Storage {
       }
       if !transport.hasPrefix("virtual") {
         log(
-          .notice,
-          "\(transport): bonds are kept in memory and lost at the end (no folder for them: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME holds an absolute path). Set BLE_BONDS to the path of a file, or StateDirectory= in the systemd unit."
-        )
+          .notice(
+            "\(transport): bonds are kept in memory and lost at the end (no folder for them: none of STATE_DIRECTORY, "
+              + "XDG_STATE_HOME and HOME holds an absolute path). Set BLE_BONDS to the path of a file, or "
+              + "StateDirectory= in the systemd unit.",
+            .storage))
       }
       return MemoryBondStore()
     }

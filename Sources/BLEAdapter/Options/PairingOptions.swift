@@ -87,8 +87,8 @@ public struct PairingOptions: Hashable, Sendable {
   /// (``asksConsent``, or a pairing that it began). Further pairings encrypt the link and make no bond. The limit
   /// applies to the adapter, not to the identities that devices claim.
   public var unconfirmedBondLimit = 12
-  /// Whether a central pairs by itself when a peripheral refuses a request for want of security, as CoreBluetooth does;
-  /// the request is then repeated.
+  /// Whether a central pairs by itself when a peripheral refuses a request because the link lacks security, as
+  /// CoreBluetooth does; the request is then repeated.
   public var pairsOnDemand = true
   /// What a central does with the operations on a bonded peripheral, when the link cannot be encrypted with the key of
   /// the bond.
@@ -129,7 +129,7 @@ extension PairingOptions.Storage: Hashable {
     case (.standard, .standard), (.memory, .memory): true
     case (.file(let a), .file(let b)): a == b
     case (.custom(let a), .custom(let b)): a === b
-    default: false
+    default: false  // The kinds differ.
     }
   }
 

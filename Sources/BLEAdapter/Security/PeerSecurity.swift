@@ -1,6 +1,7 @@
 package import BLEGATT
 package import BLEHost
 package import BLESMP
+public import BLEWire
 
 /// The security of a link.
 public struct PeerSecurity: Hashable, Sendable {
@@ -73,6 +74,9 @@ public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible 
   public enum Cause: Hashable, Sendable {
     /// The other device no longer has the key.
     case forgottenByPeer
+    /// The other device has no key for the address of this one, which had another address when the two paired:
+    /// ``BondLostError/pairedAddress``.
+    case ownAddressChanged
     /// The other device has a key that this device does not have.
     case missingHere
     /// Both have a key, and the keys differ.
@@ -83,16 +87,21 @@ public struct BondLostError: Error, Hashable, Sendable, CustomStringConvertible 
 
   /// The cause.
   public let cause: Cause
+  /// The identity address that this device had when the two paired, if it has another one now and the other device does
+  /// not accept it; otherwise nil.
+  public let pairedAddress: DeviceAddress?
   public let description: String
 
   package init(_ loss: BondLoss) {
     cause =
       switch loss {
       case .forgottenByPeer: .forgottenByPeer
+      case .ownAddressChanged: .ownAddressChanged
       case .missingHere: .missingHere
       case .keysDiffer: .keysDiffer
       case .notEncrypted: .notEncrypted
       }
+    pairedAddress = if case .ownAddressChanged(let old, _) = loss { old } else { nil }
     description = "\(loss)"
   }
 }

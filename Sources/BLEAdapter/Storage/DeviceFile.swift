@@ -217,6 +217,6 @@ extension DeviceFile {
     let reason = error is DecodingError ? "it is not a file of devices" : "\(error)"
     let another = "ame another file with AdapterOptions.deviceStorage, or set it to memory."
     let remedy = error is NewerVersion ? "\(NewerVersion.remedy), or n\(another)" : "N\(another)"
-    log(.notice, "\(path): \(failure) (\(reason)). \(remedy)")
+    log(.notice("\(path): \(failure) (\(reason)). \(remedy)", .storage))
   }
 }

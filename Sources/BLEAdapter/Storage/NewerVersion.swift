@@ -6,7 +6,7 @@ import BLEJSON
 /// Each stored file has its version in `version`, and the program that wrote it in `program`.
 struct NewerVersion: Error, Hashable, CustomStringConvertible {
   /// The program that writes files now.
-  static let writer = "BluetoothLE 0.1.0"
+  static let writer = "BluetoothLE \(PackageVersion.text)"
   /// What to do, as the beginning of a sentence.
   static let remedy = "Use the program that wrote it or a newer one"
 
@@ -32,4 +32,9 @@ struct NewerVersion: Error, Hashable, CustomStringConvertible {
     }
     throw Self(version: version, known: known, program: program)
   }
+}
+
+/// The version of the package: that of its programs, and of the files that they write.
+package enum PackageVersion {
+  package static let text = "0.1.0"
 }

@@ -14,7 +14,7 @@ import Synchronization
 /// | end | the state |
 /// |---|---|
 /// | the process is killed or crashes | stays in the file, for the next process |
-/// | the process ends in good order (``OrderlyEnd``), or calls ``endAll()`` | is removed |
+/// | the process ends in an orderly way (``OrderlyEnd``), or calls ``endAll()`` | is removed |
 /// | the manager is released, and its process continues | is removed from the file, and kept for the next manager in this process |
 ///
 /// A store belongs to one manager at a time. It locks `NAME.lock` beside the file until the manager ends; the lock ends
@@ -74,7 +74,7 @@ package final class RestorationStore: Sendable {
   private let log: Log
   private let state = Mutex(State())
   private let claim: Mutex<FileLock?>
-  /// Removes the file when the process ends in good order; nil after the end of the store, and without a file.
+  /// Removes the file when the process ends in an orderly way; nil after the end of the store, and without a file.
   private let file: Mutex<FileAtEnd?>
   private let writing = Mutex(())
   private let later: Timer
@@ -107,9 +107,10 @@ package final class RestorationStore: Sendable {
   package static func isUsable(_ identifier: String, log: Log) -> Bool {
     if 1...identifierLimit ~= identifier.utf8.count { return true }
     log(
-      .misuse,
-      "API MISUSE: a restoration identifier of \(identifier.utf8.count) octets is not allowed, and nothing is restored: 1 to \(identifierLimit)"
-    )
+      .misuse(
+        "API MISUSE: a restoration identifier of \(identifier.utf8.count) octets is not allowed, and nothing is "
+          + "restored: 1 to \(identifierLimit)"
+      ))
     return false
   }
 
@@ -138,8 +139,9 @@ package final class RestorationStore: Sendable {
         return nil
       } catch {
         log(
-          .notice, "\(path): the state of the \(role) manager “\(identifier)” is neither restored nor saved (\(error))."
-        )
+          .notice(
+            "\(path): the state of the \(role) manager “\(identifier)” is neither restored nor saved (\(error)).",
+            .storage))
         return nil
       }
     } else {
@@ -156,9 +158,10 @@ package final class RestorationStore: Sendable {
 
   private static func reportUse(of identifier: String, _ role: Role, _ log: Log) {
     log(
-      .misuse,
-      "API MISUSE: the restoration identifier “\(identifier)” is in use by another \(role) manager, of this process or another one: nothing is restored. Give each manager an identifier of its own"
-    )
+      .misuse(
+        "API MISUSE: the restoration identifier “\(identifier)” is in use by another \(role) manager, of this process "
+          + "or another one: nothing is restored. Give each manager an identifier of its own"
+      ))
   }
 
   /// `clock.json` becomes `clock.central-0123456789abcdef.json`: the number is the FNV-1a hash of the identifier, which
@@ -208,7 +211,7 @@ package final class RestorationStore: Sendable {
   /// Logs why a state is not restored or saved.
   package func report(_ failure: String) {
     let place = if case .file(let path) = place { "\(path): " } else { "" }
-    log(.notice, "\(place)the state of the \(role) manager “\(identifier)” \(failure).")
+    log(.notice("\(place)the state of the \(role) manager “\(identifier)” \(failure).", .storage))
   }
 
   /// Saves what `content` returns, in 200 ms; nil is nothing.
@@ -247,8 +250,8 @@ package final class RestorationStore: Sendable {
     }
   }
 
-  /// Removes the states of all stores of the process, which ends in good order: the stores save nothing afterwards, and
-  /// nothing is restored.
+  /// Removes the states of all stores of the process, which ends in an orderly way: the stores save nothing afterwards,
+  /// and nothing is restored.
   package static func endAll() {
     for store in stores.withLock({ $0.values.compactMap(\.store) }) { store.end() }
     memory.withLock { $0.removeAll() }

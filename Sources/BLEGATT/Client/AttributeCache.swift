@@ -70,7 +70,7 @@ public struct AttributeCache: Hashable, Sendable {
     case .discoverCharacteristicsByUUID(let uuid, let range):
       guard case .characteristics(let all) = discoveries[.discoverCharacteristics(range)] else { return nil }
       return .characteristics(all.filter { $0.uuid == uuid })
-    default: return nil
+    default: return nil  // No other result follows from a larger discovery.
     }
   }
 
@@ -92,7 +92,9 @@ extension GATTClient.Operation.Kind {
     case .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices, .discoverCharacteristics,
       .discoverCharacteristicsByUUID, .discoverDescriptors:
       true
-    default: false
+    case .exchangeMTU, .read, .readLong, .readUsingUUID, .readMultiple, .readMultipleVariable, .writeWithoutResponse,
+      .signedWrite, .write, .writeLong, .reliableWrite, .configure, .subscribeToServiceChanged:
+      false
     }
   }
 }
@@ -108,7 +110,7 @@ extension GATTClient.Outcome {
       (.discoverCharacteristicsByUUID, .characteristics(let found)):
       found.count
     case (.discoverDescriptors, .descriptors(let found)): found.count
-    default: nil
+    default: nil  // An outcome of another operation.
     }
   }
 }

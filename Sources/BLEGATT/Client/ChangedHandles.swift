@@ -68,7 +68,7 @@ extension GATTClient.Operation.Kind {
       .discoverCharacteristicsByUUID(_, let range), .discoverDescriptors(let range):
       changed.overlaps(range)
     case .readUsingUUID(_, let range): range != .first ... .last && changed.overlaps(range)
-    default: uses(changed)
+    default: uses(changed)  // The others name attributes, or none.
     }
   }
 
@@ -77,7 +77,10 @@ extension GATTClient.Operation.Kind {
     switch self {
     case .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .subscribeToServiceChanged: true
     case .readUsingUUID(_, let range): range == .first ... .last
-    default: false
+    case .exchangeMTU, .findIncludedServices, .discoverCharacteristics, .discoverCharacteristicsByUUID,
+      .discoverDescriptors, .read, .readLong, .readMultiple, .readMultipleVariable, .writeWithoutResponse,
+      .signedWrite, .write, .writeLong, .reliableWrite, .configure:
+      false
     }
   }
 }

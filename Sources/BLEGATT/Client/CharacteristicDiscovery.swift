@@ -76,7 +76,8 @@ struct CharacteristicDiscovery: ClientProcedure {
     search.isComplete
       ? .finish(search.outcome(.characteristics(found)))
       : .send(
-        ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: .characteristic))
+        .readByTypeRequest(.init(startingHandle: search.next, endingHandle: search.end, attributeType: .characteristic))
+      )
   }
 }
 
@@ -122,6 +123,6 @@ struct DescriptorDiscovery: ClientProcedure {
   private var next: ClientStep {
     search.isComplete
       ? .finish(search.outcome(.descriptors(found)))
-      : .send(FindInformationRequest(startingHandle: search.next, endingHandle: search.end))
+      : .send(.findInformationRequest(.init(startingHandle: search.next, endingHandle: search.end)))
   }
 }

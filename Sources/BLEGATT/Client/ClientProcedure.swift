@@ -10,7 +10,8 @@ protocol ClientProcedure: Sendable {
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep
   /// Receives the Error Response to the last request, and returns the next step.
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep
-  /// What the procedure has obtained when it cannot continue; nil if that is nothing, or if a part of it has no meaning.
+  /// What the procedure has obtained when it cannot continue; nil if that is nothing, or if a part of it has no
+  /// meaning.
   func result(endedBy error: GATTClientError) -> GATTClient.Outcome?
   /// The last request once more, if it changes nothing at the server; otherwise nil.
   var repetition: ClientStep? { get }
@@ -18,7 +19,7 @@ protocol ClientProcedure: Sendable {
 
 /// The next step of a procedure.
 enum ClientStep {
-  case send(any ATTPacket)
+  case send(ATTPDU)
   case finish(GATTClient.Outcome)
 }
 
@@ -36,8 +37,8 @@ extension ClientProcedure {
   }
 }
 
-/// A response that is a list of entries of one size, of which the whole ones count: an entry that is cut is the fault of
-/// the server, and says nothing about those before it.
+/// A response that is a list of entries of one size, of which the whole ones count: an entry that is cut is the fault
+/// of the server, and says nothing about those before it.
 struct ListResponse<Packet: ATTPacket> {
   let packet: Packet
   /// Why the end of the response was ignored, if it was.

@@ -156,7 +156,7 @@ struct CacheVerification: ClientProcedure {
       if value.isEmpty { value = [0] }
       value[0] |= ClientSupportedFeatures.robustCaching.rawValue
       state = .writingFeatures
-      return .send(WriteRequest(handle: features.handle, value: value[...]))
+      return .send(.writeRequest(.init(handle: features.handle, value: value[...])))
     case .writingFeatures:
       _ = try decode(WriteResponse.self, response)
       hasRobustCaching = true
@@ -168,6 +168,6 @@ struct CacheVerification: ClientProcedure {
   mutating func receive(_ error: ErrorResponse) -> ClientStep { .finish(.done) }
 
   private func read(_ type: BluetoothUUID) -> ClientStep {
-    .send(ReadByTypeRequest(startingHandle: .first, endingHandle: .last, attributeType: type))
+    .send(.readByTypeRequest(.init(startingHandle: .first, endingHandle: .last, attributeType: type)))
   }
 }

@@ -29,10 +29,10 @@ extension GATTClient {
     case notification(AttributeHandle, [UInt8])
     /// An indication (Vol 3, Part G, 4.11.1). It has been confirmed.
     case indication(AttributeHandle, [UInt8])
-    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). Operations on
-    /// them end with ``GATTClientError/servicesChanged``, and their values are not reported, until their characteristics
-    /// were discovered again. If the server answered Database Out Of Sync (2.5.2.1), the range has all handles, and the
-    /// event follows the end of that operation.
+    /// The attributes in the range have changed: discover them again (Service Changed; Vol 3, Part G, 7.1). Operations
+    /// on them end with ``GATTClientError/servicesChanged``, and their values are not reported, until their
+    /// characteristics were discovered again. If the server answered Database Out Of Sync (2.5.2.1), the range has all
+    /// handles, and the event follows the end of that operation.
     case servicesChanged(ClosedRange<AttributeHandle>)
     /// The ATT_MTU was exchanged, in octets.
     case mtu(Int)

@@ -18,8 +18,8 @@ extension GATTClient {
     public var id: OperationID
     /// The procedure and its parameters.
     public var kind: Kind
-    /// Whether it is to be repeated where the server refuses it for want of security: the operations after it then wait
-    /// for ``GATTClient/release(repeating:now:into:)``.
+    /// Whether it is to be repeated where the server refuses it because the link lacks security: the operations after
+    /// it then wait for ``GATTClient/release(repeating:now:into:)``.
     package var awaitsSecurity = false
 
     /// An operation with these fields.

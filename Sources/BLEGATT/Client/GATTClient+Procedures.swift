@@ -6,7 +6,11 @@ extension GATTClient.Operation.Kind {
   package var isCommand: Bool {
     switch self {
     case .writeWithoutResponse, .signedWrite: true
-    default: false
+    case .exchangeMTU, .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices,
+      .discoverCharacteristics, .discoverCharacteristicsByUUID, .discoverDescriptors, .read, .readLong,
+      .readUsingUUID, .readMultiple, .readMultipleVariable, .write, .writeLong, .reliableWrite, .configure,
+      .subscribeToServiceChanged:
+      false
     }
   }
 }
@@ -50,8 +54,8 @@ extension GATTClient {
     }
   }
 
-  /// A request of an operation has failed. One that only discovers is repeated once: the fault may have been that of one
-  /// response. Otherwise the operation ends, and what came before the fault counts.
+  /// A request of an operation has failed. One that only discovers is repeated once: the fault may have been that of
+  /// one response. Otherwise the operation ends, and what came before the fault counts.
   mutating func failed(_ failed: Active, _ error: GATTClientError, now: Instant, into output: inout Output) {
     if !failed.hasRepeated, error.mayBePassing, let step = failed.procedure.repetition {
       var current = failed
@@ -110,6 +114,7 @@ extension GATTClient {
       for characteristic in found { changed.remove(characteristic.valueHandle...characteristic.valueHandle) }
     case (.discoverDescriptors(let range), _): changed.remove(range)
     case (.readUsingUUID, .values(let found)): for value in found { changed.remove(value.handle...value.handle) }
+    // Every other pair of an operation and its outcome reveals no attribute.
     default: break
     }
   }
@@ -121,6 +126,7 @@ extension GATTClient {
       try send(try sign(handle, value), into: &pdus)
     case .signedWrite(let handle, let value), .writeWithoutResponse(let handle, let value):
       try send(WriteCommand(handle: handle, value: value[...]), into: &pdus)
+    // ``Operation/Kind/isCommand`` has no other.
     default: break
     }
   }
@@ -251,7 +257,7 @@ private struct MTUExchange: ClientProcedure {
       throw .invalidParameters(
         "exchange of the MTU failed: \(size) octets. Use \(ATT.defaultMTU) to \(ATT.maximumMTU)")
     }
-    return .send(ExchangeMTURequest(clientRxMTU: UInt16(truncatingIfNeeded: size)))
+    return .send(.exchangeMTURequest(.init(clientRxMTU: UInt16(truncatingIfNeeded: size))))
   }
 
   func receive(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.mtu(mtu)) }

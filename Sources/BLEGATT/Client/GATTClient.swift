@@ -74,7 +74,7 @@ public struct GATTClient: Sendable {
     var id: OperationID?
     var kind: Operation.Kind?
     var procedure: any ClientProcedure
-    /// Whether the operation is to be repeated where the server refuses it for want of security.
+    /// Whether the operation is to be repeated where the server refuses it because the link lacks security.
     var awaitsSecurity = false
     /// Whether attributes that it depends on have changed since its last request.
     var isOutdated = false
@@ -109,7 +109,7 @@ public struct GATTClient: Sendable {
   /// Whether all operations wait, because the link is not yet encrypted.
   public private(set) var isSuspended = false
 
-  /// Whether operations wait, because one before them was refused for want of security and may be repeated.
+  /// Whether operations wait, because one before them was refused because the link lacks security and may be repeated.
   package private(set) var isHeld = false
 
   /// The client of a new link.
@@ -239,7 +239,7 @@ public struct GATTClient: Sendable {
   /// Lets operations wait until ``release(repeating:now:into:)``: one before them is to be repeated.
   package mutating func hold() { isHeld = true }
 
-  /// Continues after operations were refused for want of security.
+  /// Continues after operations were refused because the link lacks security.
   ///
   /// - Parameter operations: those that are repeated, before all that wait.
   package mutating func release(repeating operations: [Operation] = [], now: Instant, into output: inout Output) {

@@ -42,7 +42,7 @@ extension GATTClientError {
   var mayBePassing: Bool {
     switch self {
     case .malformedResponse, .unexpectedPDU: true
-    default: false
+    default: false  // The same request would fail again.
     }
   }
 

@@ -5,7 +5,7 @@ import BLEWire
 struct ValueRead: ClientProcedure {
   let handle: AttributeHandle
 
-  func begin(mtu: Int) -> ClientStep { .send(ReadRequest(handle: handle)) }
+  func begin(mtu: Int) -> ClientStep { .send(.readRequest(.init(handle: handle))) }
 
   func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
     let value = [UInt8](copying: response.extracting(1...))
@@ -36,7 +36,7 @@ struct LongValueRead: ClientProcedure {
 
   mutating func begin(mtu: Int) -> ClientStep {
     requestMTU = mtu
-    return .send(ReadRequest(handle: handle))
+    return .send(.readRequest(.init(handle: handle)))
   }
 
   mutating func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
@@ -46,7 +46,7 @@ struct LongValueRead: ClientProcedure {
     try checkLength(of: value, in: response)
     guard part.count >= requestMTU - 1, value.count < ATT.maximumValueLength else { return .finish(.value(value)) }
     requestMTU = mtu
-    return .send(ReadBlobRequest(handle: handle, valueOffset: UInt16(truncatingIfNeeded: value.count)))
+    return .send(.readBlobRequest(.init(handle: handle, valueOffset: UInt16(truncatingIfNeeded: value.count))))
   }
 
   /// The value may end where the last part ends. Attribute Not Long (0x0B) and Invalid Offset (0x07) say so; servers
@@ -97,7 +97,7 @@ struct ValueSearch: ClientProcedure {
   private var next: ClientStep {
     search.isComplete
       ? .finish(search.outcome(.values(found)))
-      : .send(ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: type))
+      : .send(.readByTypeRequest(.init(startingHandle: search.next, endingHandle: search.end, attributeType: type)))
   }
 }
 
@@ -107,7 +107,7 @@ struct MultipleRead: ClientProcedure {
 
   func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard handles.count >= 2 else { throw .needsTwoHandles }
-    return .send(ReadMultipleRequest(setOfHandles: handles))
+    return .send(.readMultipleRequest(.init(setOfHandles: handles)))
   }
 
   func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {
@@ -122,7 +122,7 @@ struct MultipleVariableRead: ClientProcedure {
 
   func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
     guard handles.count >= 2 else { throw .needsTwoHandles }
-    return .send(ReadMultipleVariableRequest(setOfHandles: handles))
+    return .send(.readMultipleVariableRequest(.init(setOfHandles: handles)))
   }
 
   func receive(_ response: Span<UInt8>, mtu: Int) throws(GATTClientError) -> ClientStep {

@@ -39,8 +39,9 @@ struct PrimaryServiceDiscovery: ClientProcedure {
     search.isComplete
       ? .finish(search.outcome(found.outcome))
       : .send(
-        ReadByGroupTypeRequest(
-          startingHandle: search.next, endingHandle: search.end, attributeGroupType: .primaryService))
+        .readByGroupTypeRequest(
+          .init(
+            startingHandle: search.next, endingHandle: search.end, attributeGroupType: .primaryService)))
   }
 }
 
@@ -82,9 +83,10 @@ struct PrimaryServiceSearch: ClientProcedure {
     search.isComplete
       ? .finish(search.outcome(found.outcome))
       : .send(
-        FindByTypeValueRequest(
-          startingHandle: search.next, endingHandle: search.end, attributeType: 0x2800,
-          attributeValue: uuid.littleEndian[...]))
+        .findByTypeValueRequest(
+          .init(
+            startingHandle: search.next, endingHandle: search.end, attributeType: 0x2800,
+            attributeValue: uuid.littleEndian[...])))
   }
 }
 
@@ -197,10 +199,10 @@ struct IncludedServiceDiscovery: ClientProcedure {
   var repetition: ClientStep? { next }
 
   private var next: ClientStep {
-    if let included = withoutUUID.last { return .send(ReadRequest(handle: included.handles.lowerBound)) }
+    if let included = withoutUUID.last { return .send(.readRequest(.init(handle: included.handles.lowerBound))) }
     if search.isComplete { return .finish(search.outcome(.includedServices(found))) }
     return .send(
-      ReadByTypeRequest(startingHandle: search.next, endingHandle: search.end, attributeType: .include))
+      .readByTypeRequest(.init(startingHandle: search.next, endingHandle: search.end, attributeType: .include)))
   }
 }
 

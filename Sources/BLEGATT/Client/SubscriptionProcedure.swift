@@ -73,9 +73,10 @@ struct SubscriptionProcedure: ClientProcedure {
     if let found = Self.configuration(in: search) { return write(found) }
     state = .searchingByType
     return .send(
-      ReadByTypeRequest(
-        startingHandle: range.lowerBound, endingHandle: range.upperBound,
-        attributeType: .clientCharacteristicConfiguration))
+      .readByTypeRequest(
+        .init(
+          startingHandle: range.lowerBound, endingHandle: range.upperBound,
+          attributeType: .clientCharacteristicConfiguration)))
   }
 
   private static func configuration(in search: DescriptorDiscovery) -> AttributeHandle? {
@@ -86,7 +87,7 @@ struct SubscriptionProcedure: ClientProcedure {
     state = .writing(descriptor)
     var value: [UInt8] = []
     value.append(littleEndian: subscription.rawValue)
-    return .send(WriteRequest(handle: descriptor, value: value[...]))
+    return .send(.writeRequest(.init(handle: descriptor, value: value[...])))
   }
 
   /// Nothing has to be written to end a subscription that was none.
@@ -186,6 +187,7 @@ struct ServiceChangedProcedure: ClientProcedure {
       found = valueHandle.map { AttributeCache.ServiceChanged(valueHandle: $0, configuration: descriptor) }
       return .finish(.done)
     case (.configuring, .noConfiguration): throw .noServiceChanged
+    // No part has another outcome.
     default: return .finish(.done)
     }
   }

@@ -53,7 +53,10 @@ extension GATTClient.Operation {
       64 + value.count
     case .reliableWrite(let writes): writes.reduce(64) { $0 + 64 + $1.value.count }
     case .readMultiple(let handles), .readMultipleVariable(let handles): 64 + 2 * handles.count
-    default: 64
+    case .exchangeMTU, .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices,
+      .discoverCharacteristics, .discoverCharacteristicsByUUID, .discoverDescriptors, .read, .readLong,
+      .readUsingUUID, .configure, .subscribeToServiceChanged:
+      64
     }
   }
 }

@@ -6,7 +6,7 @@ struct ValueWrite: ClientProcedure {
   let handle: AttributeHandle
   let value: [UInt8]
 
-  func begin(mtu: Int) -> ClientStep { .send(WriteRequest(handle: handle, value: value[...])) }
+  func begin(mtu: Int) -> ClientStep { .send(.writeRequest(.init(handle: handle, value: value[...]))) }
 
   /// The response has no parameters; octets after the opcode mean nothing.
   func receive(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.done) }
@@ -74,7 +74,7 @@ struct QueuedWrites: ClientProcedure {
       }
       guard current >= writes.count else { return prepare(mtu: mtu) }
       state = .executing
-      return .send(ExecuteWriteRequest(flags: .write))
+      return .send(.executeWriteRequest(.init(flags: .write)))
     // The response has no parameters; octets after the opcode mean nothing.
     case .executing: return .finish(.done)
     case .cancelling(let error): throw error
@@ -91,7 +91,7 @@ struct QueuedWrites: ClientProcedure {
 
   private mutating func cancel(_ error: GATTClientError) -> ClientStep {
     state = .cancelling(error)
-    return .send(ExecuteWriteRequest(flags: .cancel))
+    return .send(.executeWriteRequest(.init(flags: .cancel)))
   }
 
   /// The request for the next part. An empty value is one empty part. The opcode, the handle and the offset take 5
@@ -101,6 +101,6 @@ struct QueuedWrites: ClientProcedure {
     part = PrepareWriteRequest(
       handle: write.handle, valueOffset: UInt16(truncatingIfNeeded: write.offset &+ written),
       partAttributeValue: write.value.dropFirst(written).prefix(mtu - 5))
-    return .send(part)
+    return .send(.prepareWriteRequest(part))
   }
 }

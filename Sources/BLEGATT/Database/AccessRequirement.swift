@@ -54,7 +54,7 @@ public struct AccessRequirement: Hashable, Sendable {
 ///
 /// The server checks the write permission for Write Request, Write Command and Prepare Write Request alike. The
 /// ``GATTCharacteristicProperties`` of a characteristic are information for clients; the server does not enforce them
-/// (Docs/Decisions/0014).
+/// (Docs/Decisions/gatt.md#permissions).
 public struct GATTAttributePermissions: Hashable, Sendable {
   /// The requirement for reads; nil: no client may read.
   public var read: AccessRequirement?

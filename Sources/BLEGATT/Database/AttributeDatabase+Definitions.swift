@@ -74,7 +74,8 @@ extension AttributeDatabase {
           attributes[place + 1].configuration = definition.handle.rawValue
           attribute.id = attributes[place + 1].id
         }
-      default: break
+      // The others neither begin a group nor belong to the characteristic before them.
+      case .include, .fixed, .stored, .dynamic, .clientFeatures, .databaseHash: break
       }
       attributes.append(attribute)
     }

@@ -2,7 +2,7 @@ import BLEATT
 import BLEWire
 
 /// An attribute in the database. It has a fixed size, so that all entries are in one array: 28 octets, because a
-/// database can have thousands of them (Docs/Decisions/0111).
+/// database can have thousands of them (Docs/Decisions/performance.md).
 struct AttributeEntry: Sendable {
   enum Kind: UInt8, Sendable {
     /// A service declaration: the beginning of a group that Read By Group Type finds.

@@ -143,7 +143,7 @@ public struct DescriptorDefinition: Sendable {
 
 /// The functions that make the value of a dynamic characteristic when it is read, and take it when it is written whole.
 /// A server calls them while it handles the request, and the answer leaves with the other packets of the input
-/// (Docs/Decisions/0111).
+/// (Docs/Decisions/performance.md).
 ///
 /// Requests that they do not answer, prepared writes, and reads of several attributes are events for the application.
 package struct ValueProvider: Sendable {

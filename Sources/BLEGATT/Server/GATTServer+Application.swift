@@ -47,7 +47,7 @@ extension GATTServer {
     to token: RequestToken, withValue value: Span<UInt8>, security: SecurityState,
     database: inout AttributeDatabase, now: Instant, into output: inout Output
   ) -> Bool {
-    // In place: a copy of the request would also copy its step.
+    // In place (Docs/Decisions/performance.md#in-place).
     guard unanswered?.token == token, let opcode = unanswered?.opcode else { return false }
     guard unanswered?.isRead == true else {
       guard let request = unanswered else { return false }

@@ -42,7 +42,7 @@ extension GATTServer {
       if !events.isEmpty { removeEvents() }
     }
 
-    /// Removes the events one after the other: there are few, and emptying the array takes longer.
+    /// Removes the events, of which there are few (Docs/Decisions/performance.md#in-place).
     @usableFromInline mutating func removeEvents() { events.removeFew() }
   }
 

@@ -1,7 +1,7 @@
 import BLEATT
 import BLEWire
 
-/// Queued writes (Vol 3, Part F, 3.4.6; Docs/Decisions/0013).
+/// Queued writes (Vol 3, Part F, 3.4.6; Docs/Decisions/gatt.md#prepared-writes).
 ///
 /// ```
 ///   Prepare ─► queue ─► Prepare … ─► Execute (write) ──► each part is applied to copies ─┬─► error: nothing is written
@@ -128,7 +128,7 @@ extension GATTServer {
     case .clientFeatures:
       guard let first = value.first else { return .invalidAttributeValueLength }
       return supportedFeatures.isSubset(of: ClientSupportedFeatures(rawValue: first)) ? nil : .valueNotAllowed
-    default: return .writeNotPermitted
+    default: return .writeNotPermitted  // The stack alone sets the others.
     }
   }
 
@@ -146,7 +146,7 @@ extension GATTServer {
       case .clientConfiguration:
         configure(attribute, Subscription(rawValue: write.value.span.uint16(at: 0) ?? 0), into: &output)
       case .clientFeatures: _ = setFeatures(ClientSupportedFeatures(rawValue: write.value.first ?? 0))
-      default: break
+      default: break  // Nobody writes the others, and dynamic ones are the application's.
       }
     }
     output.append(ExecuteWriteResponse())

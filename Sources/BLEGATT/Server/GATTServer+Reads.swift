@@ -3,7 +3,8 @@ import BLEWire
 
 /// Reads (Vol 3, Part F, 3.4.4).
 extension GATTServer {
-  /// Read Request and Read Blob Request (Vol 3, Part F, 3.4.4.3 and 3.4.4.5), decoded in place (Docs/Decisions/0002).
+  /// Read Request and Read Blob Request (Vol 3, Part F, 3.4.4.3 and 3.4.4.5), decoded in place
+  /// (Docs/Decisions/wire-and-codecs.md#a-packet-is-declared-once).
   ///
   /// Read Blob of a value that fits in one PDU succeeds. Attribute Not Long (0x0B) is for attributes that cannot be
   /// read in parts, and the database has none.
@@ -36,6 +37,7 @@ extension GATTServer {
         buffer.append(opcode.rawValue &+ 1)
         appendValue(of: attribute, in: database, from: offset, count: count, to: &buffer)
       }
+    // The value is in the database.
     default:
       let header: InlineArray<1, UInt8> = [opcode.rawValue &+ 1]
       let start = Int(attribute.start) &+ offset
@@ -188,7 +190,7 @@ extension GATTServer {
     case .clientConfiguration: 2
     case .clientFeatures: 1
     case .databaseHash: 16
-    default: Int(attribute.length)
+    default: Int(attribute.length)  // The value is in the database.
     }
   }
 
@@ -202,6 +204,7 @@ extension GATTServer {
     case .clientConfiguration, .clientFeatures, .databaseHash:
       let value = clientValue(of: attribute, database)
       buffer.append(contentsOf: value.dropFirst(offset).prefix(count))
+    // The value is in the database.
     default:
       let start = Int(attribute.start) &+ offset
       buffer.append(copying: database.octets.span.extracting(start..<start &+ count))
@@ -216,7 +219,7 @@ extension GATTServer {
       return [UInt8(truncatingIfNeeded: bits), UInt8(truncatingIfNeeded: bits >> 8)]
     case .clientFeatures: return [supportedFeatures.rawValue]
     case .databaseHash: return database.databaseHash() ?? []
-    default: return []
+    default: return []  // The others are the same for all clients.
     }
   }
 }

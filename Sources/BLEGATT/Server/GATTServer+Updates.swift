@@ -32,7 +32,7 @@ extension GATTServer {
     switch delivery(of: handle, security: security, database: database) {
     case .nothing(let reason): return reason
     case .notification:
-      // Encoded in place (Docs/Decisions/0002).
+      // Encoded in place (Docs/Decisions/wire-and-codecs.md#a-packet-is-declared-once).
       let count = min(value.count, maximumUpdateLength)
       output.pdus.append(Self.notificationHeader(of: handle).span, value.extracting(0..<count))
       return .sent
@@ -58,7 +58,7 @@ extension GATTServer {
 
   /// Decides how the client currently gets the values of a characteristic.
   ///
-  /// It changes nothing. It is mutating because otherwise the call would copy the server of the link.
+  /// It changes nothing. It is mutating to be called in place (Docs/Decisions/performance.md#in-place).
   package mutating func delivery(
     of handle: AttributeHandle, security: SecurityState, database: AttributeDatabase
   ) -> UpdateDelivery {

@@ -1,7 +1,8 @@
 import BLEATT
 import BLEWire
 
-/// Write Request and Write Command (Vol 3, Part F, 3.4.5), decoded in place (Docs/Decisions/0002).
+/// Write Request and Write Command (Vol 3, Part F, 3.4.5), decoded in place
+/// (Docs/Decisions/wire-and-codecs.md#a-packet-is-declared-once).
 extension GATTServer {
   @inline(__always)
   mutating func write(
@@ -99,12 +100,12 @@ extension GATTServer {
       guard value.count >= 1 else { return .rejected(.invalidAttributeValueLength) }
       guard setFeatures(ClientSupportedFeatures(rawValue: value[0])) else { return .rejected(.valueNotAllowed) }
       return .written
-    default: return .rejected(.writeNotPermitted)
+    default: return .rejected(.writeNotPermitted)  // The stack alone sets the others.
     }
   }
 
   /// The error for a Client Characteristic Configuration with a bit that the properties of the characteristic do not
-  /// allow (Vol 3, Part G, 3.3.3.3). Bits that are reserved for future use are ignored (Docs/Decisions/0012).
+  /// allow (Vol 3, Part G, 3.3.3.3). Bits that are reserved for future use are ignored (Docs/Decisions/gatt.md#cccd).
   func error(for value: Subscription, in descriptor: AttributeEntry) -> ATTErrorCode? {
     let properties = GATTCharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: descriptor.configuration))
     if value.contains(.notify), !properties.contains(.notify) {

@@ -15,7 +15,7 @@ public import BLEWire
 ///
 /// Read Request, Read Blob Request, Write Request, Write Command and the notification are decoded and encoded in place,
 /// without an allocation; all other requests are decoded as the packets that BLEATT declares
-/// (Docs/Decisions/0002).
+/// (Docs/Decisions/wire-and-codecs.md#a-packet-is-declared-once).
 ///
 /// ```swift
 /// var database = AttributeDatabase(services: GenericServices(deviceName: "Lamp"))
@@ -125,7 +125,7 @@ public struct GATTServer: Sendable {
   ) {
     guard pdu.count > 0, !hasFailed else { return }
     let opcode = pdu[0]
-    if opcode == 0x1E {  // Handle Value Confirmation
+    if opcode == ATTPDU.Kind.handleValueConfirmation.rawValue {
       return confirm(pdu, security: security, database: database, now: now, into: &output)
     }
     if case .some = unanswered { return enqueue(pdu, into: &output) }
@@ -159,22 +159,24 @@ public struct GATTServer: Sendable {
     if pdu.count > mtu { return rejectTooLong(pdu.count, ATTOpcode(rawValue: opcode), into: &output) }
     if database.revision != knownRevision || awareness != .aware { updateAwareness(opcode, database) }
     switch opcode {
-    // Read Request and Read Blob Request.
+    // The most frequent ones are found without their kind. Read Request and Read Blob Request.
     case 0x0A, 0x0C: read(pdu, opcode: opcode, security: security, database: database, now: now, into: &output)
     // Write Request and Write Command.
     case 0x12, 0x52: write(pdu, opcode: opcode, security: security, database: &database, now: now, into: &output)
-    default:
-      handleDeclared(
-        pdu, ATTOpcode(rawValue: opcode), security: security, database: &database, now: now, into: &output)
+    default: handleAny(pdu, opcode: opcode, security: security, database: &database, now: now, into: &output)
     }
   }
 
-  /// Handles the requests that are decoded as declared packets.
-  private mutating func handleDeclared(
-    _ pdu: Span<UInt8>, _ opcode: ATTOpcode, security: SecurityState, database: inout AttributeDatabase, now: Instant,
+  /// Handles a PDU of any kind.
+  private mutating func handleAny(
+    _ pdu: Span<UInt8>, opcode: UInt8, security: SecurityState, database: inout AttributeDatabase, now: Instant,
     into output: inout Output
   ) {
-    switch opcode {
+    switch ATTPDU.Kind(rawValue: opcode) {
+    case .readRequest, .readBlobRequest:
+      read(pdu, opcode: opcode, security: security, database: database, now: now, into: &output)
+    case .writeRequest, .writeCommand:
+      write(pdu, opcode: opcode, security: security, database: &database, now: now, into: &output)
     case .exchangeMTURequest: exchangeMTU(pdu, into: &output)
     case .findInformationRequest: findInformation(pdu, database: database, into: &output)
     case .findByTypeValueRequest: findByTypeValue(pdu, security: security, database: &database, into: &output)
@@ -183,19 +185,24 @@ public struct GATTServer: Sendable {
     case .readMultipleRequest:
       guard let request: ReadMultipleRequest = decode(pdu, into: &output) else { return }
       readMultiple(
-        request.setOfHandles, opcode, security: security, database: database, now: now, into: &output)
+        request.setOfHandles, .readMultipleRequest, security: security, database: database, now: now, into: &output)
     case .readMultipleVariableRequest:
       guard let request: ReadMultipleVariableRequest = decode(pdu, into: &output) else { return }
       readMultiple(
-        request.setOfHandles, opcode, security: security, database: database, now: now, into: &output)
+        request.setOfHandles, .readMultipleVariableRequest, security: security, database: database, now: now,
+        into: &output)
     case .prepareWriteRequest: prepareWrite(pdu, security: security, database: database, into: &output)
     case .executeWriteRequest: executeWrite(pdu, security: security, database: &database, now: now, into: &output)
-    case let other where other.isCommand:
-      // This includes Signed Write Command: without a signing key no signature can be verified (Vol 3, Part F,
-      // 3.4.5.4).
-      break
-    case let other where other.isSentByServer: output.events.append(.violation(.unexpectedPDU(other)))
-    default: output.reject(opcode, .requestNotSupported)
+    case .signedWriteCommand: break  // Without a signing key no signature can be verified (Vol 3, Part F, 3.4.5.4).
+    case .handleValueConfirmation: break  // It never waits: `receive` has handled it.
+    case .errorResponse, .exchangeMTUResponse, .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
+      .readResponse, .readBlobResponse, .readMultipleResponse, .readByGroupTypeResponse, .writeResponse,
+      .prepareWriteResponse, .executeWriteResponse, .readMultipleVariableResponse, .handleValueNotification,
+      .handleValueIndication, .multipleHandleValueNotification:
+      output.events.append(.violation(.unexpectedPDU(ATTOpcode(rawValue: opcode))))
+    case nil:
+      let unknown = ATTOpcode(rawValue: opcode)
+      if !unknown.isCommand { output.reject(unknown, .requestNotSupported) }
     }
   }
 

@@ -1,97 +1,321 @@
 public import BLEWire
 
-/// The parameters of an event, declared in wire order (Vol 4, Part E, 7.7).
-public protocol HCIEventParameters: Packet {
-  /// The octet that identifies the event.
-  static var eventCode: HCIEventCode { get }
-
-  /// The name in plain words, such as `Disconnection Complete` for HCI_Disconnection_Complete.
-  static var name: StaticString { get }
-
-  /// Appends the octets after the length octet of the event packet: the parameters; for an LE meta event, the subevent
-  /// code and the parameters.
-  func encodeEventParameters(to buffer: inout [UInt8])
-}
-
-extension HCIEventParameters {
-  @inlinable public func encodeEventParameters(to buffer: inout [UInt8]) { encode(to: &buffer) }
-}
-
-/// The parameters of an LE meta event after the subevent code, declared in wire order (Vol 4, Part E, 7.7.65).
-public protocol LEEventParameters: HCIEventParameters {
-  /// The octet that identifies the event among the LE meta events.
-  static var subeventCode: LESubeventCode { get }
-}
-
-extension LEEventParameters {
-  public static var eventCode: HCIEventCode { .leMeta }
-
-  @inlinable public func encodeEventParameters(to buffer: inout [UInt8]) {
-    buffer.append(Self.subeventCode.rawValue)
-    encode(to: &buffer)
-  }
-}
-
-/// The octet that identifies an event (Vol 4, Part E, 7.7). The number space is open.
-///
-/// The code of each event is beside the event's declaration.
-public struct HCIEventCode: AssignedNumber {
-  public var rawValue: UInt8
-  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  /// HCI_LE_Meta: the first octet of the parameters is the subevent code.
-  public static let leMeta = Self(rawValue: 0x3E)
-  /// An event whose parameters the vendor of the controller defines.
-  public static let vendorSpecific = Self(rawValue: 0xFF)
-
-  public static let spaceName: StaticString = "HCI event"
-  public static let names: [Self: StaticString] = HCI.events.mapValues { $0.name }
-    .merging([.leMeta: "LE Meta", .vendorSpecific: "Vendor Specific"]) { first, _ in first }
-}
-
-/// The first octet of the parameters of an LE meta event, which identifies it (Vol 4, Part E, 7.7.65). The number space
-/// is open.
-///
-/// The code of each event is beside the event's declaration.
-public struct LESubeventCode: AssignedNumber {
-  public var rawValue: UInt8
-  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  public static let spaceName: StaticString = "LE subevent"
-  public static let names: [Self: StaticString] = HCI.leEvents.mapValues { $0.name }
-}
-
 /// An event from controller to host, decoded (Vol 4, Part E, 7.7).
 ///
 /// ```swift
-/// switch try HCIEvent(decoding: octets).parameters {
-/// case let event as HCI.LEConnectionComplete: print(event.connectionHandle)
-/// case let event as HCI.DisconnectionComplete: print(event.reason)
+/// switch try HCIEvent(decoding: octets) {
+/// case .leConnectionComplete(let event): print(event.connectionHandle)
+/// case .disconnectionComplete(let event): print(event.reason)
 /// default: break
 /// }
 /// ```
-public enum HCIEvent: Sendable {
-  /// An event whose parameters are declared here, LE meta events included.
-  case declared(any HCIEventParameters)
+public enum HCIEvent: Equatable, Sendable {
+  /// HCI_Disconnection_Complete.
+  case disconnectionComplete(HCI.DisconnectionComplete)
+  /// HCI_Encryption_Change [v1].
+  case encryptionChange(HCI.EncryptionChange)
+  /// HCI_Read_Remote_Version_Information_Complete.
+  case readRemoteVersionInformationComplete(HCI.ReadRemoteVersionInformationComplete)
+  /// HCI_Command_Complete.
+  case commandComplete(HCI.CommandComplete)
+  /// HCI_Command_Status.
+  case commandStatus(HCI.CommandStatus)
+  /// HCI_Hardware_Error.
+  case hardwareError(HCI.HardwareError)
+  /// HCI_Number_Of_Completed_Packets.
+  case numberOfCompletedPackets(HCI.NumberOfCompletedPackets)
+  /// HCI_Data_Buffer_Overflow.
+  case dataBufferOverflow(HCI.DataBufferOverflow)
+  /// HCI_Encryption_Key_Refresh_Complete.
+  case encryptionKeyRefreshComplete(HCI.EncryptionKeyRefreshComplete)
+  /// HCI_Authenticated_Payload_Timeout_Expired.
+  case authenticatedPayloadTimeoutExpired(HCI.AuthenticatedPayloadTimeoutExpired)
+  /// HCI_Encryption_Change [v2].
+  case encryptionChangeV2(HCI.EncryptionChangeV2)
+  /// HCI_LE_Connection_Complete.
+  case leConnectionComplete(HCI.LEConnectionComplete)
+  /// HCI_LE_Advertising_Report.
+  case leAdvertisingReport(HCI.LEAdvertisingReport)
+  /// HCI_LE_Connection_Update_Complete.
+  case leConnectionUpdateComplete(HCI.LEConnectionUpdateComplete)
+  /// HCI_LE_Read_Remote_Features_Complete.
+  case leReadRemoteFeaturesComplete(HCI.LEReadRemoteFeaturesComplete)
+  /// HCI_LE_Long_Term_Key_Request.
+  case leLongTermKeyRequest(HCI.LELongTermKeyRequest)
+  /// HCI_LE_Remote_Connection_Parameter_Request.
+  case leRemoteConnectionParameterRequest(HCI.LERemoteConnectionParameterRequest)
+  /// HCI_LE_Data_Length_Change.
+  case leDataLengthChange(HCI.LEDataLengthChange)
+  /// HCI_LE_Read_Local_P-256_Public_Key_Complete.
+  case leReadLocalP256PublicKeyComplete(HCI.LEReadLocalP256PublicKeyComplete)
+  /// HCI_LE_Generate_DHKey_Complete.
+  case leGenerateDHKeyComplete(HCI.LEGenerateDHKeyComplete)
+  /// HCI_LE_Enhanced_Connection_Complete [v1].
+  case leEnhancedConnectionComplete(HCI.LEEnhancedConnectionComplete)
+  /// HCI_LE_Directed_Advertising_Report.
+  case leDirectedAdvertisingReport(HCI.LEDirectedAdvertisingReport)
+  /// HCI_LE_PHY_Update_Complete.
+  case lePHYUpdateComplete(HCI.LEPHYUpdateComplete)
+  /// HCI_LE_Extended_Advertising_Report.
+  case leExtendedAdvertisingReport(HCI.LEExtendedAdvertisingReport)
+  /// HCI_LE_Periodic_Advertising_Sync_Established [v1].
+  case lePeriodicAdvertisingSyncEstablished(HCI.LEPeriodicAdvertisingSyncEstablished)
+  /// HCI_LE_Periodic_Advertising_Report [v1].
+  case lePeriodicAdvertisingReport(HCI.LEPeriodicAdvertisingReport)
+  /// HCI_LE_Periodic_Advertising_Sync_Lost.
+  case lePeriodicAdvertisingSyncLost(HCI.LEPeriodicAdvertisingSyncLost)
+  /// HCI_LE_Scan_Timeout.
+  case leScanTimeout(HCI.LEScanTimeout)
+  /// HCI_LE_Advertising_Set_Terminated.
+  case leAdvertisingSetTerminated(HCI.LEAdvertisingSetTerminated)
+  /// HCI_LE_Scan_Request_Received.
+  case leScanRequestReceived(HCI.LEScanRequestReceived)
+  /// HCI_LE_Channel_Selection_Algorithm.
+  case leChannelSelectionAlgorithm(HCI.LEChannelSelectionAlgorithm)
+  /// HCI_LE_Connectionless_IQ_Report.
+  case leConnectionlessIQReport(HCI.LEConnectionlessIQReport)
+  /// HCI_LE_Connection_IQ_Report.
+  case leConnectionIQReport(HCI.LEConnectionIQReport)
+  /// HCI_LE_CTE_Request_Failed.
+  case leCTERequestFailed(HCI.LECTERequestFailed)
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1].
+  case lePeriodicAdvertisingSyncTransferReceived(HCI.LEPeriodicAdvertisingSyncTransferReceived)
+  /// HCI_LE_CIS_Established.
+  case leCISEstablished(HCI.LECISEstablished)
+  /// HCI_LE_CIS_Request.
+  case leCISRequest(HCI.LECISRequest)
+  /// HCI_LE_Create_BIG_Complete.
+  case leCreateBIGComplete(HCI.LECreateBIGComplete)
+  /// HCI_LE_Terminate_BIG_Complete.
+  case leTerminateBIGComplete(HCI.LETerminateBIGComplete)
+  /// HCI_LE_BIG_Sync_Established.
+  case leBIGSyncEstablished(HCI.LEBIGSyncEstablished)
+  /// HCI_LE_BIG_Sync_Lost.
+  case leBIGSyncLost(HCI.LEBIGSyncLost)
+  /// HCI_LE_Request_Peer_SCA_Complete.
+  case leRequestPeerSCAComplete(HCI.LERequestPeerSCAComplete)
+  /// HCI_LE_Path_Loss_Threshold.
+  case lePathLossThreshold(HCI.LEPathLossThreshold)
+  /// HCI_LE_Transmit_Power_Reporting.
+  case leTransmitPowerReporting(HCI.LETransmitPowerReporting)
+  /// HCI_LE_BIGInfo_Advertising_Report.
+  case leBIGInfoAdvertisingReport(HCI.LEBIGInfoAdvertisingReport)
+  /// HCI_LE_Subrate_Change.
+  case leSubrateChange(HCI.LESubrateChange)
+  /// HCI_LE_Periodic_Advertising_Sync_Established [v2].
+  case lePeriodicAdvertisingSyncEstablishedV2(HCI.LEPeriodicAdvertisingSyncEstablishedV2)
+  /// HCI_LE_Periodic_Advertising_Report [v2].
+  case lePeriodicAdvertisingReportV2(HCI.LEPeriodicAdvertisingReportV2)
+  /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v2].
+  case lePeriodicAdvertisingSyncTransferReceivedV2(HCI.LEPeriodicAdvertisingSyncTransferReceivedV2)
+  /// HCI_LE_Periodic_Advertising_Subevent_Data_Request.
+  case lePeriodicAdvertisingSubeventDataRequest(HCI.LEPeriodicAdvertisingSubeventDataRequest)
+  /// HCI_LE_Periodic_Advertising_Response_Report.
+  case lePeriodicAdvertisingResponseReport(HCI.LEPeriodicAdvertisingResponseReport)
+  /// HCI_LE_Enhanced_Connection_Complete [v2].
+  case leEnhancedConnectionCompleteV2(HCI.LEEnhancedConnectionCompleteV2)
   /// A vendor's event, or one of a later version of the specification, kept as octets.
   case undeclared(HCIEventPacket)
+}
 
-  /// The event with these parameters.
-  public init(_ parameters: some HCIEventParameters) { self = .declared(parameters) }
+extension HCIEvent {
+  /// The events that are declared here, LE meta events apart, by their codes (Vol 4, Part E, 7.7).
+  public enum Kind: UInt8, CaseIterable, Sendable {
+    /// HCI_Disconnection_Complete.
+    case disconnectionComplete = 0x05
+    /// HCI_Encryption_Change [v1].
+    case encryptionChange = 0x08
+    /// HCI_Read_Remote_Version_Information_Complete.
+    case readRemoteVersionInformationComplete = 0x0C
+    /// HCI_Command_Complete.
+    case commandComplete = 0x0E
+    /// HCI_Command_Status.
+    case commandStatus = 0x0F
+    /// HCI_Hardware_Error.
+    case hardwareError = 0x10
+    /// HCI_Number_Of_Completed_Packets.
+    case numberOfCompletedPackets = 0x13
+    /// HCI_Data_Buffer_Overflow.
+    case dataBufferOverflow = 0x1A
+    /// HCI_Encryption_Key_Refresh_Complete.
+    case encryptionKeyRefreshComplete = 0x30
+    /// HCI_Authenticated_Payload_Timeout_Expired.
+    case authenticatedPayloadTimeoutExpired = 0x57
+    /// HCI_Encryption_Change [v2].
+    case encryptionChangeV2 = 0x59
+  }
+
+  /// The LE meta events that are declared here, by their subevent codes (Vol 4, Part E, 7.7.65).
+  public enum LEKind: UInt8, CaseIterable, Sendable {
+    /// HCI_LE_Connection_Complete.
+    case leConnectionComplete = 0x01
+    /// HCI_LE_Advertising_Report.
+    case leAdvertisingReport = 0x02
+    /// HCI_LE_Connection_Update_Complete.
+    case leConnectionUpdateComplete = 0x03
+    /// HCI_LE_Read_Remote_Features_Complete.
+    case leReadRemoteFeaturesComplete = 0x04
+    /// HCI_LE_Long_Term_Key_Request.
+    case leLongTermKeyRequest = 0x05
+    /// HCI_LE_Remote_Connection_Parameter_Request.
+    case leRemoteConnectionParameterRequest = 0x06
+    /// HCI_LE_Data_Length_Change.
+    case leDataLengthChange = 0x07
+    /// HCI_LE_Read_Local_P-256_Public_Key_Complete.
+    case leReadLocalP256PublicKeyComplete = 0x08
+    /// HCI_LE_Generate_DHKey_Complete.
+    case leGenerateDHKeyComplete = 0x09
+    /// HCI_LE_Enhanced_Connection_Complete [v1].
+    case leEnhancedConnectionComplete = 0x0A
+    /// HCI_LE_Directed_Advertising_Report.
+    case leDirectedAdvertisingReport = 0x0B
+    /// HCI_LE_PHY_Update_Complete.
+    case lePHYUpdateComplete = 0x0C
+    /// HCI_LE_Extended_Advertising_Report.
+    case leExtendedAdvertisingReport = 0x0D
+    /// HCI_LE_Periodic_Advertising_Sync_Established [v1].
+    case lePeriodicAdvertisingSyncEstablished = 0x0E
+    /// HCI_LE_Periodic_Advertising_Report [v1].
+    case lePeriodicAdvertisingReport = 0x0F
+    /// HCI_LE_Periodic_Advertising_Sync_Lost.
+    case lePeriodicAdvertisingSyncLost = 0x10
+    /// HCI_LE_Scan_Timeout.
+    case leScanTimeout = 0x11
+    /// HCI_LE_Advertising_Set_Terminated.
+    case leAdvertisingSetTerminated = 0x12
+    /// HCI_LE_Scan_Request_Received.
+    case leScanRequestReceived = 0x13
+    /// HCI_LE_Channel_Selection_Algorithm.
+    case leChannelSelectionAlgorithm = 0x14
+    /// HCI_LE_Connectionless_IQ_Report.
+    case leConnectionlessIQReport = 0x15
+    /// HCI_LE_Connection_IQ_Report.
+    case leConnectionIQReport = 0x16
+    /// HCI_LE_CTE_Request_Failed.
+    case leCTERequestFailed = 0x17
+    /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v1].
+    case lePeriodicAdvertisingSyncTransferReceived = 0x18
+    /// HCI_LE_CIS_Established.
+    case leCISEstablished = 0x19
+    /// HCI_LE_CIS_Request.
+    case leCISRequest = 0x1A
+    /// HCI_LE_Create_BIG_Complete.
+    case leCreateBIGComplete = 0x1B
+    /// HCI_LE_Terminate_BIG_Complete.
+    case leTerminateBIGComplete = 0x1C
+    /// HCI_LE_BIG_Sync_Established.
+    case leBIGSyncEstablished = 0x1D
+    /// HCI_LE_BIG_Sync_Lost.
+    case leBIGSyncLost = 0x1E
+    /// HCI_LE_Request_Peer_SCA_Complete.
+    case leRequestPeerSCAComplete = 0x1F
+    /// HCI_LE_Path_Loss_Threshold.
+    case lePathLossThreshold = 0x20
+    /// HCI_LE_Transmit_Power_Reporting.
+    case leTransmitPowerReporting = 0x21
+    /// HCI_LE_BIGInfo_Advertising_Report.
+    case leBIGInfoAdvertisingReport = 0x22
+    /// HCI_LE_Subrate_Change.
+    case leSubrateChange = 0x23
+    /// HCI_LE_Periodic_Advertising_Sync_Established [v2].
+    case lePeriodicAdvertisingSyncEstablishedV2 = 0x24
+    /// HCI_LE_Periodic_Advertising_Report [v2].
+    case lePeriodicAdvertisingReportV2 = 0x25
+    /// HCI_LE_Periodic_Advertising_Sync_Transfer_Received [v2].
+    case lePeriodicAdvertisingSyncTransferReceivedV2 = 0x26
+    /// HCI_LE_Periodic_Advertising_Subevent_Data_Request.
+    case lePeriodicAdvertisingSubeventDataRequest = 0x27
+    /// HCI_LE_Periodic_Advertising_Response_Report.
+    case lePeriodicAdvertisingResponseReport = 0x28
+    /// HCI_LE_Enhanced_Connection_Complete [v2].
+    case leEnhancedConnectionCompleteV2 = 0x29
+  }
 
   /// Reads the parameters of the event in `packet`.
   ///
   /// - Throws: ``/BLEWire/CodecError`` if the parameters of a declared event are malformed.
   public init(_ packet: HCIEventPacket) throws(CodecError) {
-    var octets = packet.parameters
-    var type: (any HCIEventParameters.Type)?
+    let fields = packet.parameters
     if packet.eventCode == .leMeta {
-      guard let subevent = octets.popFirst() else { throw .truncated(field: "Subevent_Code") }
-      type = HCI.leEvents[LESubeventCode(rawValue: subevent)]
+      guard let subevent = fields.first else { throw .truncated(field: "Subevent_Code") }
+      if let kind = LEKind(rawValue: subevent) {
+        try self.init(kind, decoding: fields.dropFirst())
+      } else {
+        self = .undeclared(packet)
+      }
+    } else if let kind = Kind(rawValue: packet.eventCode.rawValue) {
+      try self.init(kind, decoding: fields)
     } else {
-      type = HCI.events[packet.eventCode]
+      self = .undeclared(packet)
     }
-    if let type { self = .declared(try type.init(decoding: octets)) } else { self = .undeclared(packet) }
+  }
+
+  private init(_ kind: Kind, decoding fields: Bytes) throws(CodecError) {
+    switch kind {
+    case .disconnectionComplete: self = .disconnectionComplete(try .init(decoding: fields))
+    case .encryptionChange: self = .encryptionChange(try .init(decoding: fields))
+    case .readRemoteVersionInformationComplete:
+      self = .readRemoteVersionInformationComplete(try .init(decoding: fields))
+    case .commandComplete: self = .commandComplete(try .init(decoding: fields))
+    case .commandStatus: self = .commandStatus(try .init(decoding: fields))
+    case .hardwareError: self = .hardwareError(try .init(decoding: fields))
+    case .numberOfCompletedPackets: self = .numberOfCompletedPackets(try .init(decoding: fields))
+    case .dataBufferOverflow: self = .dataBufferOverflow(try .init(decoding: fields))
+    case .encryptionKeyRefreshComplete: self = .encryptionKeyRefreshComplete(try .init(decoding: fields))
+    case .authenticatedPayloadTimeoutExpired: self = .authenticatedPayloadTimeoutExpired(try .init(decoding: fields))
+    case .encryptionChangeV2: self = .encryptionChangeV2(try .init(decoding: fields))
+    }
+  }
+
+  private init(_ kind: LEKind, decoding fields: Bytes) throws(CodecError) {
+    switch kind {
+    case .leConnectionComplete: self = .leConnectionComplete(try .init(decoding: fields))
+    case .leAdvertisingReport: self = .leAdvertisingReport(try .init(decoding: fields))
+    case .leConnectionUpdateComplete: self = .leConnectionUpdateComplete(try .init(decoding: fields))
+    case .leReadRemoteFeaturesComplete: self = .leReadRemoteFeaturesComplete(try .init(decoding: fields))
+    case .leLongTermKeyRequest: self = .leLongTermKeyRequest(try .init(decoding: fields))
+    case .leRemoteConnectionParameterRequest: self = .leRemoteConnectionParameterRequest(try .init(decoding: fields))
+    case .leDataLengthChange: self = .leDataLengthChange(try .init(decoding: fields))
+    case .leReadLocalP256PublicKeyComplete: self = .leReadLocalP256PublicKeyComplete(try .init(decoding: fields))
+    case .leGenerateDHKeyComplete: self = .leGenerateDHKeyComplete(try .init(decoding: fields))
+    case .leEnhancedConnectionComplete: self = .leEnhancedConnectionComplete(try .init(decoding: fields))
+    case .leDirectedAdvertisingReport: self = .leDirectedAdvertisingReport(try .init(decoding: fields))
+    case .lePHYUpdateComplete: self = .lePHYUpdateComplete(try .init(decoding: fields))
+    case .leExtendedAdvertisingReport: self = .leExtendedAdvertisingReport(try .init(decoding: fields))
+    case .lePeriodicAdvertisingSyncEstablished:
+      self = .lePeriodicAdvertisingSyncEstablished(try .init(decoding: fields))
+    case .lePeriodicAdvertisingReport: self = .lePeriodicAdvertisingReport(try .init(decoding: fields))
+    case .lePeriodicAdvertisingSyncLost: self = .lePeriodicAdvertisingSyncLost(try .init(decoding: fields))
+    case .leScanTimeout: self = .leScanTimeout(try .init(decoding: fields))
+    case .leAdvertisingSetTerminated: self = .leAdvertisingSetTerminated(try .init(decoding: fields))
+    case .leScanRequestReceived: self = .leScanRequestReceived(try .init(decoding: fields))
+    case .leChannelSelectionAlgorithm: self = .leChannelSelectionAlgorithm(try .init(decoding: fields))
+    case .leConnectionlessIQReport: self = .leConnectionlessIQReport(try .init(decoding: fields))
+    case .leConnectionIQReport: self = .leConnectionIQReport(try .init(decoding: fields))
+    case .leCTERequestFailed: self = .leCTERequestFailed(try .init(decoding: fields))
+    case .lePeriodicAdvertisingSyncTransferReceived:
+      self = .lePeriodicAdvertisingSyncTransferReceived(try .init(decoding: fields))
+    case .leCISEstablished: self = .leCISEstablished(try .init(decoding: fields))
+    case .leCISRequest: self = .leCISRequest(try .init(decoding: fields))
+    case .leCreateBIGComplete: self = .leCreateBIGComplete(try .init(decoding: fields))
+    case .leTerminateBIGComplete: self = .leTerminateBIGComplete(try .init(decoding: fields))
+    case .leBIGSyncEstablished: self = .leBIGSyncEstablished(try .init(decoding: fields))
+    case .leBIGSyncLost: self = .leBIGSyncLost(try .init(decoding: fields))
+    case .leRequestPeerSCAComplete: self = .leRequestPeerSCAComplete(try .init(decoding: fields))
+    case .lePathLossThreshold: self = .lePathLossThreshold(try .init(decoding: fields))
+    case .leTransmitPowerReporting: self = .leTransmitPowerReporting(try .init(decoding: fields))
+    case .leBIGInfoAdvertisingReport: self = .leBIGInfoAdvertisingReport(try .init(decoding: fields))
+    case .leSubrateChange: self = .leSubrateChange(try .init(decoding: fields))
+    case .lePeriodicAdvertisingSyncEstablishedV2:
+      self = .lePeriodicAdvertisingSyncEstablishedV2(try .init(decoding: fields))
+    case .lePeriodicAdvertisingReportV2: self = .lePeriodicAdvertisingReportV2(try .init(decoding: fields))
+    case .lePeriodicAdvertisingSyncTransferReceivedV2:
+      self = .lePeriodicAdvertisingSyncTransferReceivedV2(try .init(decoding: fields))
+    case .lePeriodicAdvertisingSubeventDataRequest:
+      self = .lePeriodicAdvertisingSubeventDataRequest(try .init(decoding: fields))
+    case .lePeriodicAdvertisingResponseReport: self = .lePeriodicAdvertisingResponseReport(try .init(decoding: fields))
+    case .leEnhancedConnectionCompleteV2: self = .leEnhancedConnectionCompleteV2(try .init(decoding: fields))
+    }
   }
 
   /// Reads an event packet that fills `octets` exactly: event code, length, parameters; without a packet indicator.
@@ -101,56 +325,97 @@ public enum HCIEvent: Sendable {
     try self.init(HCIEventPacket(decoding: octets))
   }
 
-  /// The octet that identifies the event.
-  public var eventCode: HCIEventCode {
-    switch self {
-    case .declared(let parameters): type(of: parameters).eventCode
-    case .undeclared(let packet): packet.eventCode
-    }
-  }
-
-  /// The decoded parameters; nil for an event that is not declared here.
+  /// The decoded parameters, without their type, for code that treats all events alike; nil for an event that is not
+  /// declared here.
   public var parameters: (any HCIEventParameters)? {
-    if case .declared(let parameters) = self { parameters } else { nil }
+    switch self {
+    case .disconnectionComplete(let event): event
+    case .encryptionChange(let event): event
+    case .readRemoteVersionInformationComplete(let event): event
+    case .commandComplete(let event): event
+    case .commandStatus(let event): event
+    case .hardwareError(let event): event
+    case .numberOfCompletedPackets(let event): event
+    case .dataBufferOverflow(let event): event
+    case .encryptionKeyRefreshComplete(let event): event
+    case .authenticatedPayloadTimeoutExpired(let event): event
+    case .encryptionChangeV2(let event): event
+    case .leConnectionComplete(let event): event
+    case .leAdvertisingReport(let event): event
+    case .leConnectionUpdateComplete(let event): event
+    case .leReadRemoteFeaturesComplete(let event): event
+    case .leLongTermKeyRequest(let event): event
+    case .leRemoteConnectionParameterRequest(let event): event
+    case .leDataLengthChange(let event): event
+    case .leReadLocalP256PublicKeyComplete(let event): event
+    case .leGenerateDHKeyComplete(let event): event
+    case .leEnhancedConnectionComplete(let event): event
+    case .leDirectedAdvertisingReport(let event): event
+    case .lePHYUpdateComplete(let event): event
+    case .leExtendedAdvertisingReport(let event): event
+    case .lePeriodicAdvertisingSyncEstablished(let event): event
+    case .lePeriodicAdvertisingReport(let event): event
+    case .lePeriodicAdvertisingSyncLost(let event): event
+    case .leScanTimeout(let event): event
+    case .leAdvertisingSetTerminated(let event): event
+    case .leScanRequestReceived(let event): event
+    case .leChannelSelectionAlgorithm(let event): event
+    case .leConnectionlessIQReport(let event): event
+    case .leConnectionIQReport(let event): event
+    case .leCTERequestFailed(let event): event
+    case .lePeriodicAdvertisingSyncTransferReceived(let event): event
+    case .leCISEstablished(let event): event
+    case .leCISRequest(let event): event
+    case .leCreateBIGComplete(let event): event
+    case .leTerminateBIGComplete(let event): event
+    case .leBIGSyncEstablished(let event): event
+    case .leBIGSyncLost(let event): event
+    case .leRequestPeerSCAComplete(let event): event
+    case .lePathLossThreshold(let event): event
+    case .leTransmitPowerReporting(let event): event
+    case .leBIGInfoAdvertisingReport(let event): event
+    case .leSubrateChange(let event): event
+    case .lePeriodicAdvertisingSyncEstablishedV2(let event): event
+    case .lePeriodicAdvertisingReportV2(let event): event
+    case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): event
+    case .lePeriodicAdvertisingSubeventDataRequest(let event): event
+    case .lePeriodicAdvertisingResponseReport(let event): event
+    case .leEnhancedConnectionCompleteV2(let event): event
+    case .undeclared: nil
+    }
   }
 
   /// The event as a packet, without a packet indicator.
   public var packet: HCIEventPacket {
-    switch self {
-    case .undeclared(let packet): return packet
-    case .declared(let parameters):
-      var octets: [UInt8] = []
-      parameters.encodeEventParameters(to: &octets)
-      return HCIEventPacket {
-        $0.eventCode = eventCode
-        $0.parameters = octets[...]
-      }
-    }
+    if case .undeclared(let packet) = self { return packet }
+    return parameters.map { HCIEventPacket($0) } ?? HCIEventPacket()
+  }
+
+  /// The octet that identifies the event.
+  public var eventCode: HCIEventCode {
+    if case .undeclared(let packet) = self { return packet.eventCode }
+    return parameters.map { type(of: $0).eventCode } ?? .vendorSpecific
   }
 }
 
-extension HCIEvent: Equatable {
-  /// Whether both are the same event with equal parameters.
-  public static func == (a: Self, b: Self) -> Bool {
-    switch (a, b) {
-    case (.declared(let a), .declared(let b)): a.isEqual(to: b)
-    case (.undeclared(let a), .undeclared(let b)): a == b
-    default: false
-    }
+extension HCIEventPacket {
+  /// The packet of an event with these parameters.
+  public init(_ parameters: some HCIEventParameters) {
+    self.init()
+    eventCode = type(of: parameters).eventCode
+    var octets: [UInt8] = []
+    parameters.encodeEventParameters(to: &octets)
+    self.parameters = octets[...]
   }
 }
 
 extension HCIEvent: CustomStringConvertible {
   /// The name and each field: `Hardware Error (0x10) (0..<1  Hardware_Code: 0x42)`.
   public var description: String {
-    switch self {
-    case .undeclared(let packet): return "\(packet.eventCode) \(packet.parameters.hexadecimal)"
-    case .declared(let parameters):
-      let code =
-        (parameters as? any LEEventParameters).map { "\(type(of: $0).subeventCode)" } ?? "\(eventCode)"
-      let lines = parameters.fieldLines
-      return lines.isEmpty ? code : "\(code) (\(lines.joined(separator: ", ")))"
-    }
+    guard let parameters else { return "\(eventCode) \(packet.parameters.hexadecimal)" }
+    let code = (parameters as? any LEEventParameters).map { "\(type(of: $0).subeventCode)" } ?? "\(eventCode)"
+    let lines = parameters.fieldLines
+    return lines.isEmpty ? code : "\(code) (\(lines.joined(separator: ", ")))"
   }
 }
 

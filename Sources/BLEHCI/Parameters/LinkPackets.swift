@@ -11,30 +11,37 @@ package struct LinkPackets: Hashable, Sendable {
 
   package init() {}
 
-  /// Takes an event about the link.
+  /// Takes the PHYs of the link.
   ///
-  /// - Returns: whether it has changed something.
+  /// - Returns: whether they have changed.
   @discardableResult
-  package mutating func update(_ event: any HCIEventParameters) -> Bool {
+  package mutating func update(_ event: HCI.LEPHYUpdateComplete) -> Bool {
+    guard event.status == .success else { return false }
     let before = self
-    switch event {
-    case let event as HCI.LEPHYUpdateComplete where event.status == .success:
-      (transmit.phy, transmit.acknowledgementPHY) = (event.txPHY, event.rxPHY)
-      (receive.phy, receive.acknowledgementPHY) = (event.rxPHY, event.txPHY)
-    case let event as HCI.LEDataLengthChange:
-      (transmit.dataLength, transmit.time) = (Self.octets(event.maxTXOctets), Self.time(event.maxTXTime))
-      (receive.dataLength, receive.time) = (Self.octets(event.maxRXOctets), Self.time(event.maxRXTime))
-    case let event as HCI.EncryptionChange where event.status == .success:
-      setEncrypted(event.encryptionEnabled != .off)
-    case let event as HCI.EncryptionChangeV2 where event.status == .success:
-      setEncrypted(event.encryptionEnabled != .off)
-    default: return false
-    }
+    (transmit.phy, transmit.acknowledgementPHY) = (event.txPHY, event.rxPHY)
+    (receive.phy, receive.acknowledgementPHY) = (event.rxPHY, event.txPHY)
     return self != before
   }
 
-  private mutating func setEncrypted(_ isEncrypted: Bool) {
-    (transmit.isEncrypted, receive.isEncrypted) = (isEncrypted, isEncrypted)
+  /// Takes the longest packets of the link.
+  ///
+  /// - Returns: whether they have changed.
+  @discardableResult
+  package mutating func update(_ event: HCI.LEDataLengthChange) -> Bool {
+    let before = self
+    (transmit.dataLength, transmit.time) = (Self.octets(event.maxTXOctets), Self.time(event.maxTXTime))
+    (receive.dataLength, receive.time) = (Self.octets(event.maxRXOctets), Self.time(event.maxRXTime))
+    return self != before
+  }
+
+  /// Takes the end of a change of the encryption.
+  ///
+  /// - Returns: whether the encryption has changed.
+  @discardableResult
+  package mutating func encryptionChanged(_ status: HCIErrorCode, isOn: Bool) -> Bool {
+    guard status == .success, transmit.isEncrypted != isOn else { return false }
+    (transmit.isEncrypted, receive.isEncrypted) = (isOn, isOn)
+    return true
   }
 
   /// The ranges of Max_TX_Octets and of Max_TX_Time (Vol 4, Part E, 7.7.65.7).

@@ -13,7 +13,7 @@ public import BLEWire
 /// of the link is known, the packets of a longer frame are whole packets of the link layer.
 ///
 /// The controller keeps the packets of a peer that does not acknowledge them. These rules prevent such a link from
-/// taking the buffers of the others (Docs/Decisions/0099):
+/// taking the buffers of the others (Docs/Decisions/links-and-channels.md#the-controllers-buffers):
 /// - A buffer stays free for each link that has no packet in the controller, up to half of the buffers.
 /// - Of the links that wait, the one with the fewest packets in the controller sends next; equal ones send in turn.
 /// - `takeStalled()` returns the links that keep their buffers while another link has none at all.
@@ -61,9 +61,9 @@ public struct ACLScheduler: Sendable {
   /// The index in ``links`` by the handle.
   private var indices = ConnectionHandleTable()
   /// The links with queued frames.
-  @usableFromInline private(set) var waitingLinks = 0
+  private var waitingLinks = 0
   /// The links with packets in the controller.
-  @usableFromInline private(set) var activeLinks = 0
+  private var activeLinks = 0
   /// The index of the link that sends next.
   private var turn = 0
 
@@ -297,11 +297,12 @@ public struct ACLScheduler: Sendable {
 /// Links that keep their buffers.
 extension ACLScheduler {
   /// Whether no buffer is free, and a link may have frames and no packet in the controller.
-  @inlinable package var mayStarve: Bool { waitingLinks > 0 && areBuffersHeld }
-  @usableFromInline var areBuffersHeld: Bool { freeBuffers == 0 && activeLinks < links.count }
+  @inline(__always)
+  package var mayStarve: Bool { waitingLinks > 0 && freeBuffers == 0 && activeLinks < links.count }
 
   /// Whether a link has packets in the controller.
-  @inlinable package var mayStall: Bool { activeLinks > 0 }
+  @inline(__always)
+  package var mayStall: Bool { activeLinks > 0 }
 
   /// Begins a period, at whose end ``takeWithoutProgress()`` returns the links without progress.
   package mutating func watchProgress() {

@@ -217,7 +217,7 @@ extension AddressManager {
 
   private mutating func takeStep(into effects: inout [Effect<AddressEffect>]) {
     if let step = steps.first {
-      effects.append(.command(step.command, for: .address))
+      effects.append(.command(step.command, for: .radio(.address)))
     } else if isHolding {
       // More has become due meanwhile.
       isOutdated = true

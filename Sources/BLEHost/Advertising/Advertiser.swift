@@ -48,7 +48,7 @@ struct Advertiser: Sendable {
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
     if let error = rejection(of: id, intent, radio) {
-      return effects.append(.event(.advertisingStarted(id, .failure(error)), to: owner.recipient))
+      return effects.append(.event(.advertising(id, .started(.failure(error))), to: owner.recipient))
     }
     let used = Set(advertisements.map(\.set))
     let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
@@ -78,7 +78,7 @@ struct Advertiser: Sendable {
     else { return }
     if !advertisements[index].isAnnounced {
       // Each start has an answer, also one that is withdrawn before.
-      effects.append(.event(.advertisingStarted(id, .failure(.cancelled)), to: owner.recipient))
+      effects.append(.event(.advertising(id, .started(.failure(.cancelled))), to: owner.recipient))
     }
     stop(index, radio, into: &effects)
   }
@@ -214,10 +214,10 @@ extension Advertiser {
     if advertisements[index].wasHeld {
       advertisements[index].wasHeld = false
     } else if advertisements[index].isAnnounced {
-      if wasPaused { effects.append(.event(.advertisingResumed(id), to: recipient)) }
+      if wasPaused { effects.append(.event(.advertising(id, .resumed), to: recipient)) }
     } else {
       advertisements[index].isAnnounced = true
-      effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
+      effects.append(.event(.advertising(id, .started(.success(()))), to: recipient))
     }
   }
 
@@ -259,7 +259,7 @@ extension Advertiser {
     guard !advertisement.isStopping else { return }
     let event: HostEvent =
       advertisement.isAnnounced
-      ? .advertisingEnded(advertisement.id, error) : .advertisingStarted(advertisement.id, .failure(error))
+      ? .advertising(advertisement.id, .ended(error)) : .advertising(advertisement.id, .started(.failure(error)))
     effects.append(.event(event, to: advertisement.owner.recipient))
   }
 
@@ -286,9 +286,9 @@ extension Advertiser {
     advertisements[index].isPaused = true
     if !advertisements[index].isAnnounced {
       advertisements[index].isAnnounced = true
-      effects.append(.event(.advertisingStarted(id, .success(())), to: recipient))
+      effects.append(.event(.advertising(id, .started(.success(()))), to: recipient))
     }
-    effects.append(.event(.advertisingPaused(id, status), to: recipient))
+    effects.append(.event(.advertising(id, .paused(status)), to: recipient))
   }
 
   /// Enables a configured advertisement. It is configured again if our address has changed.
@@ -320,7 +320,7 @@ extension Advertiser {
   ) {
     let advertisement = advertisements[index]
     effects.append(
-      .command(advertisement.command(for: step, radio), for: .advertising(advertisement.id, step)))
+      .command(advertisement.command(for: step, radio), for: .radio(.advertising(advertisement.id, step))))
   }
 }
 
@@ -346,8 +346,8 @@ extension Advertiser {
     taken(index, radio, into: &effects)
   }
 
-  /// A central tried to connect, and no link came up. A legacy advertisement has ended with that (Vol 6, Part B, 4.4.2);
-  /// of an extended one the controller says so.
+  /// A central tried to connect, and no link came up. A legacy advertisement has ended with that (Vol 6, Part B,
+  /// 4.4.2); of an extended one the controller says so.
   mutating func connectionFailed(_ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     guard mayHaveLink else { return }
     guard !radio.controller.usesExtendedCommands else {
@@ -379,7 +379,7 @@ extension Advertiser {
   private mutating func taken(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     switch advertisements[index].phase {
     case .configuring(.hold), .configuring(.enable): return advertisements[index].wasTaken = true
-    default: break
+    case .configuring, .advertising, .resting, .held, .suspended: break
     }
     advertisements[index].phase = .resting
     effects.append(.own(.activityChanged))
@@ -388,7 +388,7 @@ extension Advertiser {
     let isFree = !radio.hasLinks && advertisement.intent.resumesAfterDisconnection
     if advertisement.intent.continuesWhileConnected || isFree { return enable(index, radio, into: &effects) }
     advertisements[index].isPaused = true
-    effects.append(.event(.advertisingPaused(advertisement.id, nil), to: advertisement.owner.recipient))
+    effects.append(.event(.advertising(advertisement.id, .paused(nil)), to: advertisement.owner.recipient))
     if !advertisement.intent.resumesAfterDisconnection {
       advertisements[index].phase = .suspended
       stop(index, radio, into: &effects)

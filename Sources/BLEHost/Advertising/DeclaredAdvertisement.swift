@@ -68,7 +68,7 @@ struct DeclaredAdvertisement: Sendable {
   var isActive: Bool {
     switch phase {
     case .configuring(.enable), .configuring(.disable), .configuring(.takeOver): true
-    default: isOnAir
+    default: isOnAir  // The other phases start nothing.
     }
   }
 
@@ -101,7 +101,7 @@ extension DeclaredAdvertisement {
     switch step {
     case .data: intent.data
     case .scanResponse: intent.scanResponse
-    default: []
+    default: []  // The others send no data.
     }
   }
 

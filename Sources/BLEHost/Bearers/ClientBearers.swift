@@ -24,8 +24,8 @@ extension GATTClient.OperationID {
 /// wait for it.
 ///
 /// A bearer whose ATT_MTU is below that of the first one gets operations that fit into one PDU there
-/// (Docs/Decisions/0103): a write by its length, a read on trial. A Read Response of the full length may contain only a
-/// part of the value: the read then moves to the first bearer.
+/// (Docs/Decisions/gatt.md#enhanced-bearers): a write by its length, a read on trial. A Read Response of the full
+/// length may contain only a part of the value: the read then moves to the first bearer.
 struct ClientBearers: Sendable {
   fileprivate struct Bearer {
     var gatt = GATTClient()
@@ -93,7 +93,7 @@ struct ClientBearers: Sendable {
     }
   }
 
-  /// Continues on each bearer after operations were refused for want of security.
+  /// Continues on each bearer after operations were refused because the link lacks security.
   ///
   /// - Parameter repeated: those that are performed again, on the first bearer.
   mutating func proceed(
@@ -225,7 +225,8 @@ struct ClientBearers: Sendable {
         // The bearer ends alone; the operations have failed already, or fail when they begin.
         output.effects.append(.own(.bearer(.close(channel, "an ATT request had no answer in 30 seconds"))))
         continue
-      default: break
+      // As on the unenhanced bearer.
+      case .notification, .indication, .mtu, .violation: break
       }
       output.gatt.events.append(event)
     }
@@ -375,7 +376,7 @@ extension ClientBearers {
     case (.writing, .success):
       setUp = .done
       output.effects.append(.own(.bearer(.open(wanted))))
-    default: setUp = .done
+    default: setUp = .done  // Enhanced bearers are not wanted, or not possible.
     }
   }
 }
@@ -387,7 +388,7 @@ extension GATTClient.Operation.Kind {
     case .read(let handle), .readLong(let handle), .write(let handle, _), .writeLong(let handle, _, _),
       .writeWithoutResponse(let handle, _):
       handle
-    default: nil
+    default: nil  // The others name ranges, several attributes or none.
     }
   }
 
@@ -395,14 +396,14 @@ extension GATTClient.Operation.Kind {
   fileprivate func mayFit(_ mtu: Int) -> Bool {
     switch self {
     case .write(_, let value), .writeWithoutResponse(_, let value): value.count <= mtu - 3
-    default: isRead
+    default: isRead  // Others need several PDUs, or name no attribute.
     }
   }
 
   fileprivate var isRead: Bool {
     switch self {
     case .read, .readLong: true
-    default: false
+    default: false  // The others read several attributes, or none.
     }
   }
 }

@@ -7,13 +7,15 @@ public import BLEWire
 ///
 /// Descriptions do not contain the keys; an encoded bond does. Store it where no other user can read it.
 ///
-/// A value: the host reports each change with `HostEvent.bondChanged`, and BLEAdapter stores it (`BondField` has the
+/// A value: the host reports each change with `HostEvent.Bonds.changed`, and BLEAdapter stores it (`BondField` has the
 /// form of each field).
 public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   /// The identity address of the device, with its kind, whatever private addresses it uses.
   public package(set) var identity: DeviceAddress
   /// The fixed address that it uses instead of its identity; nil if it uses its identity or private addresses.
   package var addressOnAir: DeviceAddress?
+  /// The identity address that this host had when it paired, by which the device knows it; nil if it was not recorded.
+  package var ownIdentity: DeviceAddress?
   /// Resolves its private addresses.
   package var identityResolvingKey: SecretKey?
   /// For links where we are the peripheral, and where we are the central.
@@ -73,6 +75,7 @@ extension Bond {
     let isFixed = link.address.randomKind == nil || link.address.randomKind == .static
     addressOnAir = isFixed && link.address.identity != self.identity ? link.address.identity : nil
     client = link.client
+    ownIdentity = link.ownIdentity?.identity
   }
 }
 
@@ -80,6 +83,8 @@ extension Bond {
 package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
   /// The device no longer has the key: the bond was removed there, or the device was reset.
   case forgottenByPeer
+  /// The device has no key for the address of this host, which had another one when the two paired.
+  case ownAddressChanged(from: DeviceAddress, to: DeviceAddress)
   /// The device encrypts with a key that is not here: the bond was removed here, or the store was lost.
   case missingHere
   /// Both have a key, and they differ.
@@ -87,14 +92,38 @@ package enum BondLoss: Hashable, Sendable, CustomStringConvertible {
   /// The link could not be encrypted, for another reason: the device answers no request to encrypt, or cannot encrypt.
   case notEncrypted(HCIErrorCode)
 
+  /// Whether the device has no key, whatever the reason.
+  package var isOfPeer: Bool {
+    switch self {
+    case .forgottenByPeer, .ownAddressChanged: true
+    case .missingHere, .keysDiffer, .notEncrypted: false
+    }
+  }
+
   package var description: String {
     switch self {
     case .forgottenByPeer: "the device has forgotten this bond: remove the bond here, then pair again"
+    case .ownAddressChanged(let old, let new):
+      "the device has no bond with this host's address \(new): this host had the address \(old) when the two paired, "
+        + "or the device has forgotten this bond. Use that address again, or remove the bond on both sides, then pair "
+        + "again"
     case .missingHere: "the device has a bond that this host does not have: remove it on the device, then pair again"
     case .keysDiffer: "the device has another key for this bond: remove the bond on both sides, then pair again"
     case .notEncrypted(let reason):
       "the link could not be encrypted with the key of this bond (\(reason)): it may be another device with the same address; connect again"
     }
+  }
+}
+
+extension BondLoss {
+  /// The loss with what the address of this host explains.
+  ///
+  /// - Parameters:
+  ///   - bond: the bond of the device.
+  ///   - own: the identity address of this host.
+  func explained(by bond: Bond?, _ own: DeviceAddress) -> BondLoss {
+    guard self == .forgottenByPeer, let old = bond?.ownIdentity, old != own.identity else { return self }
+    return .ownAddressChanged(from: old, to: own.identity)
   }
 }
 

@@ -148,8 +148,9 @@ struct BondList: Sendable {
   }
 }
 
-/// Identity resolving keys that two devices have distributed (Docs/Decisions/0096). With one key in two bonds a private
-/// address stands for two devices. The authenticated bond keeps the key, otherwise the one that was made first.
+/// Identity resolving keys that two devices have distributed (Docs/Decisions/pairing-and-bonds.md#identity-keys). With
+/// one key in two bonds a private address stands for two devices. The authenticated bond keeps the key, otherwise the
+/// one that was made first.
 extension BondList {
   /// Sets the key that this host distributes.
   ///

@@ -1,6 +1,6 @@
 import BLEWire
 
-/// Bonds that have changed since ``HostEvent/bondChanged(_:)`` last reported them.
+/// Bonds that have changed since ``HostEvent/Bonds/changed(_:)`` last reported them.
 ///
 /// A change that the peer causes by itself, usually a subscription, is reported immediately if the bond was not
 /// reported within the interval, otherwise at the end of the interval: a peer that toggles a descriptor costs one event

@@ -27,6 +27,8 @@ struct PairedLink: Sendable {
   /// The device that the peer is taken for, and whether the link has proven its bond.
   var identity: DeviceAddress
   var isBondProven: Bool
+  /// The identity address of this host.
+  var ownIdentity: DeviceAddress?
   /// What the peer has configured as the client of our server.
   var client = ClientRecord()
   /// The devices that have proven their bonds on other links.
@@ -37,8 +39,8 @@ struct PairedLink: Sendable {
 /// counters of peers are stored.
 ///
 /// ```
-///   admit, change, keep, prove ──► bonds ──► HostEvent.bondChanged: at once, or at the end of an interval
-///   remove, or no room         ──►       ──► BondEffect.removed, HostEvent.bondRemoved
+///   admit, change, keep, prove ──► bonds ──► HostEvent.Bonds.changed: at once, or at the end of an interval
+///   remove, or no room         ──►       ──► BondEffect.removed, HostEvent.Bonds.removed
 /// ```
 struct BondTable: Sendable {
   private let maximum: Int
@@ -178,7 +180,7 @@ struct BondTable: Sendable {
     // The pairing machine checks that, but the bond may have been made in the meantime, on another link.
     if outcome.isBonded, let refusal = old.flatMap({ outcome.strength.error(replacing: $0.strength) }) {
       effects.appendFailure(PairingFailure(.weakerThanBond(refusal), at: .keyDistribution), of: link.peer)
-      return effects.append(.event(.bondLost(link.peer, identity, .forgottenByPeer), to: .everyone))
+      return effects.append(.event(.bonds(.lost(link.peer, identity, .forgottenByPeer)), to: .everyone))
     }
     // Nor does an unauthenticated device replace one that is connected and has proven its bond.
     if outcome.isBonded, link.inUse.contains(identity), !outcome.strength.isAuthenticated {
@@ -201,7 +203,7 @@ struct BondTable: Sendable {
     }
     if outcome.isBondDeclined || makesBond && !isBonded { declined(limit, peer: link.peer, into: &effects) }
     let device = PairedDevice(identity: identity, isBonded: isBonded, strength: outcome.strength)
-    effects.append(.event(.paired(link.peer, device), to: .everyone))
+    effects.append(.event(.pairing(link.peer, .succeeded(device)), to: .everyone))
     if isBonded { effects.append(.own(.securityChanged(link.peer))) }
   }
 
@@ -211,7 +213,7 @@ struct BondTable: Sendable {
   ) {
     effects.append(.own(.replaced(old.identity, link.peer)))
     guard !(link.isBondProven && link.identity == old.identity) else { return }
-    effects.append(.event(.bondReplaced(link.peer, old.identity), to: .everyone))
+    effects.append(.event(.bonds(.replaced(link.peer, old.identity)), to: .everyone))
     guard !strength.isAuthenticated else { return }
     let text = "the bond of \(old.identity) was replaced by an unauthenticated pairing"
     effects.append(.report(.peer, text, peer: link.peer))
@@ -269,7 +271,7 @@ struct BondTable: Sendable {
     counters.forget(bond.identity)
     review()
     effects.append(.own(.removed(bond.identity)))
-    effects.append(.event(.bondRemoved(bond.identity), to: .everyone))
+    effects.append(.event(.bonds(.removed(bond.identity)), to: .everyone))
   }
 }
 
@@ -279,7 +281,7 @@ extension BondTable {
     guard let bond = list[identity] else { return }
     reports.wasReported(bond.identity)
     review()
-    effects.append(.event(.bondChanged(bond), to: .everyone))
+    effects.append(.event(.bonds(.changed(bond)), to: .everyone))
     if !awaitsStorage { counters.wasStored(bond) }
   }
 

@@ -2,7 +2,7 @@ import BLESMP
 import BLEWire
 
 /// The sign counters of peers, of all bonds: which of them are on stable storage as used (Vol 3, Part H, 2.4.5;
-/// Docs/Decisions/0055).
+/// Docs/Decisions/pairing-and-bonds.md#storage-of-bonds).
 struct SignCounters: Sendable {
   private struct Account {
     var key: SecretKey?

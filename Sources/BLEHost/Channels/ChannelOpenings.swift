@@ -10,7 +10,7 @@ import BLEWire
 ///                 ▲      │ not secured   │ refused, no answer
 ///                 │      ▼               ▼
 ///                 │    channelOpenFailed ◄┤
-///                 └── refused for want of security, once, where our central pairs on demand
+///                 └── refused because the link lacks security, once, where our central pairs on demand
 /// ```
 struct ChannelOpenings: Sendable {
   /// One request.
@@ -111,7 +111,7 @@ struct ChannelOpenings: Sendable {
   }
 
   private func fail(_ opening: Opening, _ error: HostError, _ turn: inout LinkTurn) {
-    turn.effects.append(.event(.channelOpenFailed(opening.id, error), to: opening.owner.recipient))
+    turn.effects.append(.event(.channels(.openFailed(opening.id, error)), to: opening.owner.recipient))
     turn.effects.append(.own(.channel(.ended(opening.channel))))
   }
 
@@ -129,7 +129,7 @@ struct ChannelOpenings: Sendable {
     return opening
   }
 
-  /// A request has failed. After the first refusal for want of security, the link is secured.
+  /// A request has failed. After the first refusal because the link lacks security, the link is secured.
   mutating func failed(
     _ request: CreditBasedChannels.OpenID, _ failure: CreditBasedChannels.OpenFailure, _ facts: Facts,
     _ turn: inout LinkTurn

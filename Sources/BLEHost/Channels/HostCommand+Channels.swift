@@ -4,11 +4,12 @@ extension HostCommand {
   /// A command about the services whose channels peers open, and the opening of one to a peer's service (Vol 3, Part A,
   /// 10). ``HostLinks`` performs it.
   package enum Channels: Sendable {
-    /// Lets peers open channels to a service until ``stopListening(_:)``; ``HostEvent/listening(_:_:)`` answers.
+    /// Lets peers open channels to a service until ``stopListening(_:)``; ``HostEvent/Channels/listening(_:_:)``
+    /// answers.
     indirect case listen(ListenID, ChannelService)
-    /// Closes the service and its channels; ``HostEvent/stoppedListening(_:)`` answers.
+    /// Closes the service and its channels; ``HostEvent/Channels/stoppedListening(_:)`` answers.
     case stopListening(SPSM)
-    /// Opens a channel. ``HostEvent/channelOpened(_:)`` or ``HostEvent/channelOpenFailed(_:_:)`` answers.
+    /// Opens a channel. ``HostEvent/Channels/opened(_:)`` or ``HostEvent/Channels/openFailed(_:_:)`` answers.
     indirect case open(OpenChannelID, LinkID, ChannelRequest)
   }
 }
@@ -16,12 +17,12 @@ extension HostCommand {
 extension HostCommand {
   /// A command about one channel. ``LinkChannels`` performs it.
   package enum Channel: Sendable {
-    /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/sduSent(_:octets:)`` reports that it has
-    /// left.
+    /// Sends an SDU of at most ``OpenedChannel/remoteMTU`` octets. ``HostEvent/Channel/sent(octets:)`` reports that it
+    /// has left.
     case send([UInt8])
     /// The application has read one SDU: the peer may send another one.
     case didRead
-    /// ``HostEvent/channelClosed(_:_:)`` follows.
+    /// ``HostEvent/Channel/closed(_:)`` follows.
     case close
   }
 }

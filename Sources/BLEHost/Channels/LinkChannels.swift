@@ -96,7 +96,7 @@ struct LinkChannels: Sendable {
     let opened = OpenedChannel(
       id: entry.id, peer: peer, spsm: channel.spsm, isIncoming: entry.isIncoming, request: request,
       localMTU: Int(channel.local.mtu), remoteMTU: Int(channel.remote.mtu), remoteMPS: Int(channel.remote.mps))
-    turn.effects.append(.event(.channelOpened(opened), to: entry.owner.recipient))
+    turn.effects.append(.event(.channels(.opened(opened)), to: entry.owner.recipient))
   }
 }
 
@@ -119,7 +119,7 @@ extension LinkChannels {
     case .openFailed(let request, let failure): openings.failed(request, failure, facts, &turn)
     case .received(let number, let sdu):
       guard let entry = entries[number] else { return }
-      turn.effects.append(.event(.sduReceived(entry.id, sdu), to: entry.owner.recipient))
+      turn.effects.append(.event(.channel(entry.id, .received(sdu)), to: entry.owner.recipient))
     case .closed(let number, let reason): closed(number, ChannelCloseReason(reason), &turn)
     case .reconfigured(let numbers): resized(numbers, signalling, &turn)
     // An incoming channel is added by the answer to its request.
@@ -135,7 +135,7 @@ extension LinkChannels {
       guard let entry = entries[number], let mtu = signalling.channels[number]?.remote.mtu, mtu != entry.remoteMTU
       else { continue }
       entries[number]?.remoteMTU = mtu
-      turn.effects.append(.event(.channelResized(entry.id, remoteMTU: Int(mtu)), to: entry.owner.recipient))
+      turn.effects.append(.event(.channel(entry.id, .resized(remoteMTU: Int(mtu))), to: entry.owner.recipient))
     }
   }
 
@@ -156,7 +156,7 @@ extension LinkChannels {
   private mutating func closed(_ number: ChannelID, _ reason: ChannelCloseReason, _ turn: inout LinkTurn) {
     guard let entry = entries.removeValue(forKey: number) else { return }
     numbers[entry.id] = nil
-    turn.effects.append(.event(.channelClosed(entry.id, reason), to: entry.owner.recipient))
+    turn.effects.append(.event(.channel(entry.id, .closed(reason)), to: entry.owner.recipient))
     turn.effects.append(.own(.channel(.ended(entry.id))))
     if case .violation(let violation) = reason {
       turn.effects.append(.report(.peer, "an L2CAP channel is closed: \(violation)", peer: peer))
@@ -249,7 +249,7 @@ extension LinkChannels {
     for number in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       guard let entry = entries[number], entry.sent > 0 else { continue }
       entries[number]?.sent = 0
-      events.append(AddressedEvent(.sduSent(entry.id, octets: entry.sent), to: entry.owner.recipient))
+      events.append(AddressedEvent(.channel(entry.id, .sent(octets: entry.sent)), to: entry.owner.recipient))
     }
     return events
   }

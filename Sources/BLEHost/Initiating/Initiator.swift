@@ -317,6 +317,6 @@ extension Initiator {
     case .cancel: command = HCI.LECreateConnectionCancel()
     }
     phase = .working(step)
-    effects.append(.command(command, for: .initiating(step)))
+    effects.append(.command(command, for: .radio(.initiating(step))))
   }
 }

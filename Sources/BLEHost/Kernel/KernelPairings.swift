@@ -63,7 +63,7 @@ struct KernelContext: Sendable {
 
 /// The pairings of the kernel, by the identity of the device: its reports name devices by address, and the
 /// link of a report is found by its address on the radio and by the pairings that are in progress
-/// (Docs/Decisions/0051).
+/// (Docs/Decisions/kernel.md#pairing).
 ///
 /// The host's bonds, settings and decisions go the other way, as ``KernelCommand``s.
 ///
@@ -234,7 +234,8 @@ struct KernelPairings: Sendable {
     }
   }
 
-  /// Whether an identity resolving key is ours, or that of another device whose bond keeps it (Docs/Decisions/0096).
+  /// Whether an identity resolving key is ours, or that of another device whose bond keeps it
+  /// (Docs/Decisions/pairing-and-bonds.md#identity-keys).
   private func isTaken(
     _ key: SecretKey, by identity: DeviceAddress, _ strength: KeyStrength, _ context: KernelContext
   ) -> Bool {

@@ -4,7 +4,7 @@ import BLESMP
 import BLEWire
 
 /// The security manager of one link where the kernel has the controller: it decides the questions of the system
-/// host, or asks the application, and takes the level that the kernel reports (Docs/Decisions/0051).
+/// host, or asks the application, and takes the level that the kernel reports (Docs/Decisions/kernel.md#pairing).
 ///
 /// ```
 ///            secure ─────────────────────────────► requested ──┐
@@ -135,7 +135,7 @@ struct KernelSecurityManager: LinkSecurityManager {
     _ question: PairingQuestion, _ context: inout SecurityContext, into effects: inout [Effect<SecurityEffect>]
   ) {
     let id = pairing.questions.ask(question, after: &context.lastQuestion)
-    effects.append(.event(.pairing(peer, id, question), to: .everyone))
+    effects.append(.event(.pairing(peer, .question(id, question)), to: .everyone))
   }
 
   /// The application's answer to one question. What is shown may be rejected until the pairing has ended.
@@ -175,7 +175,7 @@ struct KernelSecurityManager: LinkSecurityManager {
   @discardableResult
   private mutating func endPairing(into effects: inout [Effect<SecurityEffect>]) -> KernelPairing {
     if let id = pairing.questions.withdraw() {
-      effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
+      effects.append(.event(.pairing(peer, .questionWithdrawn(id)), to: .everyone))
     }
     defer { pairing = KernelPairing() }
     return pairing
@@ -191,7 +191,7 @@ struct KernelSecurityManager: LinkSecurityManager {
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .kernel)
     context.report(failure, claimed: nil, on: peer, into: &effects)
     // The kernel would no longer carry anything on the link, or would continue to give it the level of the key
-    // (Docs/Decisions/0104).
+    // (Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level).
     if ended.isOurs || ended.isKeyInUse { effects.append(.own(.close)) }
   }
 }
@@ -201,7 +201,7 @@ extension KernelSecurityManager {
   mutating func requestSecurity(
     for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
-    guard context.admitsRequest(of: owner, into: &effects) else { return }
+    guard context.admitsRequest(of: owner, on: peer, into: &effects) else { return }
     let isAuthenticated = context.settings?.requiresMITM == true
     let isConsented = context.demand?.asksConsent != true
     secure(isAuthenticated: isAuthenticated, isConsented: isConsented, &context, now: now, into: &effects)
@@ -228,7 +228,7 @@ extension KernelSecurityManager {
       (pairing.isRequested, pairing.hasConsent) = (true, true)
       // The request is the answer to an open question for consent.
       if let open = pairing.questions.open, open.question == .consent {
-        effects.append(.event(.pairingQuestionWithdrawn(peer, open.id), to: .everyone))
+        effects.append(.event(.pairing(peer, .questionWithdrawn(open.id)), to: .everyone))
         answer(open.id, .accept, &context, now: now, into: &effects)
       }
     }
@@ -259,12 +259,12 @@ extension KernelSecurityManager {
   ) {
     pairing.isUnderWay = pairing.isPairing
     guard !pairing.isPairing, context.bond != nil, let loss = BondLoss(encryptionFailed: status) else { return }
-    effects.append(.own(.bondKeyFailed(loss)))
+    effects.append(.own(.bondKeyFailed(context.explained(loss))))
   }
 
   func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
     let loss: BondLoss = context.bond == nil ? .missingHere : .keysDiffer
-    effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
+    effects.append(.event(.bonds(.lost(peer, context.identity, loss)), to: .everyone))
   }
 
   private mutating func levelChanged(
@@ -306,7 +306,7 @@ extension KernelSecurityManager {
     let isKernels = reason == .terminatedByLocalHost && pairing.isUnderWay && !isRequested
     let loss = isKernels ? .notEncrypted(reason) : BondLoss(linkEnded: reason)
     if context.reconnection.isPending, let loss {
-      effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
+      effects.append(.event(.bonds(.lost(peer, context.identity, context.explained(loss))), to: .everyone))
     }
     let ended = endPairing(into: &effects)
     // With a bonded device it would not have been a pairing.
@@ -318,7 +318,7 @@ extension KernelSecurityManager {
 
 /// Consent to pairings that the kernel makes without a question: older Linux kernels before Just Works with Secure
 /// Connections, all kernels before a legacy pairing that they begin. The application is asked afterwards. Until it
-/// agrees the link counts as one that is not encrypted, and no key is stored (Docs/Decisions/0051).
+/// agrees the link counts as one that is not encrypted, and no key is stored (Docs/Decisions/kernel.md#pairing).
 extension KernelSecurityManager {
   /// The first key of a pairing.
   private mutating func keyMade(

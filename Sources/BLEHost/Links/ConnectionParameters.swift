@@ -3,8 +3,8 @@ internal import BLEHCI
 /// The timing of a link (Vol 4, Part E, 7.8.18): interval in units of 1.25 ms, latency in events, timeout in units of
 /// 10 ms.
 package struct ConnectionParameters: Equatable, Sendable {
-  /// 6 s: the only one that both the older and the newer Accessory Design Guidelines for Apple Devices allow, which have
-  /// 2 to 6 s and 6 to 18 s.
+  /// 6 s: the only one that both the older and the newer Accessory Design Guidelines for Apple Devices allow, which
+  /// have 2 to 6 s and 6 to 18 s.
   package static let defaultSupervisionTimeout: UInt16 = 600
 
   package var interval: ClosedRange<UInt16>

@@ -12,9 +12,9 @@ package import BLEHCI
 /// | latency | 0 | 0 | 2 |
 /// | frames in the queue of the link before writes without response wait | 128 | 32 | 32 |
 ///
-/// What a peripheral requests is within the Accessory Design Guidelines for Apple Devices, the older and the newer ones:
-/// the shortest interval a multiple of 15 ms, the longest one 20 ms above it or both 15 ms, a latency of 4 at most, and a
-/// supervision timeout of 6 s.
+/// What a peripheral requests is within the Accessory Design Guidelines for Apple Devices, the older and the newer
+/// ones: the shortest interval a multiple of 15 ms, the longest one 20 ms above it or both 15 ms, a latency of 4 at
+/// most, and a supervision timeout of 6 s.
 ///
 /// Each setting is requested as far as the controller and the peer support it. If the controller or the peer rejects a
 /// setting, that is logged, and the others follow. The resulting timing is reported like any other change of the
@@ -35,7 +35,8 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// The intervals of throughput: 7.5 to 15 ms. A longer one fits packets better in few cases, and adds latency.
   static let throughputIntervals: ClosedRange<UInt16> = 6...12
 
-  /// The timing to request for a link with these packets (Vol 4, Part E, 7.8.18; Docs/Decisions/0114).
+  /// The timing to request for a link with these packets (Vol 4, Part E, 7.8.18;
+  /// Docs/Decisions/links-and-channels.md#the-interval-that-packets-fill).
   package func parameters(_ role: ConnectedLink.Role, _ packets: LinkPackets) -> ConnectionParameters {
     switch self {
     // iOS rejects an interval below 15 ms that a peripheral requests.

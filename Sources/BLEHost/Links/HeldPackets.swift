@@ -3,14 +3,15 @@ import BLEWire
 
 /// ACL packets that have overtaken the event that says what they are.
 ///
-/// A controller on USB sends data and events by two endpoints, and the host reads them in an order of its own: the first
-/// data of a link may come before its LE Connection Complete, and the first encrypted data before Encryption Change. Such
-/// packets are held for a short time, and then served as what the host knows by then, or dropped. Data of a link that has
-/// just ended may come after its Disconnection Complete: it is never given to the next link with the same handle.
+/// A controller on USB sends data and events by two endpoints, and the host reads them in an order of its own: the
+/// first data of a link may come before its LE Connection Complete, and the first encrypted data before Encryption
+/// Change. Such packets are held for a short time, and then served as what the host knows by then, or dropped. Data of
+/// a link that has just ended may come after its Disconnection Complete: it is never given to the next link with the
+/// same handle.
 ///
-/// Data in the clear is not served as encrypted. The link layers send none from the response of the peripheral on (Vol 6,
-/// Part B, 5.1.3), and the rest of the procedure takes a connection interval at least, so that data that has waited for
-/// one interval came in the clear (Docs/Decisions/0049).
+/// Data in the clear is not served as encrypted. The link layers send none from the response of the peripheral on (Vol
+/// 6, Part B, 5.1.3), and the rest of the procedure takes a connection interval at least, so that data that has waited
+/// for one interval came in the clear (Docs/Decisions/pairing-and-bonds.md#the-central-encrypts-first).
 struct HeldPackets: Sendable {
   private struct Packet: Sendable {
     var handle: ConnectionHandle

@@ -11,23 +11,24 @@ extension HostCommand {
     case release
     indirect case updateConnection(ConnectionParameters)
     /// Brings data length, PHY and timing to a priority. A setting that is refused is reported as a diagnostic, a
-    /// timing by ``HostEvent/connectionUpdateRefused(_:_:)``.
+    /// timing by ``HostEvent/Link/connectionUpdateRefused(_:)``.
     case prioritize(ConnectionPriority)
     case readRSSI
-    /// Requests other PHYs. ``HostEvent/phy(_:_:)`` answers when both ends use the PHYs that the controllers chose, and
-    /// also reports a change that the peer requested.
+    /// Requests other PHYs. ``HostEvent/Link/phy(_:)`` answers when both ends use the PHYs that the controllers chose,
+    /// and also reports a change that the peer requested.
     indirect case setPHY(PHYPreference)
-    /// ``HostEvent/phy(_:_:)`` answers.
+    /// ``HostEvent/Link/phy(_:)`` answers.
     case readPHY
     /// Requests pairing or encryption from the central (SMP Security Request); as the central, pairs or encrypts.
     case requestSecurity
     /// Requests security as ``requestSecurity``, with a demand: a key that does not meet it is replaced by pairing
     /// anew, and a pairing that cannot meet it fails.
     indirect case secure(SecurityDemand)
-    /// Whether the peer is authorized (Vol 3, Part C, 10.5). ``HostEvent/security(_:_:)`` answers if that is a change.
+    /// Whether the peer is authorized (Vol 3, Part C, 10.5). ``HostEvent/Link/security(_:)`` answers if that is a
+    /// change.
     case authorize(Bool)
-    /// Answers one ``HostEvent/pairing(_:_:_:)``. An answer to a question that is not open, or of another kind than the
-    /// question asks for, changes nothing and is reported as a diagnostic.
+    /// Answers one ``HostEvent/Pairing/question(_:_:)``. An answer to a question that is not open, or of another kind
+    /// than the question asks for, changes nothing and is reported as a diagnostic.
     indirect case answerPairing(PairingQuestionID, PairingAnswer)
     /// Sends an operation to the peer's server; ``HostEvent/client(_:_:)`` answers with the operation's identifier.
     indirect case client(GATTClient.Operation)
@@ -42,9 +43,9 @@ extension HostCommand.Link {
   /// The event that answers the command if the host has not taken it (``HostCommand/refusal``).
   func refusal(of peer: LinkID, _ error: HostError) -> HostEvent? {
     switch self {
-    case .updateConnection: .connectionUpdateRefused(peer, error)
-    case .readRSSI: .rssi(peer, .failure(error))
-    case .setPHY, .readPHY: .phy(peer, .failure(error))
+    case .updateConnection: .link(peer, .connectionUpdateRefused(error))
+    case .readRSSI: .link(peer, .rssi(.failure(error)))
+    case .setPHY, .readPHY: .link(peer, .phy(.failure(error)))
     case .client(let operation), .inspect(let operation):
       .client(
         peer,
@@ -60,8 +61,8 @@ extension HostCommand.Link {
     switch self {
     case .authorize, .discardAttributeCache: nil
     case .answerPairing: AddressedEvent(.diagnostic(PairingAnswerError.notOpen.diagnostic(of: peer)))
-    case .readRSSI: AddressedEvent(.rssi(peer, .failure(.notConnected)), to: owner.recipient)
-    case .setPHY, .readPHY: AddressedEvent(.phy(peer, .failure(.notConnected)), to: owner.recipient)
+    case .readRSSI: AddressedEvent(.link(peer, .rssi(.failure(.notConnected))), to: owner.recipient)
+    case .setPHY, .readPHY: AddressedEvent(.link(peer, .phy(.failure(.notConnected))), to: owner.recipient)
     case .client(let operation), .inspect(let operation):
       AddressedEvent(.client(peer, .finished(operation.id, .failure(.linkEnded))), to: owner.recipient)
     case .disconnect, .release, .updateConnection, .prioritize, .requestSecurity, .secure:

@@ -125,8 +125,8 @@ extension HostLinks {
     }
   }
 
-  /// A packet has no link. If that happens again, the controller has a link of which it has not reported that it came up:
-  /// it is ended.
+  /// A packet has no link. If that happens again, the controller has a link of which it has not reported that it came
+  /// up: it is ended.
   private mutating func drop(_ handle: ConnectionHandle, _ host: inout HostContext) {
     switch held.dropped(handle, now: host.now) {
     case .nothing: break
@@ -154,21 +154,19 @@ extension HostLinks {
   }
 
   /// Takes an event of the controller about one link.
-  mutating func receive(_ event: any LinkEvent, _ host: inout HostContext) {
-    if let index = table.index(of: event.connectionHandle) {
-      if let event = event as? HCI.LEDataLengthChange {
-        table.setDataLength(event.maxTXOctets, of: event.connectionHandle)
-      }
+  mutating func receive(_ event: LinkEvent, on handle: ConnectionHandle, _ host: inout HostContext) {
+    if let index = table.index(of: handle) {
+      if case .dataLengthChange(let event) = event { table.setDataLength(event.maxTXOctets, of: handle) }
       withLink(index, &host) { link, context in link.receive(event, &context.turn) }
-      return serveIfReady(event.connectionHandle, &host)
+      return serveIfReady(handle, &host)
     }
-    guard event is HCI.LELongTermKeyRequest else { return }
+    guard case .longTermKeyRequest = event else { return }
     var effects: [Effect<Never>] = []
-    policy.keyRequested(onUnknownLink: event.connectionHandle, into: &effects)
+    policy.keyRequested(onUnknownLink: handle, into: &effects)
     host.apply(effects)
   }
 
-  /// Performs a command about services, values, bonds, pairing or one link.
+  /// Performs a command about services; the other commands have functions of their own below.
   mutating func perform(_ command: HostCommand.Services, from owner: OwnerID, _ host: inout HostContext) {
     withServices(&host) { $0.perform(command, from: owner, into: &$1) }
   }
@@ -267,7 +265,7 @@ extension HostLinks {
   mutating func tick(_ host: inout HostContext) -> Bool {
     for peer in table.due(host.now) {
       withLink(of: peer, &host) { link, context in link.tick(&context) }
-      withLink(of: peer, &host) { link, context in link.tickStorage(&context) }
+      withLink(of: peer, &host) { link, context in link.tickOthers(&context) }
       withLink(of: peer, &host) { link, context in link.tickReconnection(&context.turn) }
       withLink(of: peer, &host) { link, context in link.tickProcedures(&context.turn) }
     }
@@ -439,14 +437,14 @@ extension HostLinks {
   /// - Returns: whether the link has ended: the controller no longer had it when the command arrived. Its
   ///   Disconnection Complete is on its way or was lost.
   mutating func answered(
-    _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ host: inout HostContext
+    _ peer: LinkID, _ purpose: LinkPurpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes,
+    _ host: inout HostContext
   ) -> Bool {
-    if status == .success, let index = purpose.link.flatMap({ table.index(of: $0) }) {
-      table[index].began(opcode, now: host.now)
-    }
+    let index = table.index(of: peer)
+    if status == .success, let index { table[index].began(opcode, now: host.now) }
     switch purpose {
-    case .disconnect(let peer):
-      guard status != .success, let index = table.index(of: peer) else { return false }
+    case .disconnect:
+      guard status != .success, let index else { return false }
       guard status == .unknownConnectionIdentifier else {
         host.report(.controller, "refused \(opcode): \(status)", peer: peer)
         table[index].isEndRejected = true
@@ -454,31 +452,42 @@ extension HostLinks {
       }
       remove(table[index].handle, reason: .terminatedByLocalHost, &host)
       return true
-    case .endingSuperseded(let handle) where status == .unknownConnectionIdentifier:
-      return table.endingCompleted(handle, into: &host.output.packets)
-    case .connectionUpdate(let peer, let owner) where status != .success:
+    case .connectionUpdate(let owner) where status != .success && index != nil:
       withLink(of: peer, &host) { link, context in
         let now = context.turn.now
         link.signalling.updateFailed(
           status, for: owner, now: now, into: &context.turn.signalling, &context.turn.effects)
       }
-    case .tuning(let peer):
+    case .tuning:
       withLink(of: peer, &host) { link, context in
         link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
       }
-    case .encryption(let peer) where status != .success:
+    case .encryption where status != .success:
       withSecurity(of: peer, .encryptionFailed(status), &host)
       if let index = table.index(of: peer) { serveIfReady(table[index].handle, &host) }
-    default: break
+    // An event of the controller reports the success.
+    case .encryption: break
+    case .connectionUpdate, .rssi, .setPHY, .readPHY:
+      let error: HostError? = status == .success ? nil : .controller(opcode, status)
+      if let answer = purpose.answer(about: peer, returned, error) { host.output.events.append(answer) }
     }
     return false
+  }
+
+  /// The command that ends a link whose device has connected again has ended.
+  ///
+  /// - Returns: whether the link has ended, as for ``answered(_:_:_:_:_:_:)``.
+  mutating func supersededAnswered(
+    _ handle: ConnectionHandle, _ status: HCIErrorCode, _ host: inout HostContext
+  ) -> Bool {
+    status == .unknownConnectionIdentifier && table.endingCompleted(handle, into: &host.output.packets)
   }
 }
 
 /// One input of a link, and what it writes and causes: PDUs for the controller, and effects on the parts that they
 /// concern.
 extension HostLinks {
-  /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/0111).
+  /// Lets a link do something, sends what it wrote and applies what it causes (Docs/Decisions/performance.md).
   private mutating func withLink(
     _ index: Int, _ host: inout HostContext, _ body: (inout Link, inout LinkContext) -> Void
   ) {
@@ -574,7 +583,9 @@ extension HostLinks {
     case .bearer(let effect): withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     case .channel(let effect): perform(effect, of: peer, &host)
     case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
-    default: withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
+    case .mtuChanged, .recordChanged, .relieved, .counterUsed, .storageEnded, .securityChanged, .bondRestored,
+      .clientResumed, .failed:
+      withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     }
   }
 
@@ -678,10 +689,10 @@ extension HostLinks {
     case .listen(let id, let service):
       let result = channels.listen(service, for: owner)
       if case .success(let number) = result { channelServicesChanged(.listen(number, for: service), &host) }
-      host.append(.listening(id, result), to: owner.recipient)
+      host.append(.channels(.listening(id, result)), to: owner.recipient)
     case .stopListening(let number):
       guard stopListening(number, of: owner, &host) else { return }
-      host.append(.stoppedListening(number), to: owner.recipient)
+      host.append(.channels(.stoppedListening(number)), to: owner.recipient)
     case .open(let id, let peer, let request):
       open(ChannelOpenings.Opening(id: id, owner: owner, request: request), on: peer, &host)
     }
@@ -700,11 +711,11 @@ extension HostLinks {
     var opening = wanted
     let number = opening.request.spsm
     guard let index = table.index(of: peer), !table[index].isClosing else {
-      return host.append(.channelOpenFailed(opening.id, .notConnected), to: opening.owner.recipient)
+      return host.append(.channels(.openFailed(opening.id, .notConnected)), to: opening.owner.recipient)
     }
     guard ChannelServices.validNumbers.contains(number.rawValue) else {
       let error = HostError.invalidParameters("no service has the number \(number). Use 0x0001 to 0x00FF")
-      return host.append(.channelOpenFailed(opening.id, error), to: opening.owner.recipient)
+      return host.append(.channels(.openFailed(opening.id, error)), to: opening.owner.recipient)
     }
     opening.channel = channels.name(on: peer)
     withLink(index, &host) { link, context in
@@ -813,14 +824,16 @@ extension HostLinks {
       policy.succeeded(identity)
       table[index].device.pairings.succeeded(
         lacksAuthentication: policy.settings?.requestsMITM == true && !outcome.strength.isAuthenticated)
-      let (facts, limit, now) = (table.pairedLink(index, context.services.database), policy.unconfirmedBonds, host.now)
+      let facts = table.pairedLink(index, context.services.database, of: host.ownIdentity)
+      let (limit, now) = (policy.unconfirmedBonds, host.now)
       withBonds(&host) { [toolbox] in $0.paired(outcome, on: facts, limit, toolbox, now: now, into: &$1) }
     case .failed(let failure): policy.failed(identity, failure, now: host.now)
     case .answerIgnored(let error): host.append(.diagnostic(error.diagnostic(of: peer)))
     case .released(let report): withKernel(&host) { $0?.receive(report, $1, into: &$2) }
     case .kernelKeyAccepted(let identity): policy.kernel?.keyAccepted(identity)
     case .kernelKeysRefused(let identity): withKernel(&host) { $0?.removeKeys(of: identity, $1, into: &$2) }
-    default: withLink(index, &host) { link, context in link.perform(effect, &context) }
+    case .encrypted, .levelLost, .keyRevoked, .bondKeyFailed, .pairingFailed, .notSecured, .close:
+      withLink(index, &host) { link, context in link.perform(effect, &context) }
     }
   }
 
@@ -849,6 +862,7 @@ extension HostLinks {
     _ host: inout HostContext,
     _ body: (inout KernelPairings?, KernelContext, inout [Effect<KernelEffect>]) -> Void
   ) {
+    guard policy.kernel != nil else { return }
     let context = KernelContext(
       settings: policy.settings, ownIdentity: host.ownIdentity, bonds: self.context.bonds.bonds,
       isPoweredOn: host.state == .poweredOn, links: table.compactMap { $0.manager.kernelLink(of: $0.device) })
@@ -882,6 +896,12 @@ extension HostLinks {
   ) {
     var effects: [Effect<BondEffect>] = []
     body(&context.bonds, &effects)
+    apply(effects, &host)
+  }
+
+  // Not inlined: the compiler has a copy of `withBonds` for each call.
+  @inline(never)
+  private mutating func apply(_ effects: [Effect<BondEffect>], _ host: inout HostContext) {
     apply(effects, &host) { links, host, effect in
       switch effect {
       case .removed(let identity):
@@ -896,7 +916,7 @@ extension HostLinks {
         links.withIdentities(of: peer, &host) { $0.bondReplaced(identity, on: peer, into: &$1) }
       case .securityChanged(let peer):
         links.withLink(of: peer, &host) { link, context in
-          context.turn.effects.append(.event(.security(peer, link.device.reportedSecurity), to: .everyone))
+          context.turn.effects.append(.event(.link(peer, .security(link.device.reportedSecurity)), to: .everyone))
         }
       }
     }

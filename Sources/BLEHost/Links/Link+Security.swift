@@ -28,7 +28,8 @@ extension Link {
       client.releaseParked(now: context.turn.now, into: &context.turn.client)
       signalling.channels.openings.releaseWaiting(&context.turn)
     case .close: close(.authenticationFailure, &context.turn)
-    default: break
+    // ``HostLinks`` applies these, which concern other parts.
+    case .send, .paired, .failed, .answerIgnored, .released, .kernelKeyAccepted, .kernelKeysRefused: break
     }
   }
 
@@ -55,7 +56,7 @@ extension Link {
 
   /// The link could not be encrypted with the key of its bond. It stays up; operations that wait end or stay.
   mutating func bondKeyFailed(_ loss: BondLoss, _ turn: inout LinkTurn) {
-    turn.server.effects.append(.event(.bondLost(peer, identity, loss), to: .everyone))
+    turn.server.effects.append(.event(.bonds(.lost(peer, identity, loss)), to: .everyone))
     turn.usesClient = true
     client.bondLost(queuesOperations: turn.queuesOperationsAfterBondLoss, now: turn.now, into: &turn.client)
     if !turn.queuesOperationsAfterBondLoss { signalling.channels.openings.releaseWaiting(&turn) }
@@ -82,7 +83,7 @@ extension Link {
       context.turn.usesClient = true
       client.refuse(refusal, now: now, into: &context.turn.client)
     case .securityChanged:
-      context.turn.server.effects.append(.event(.security(peer, device.reportedSecurity), to: .everyone))
+      context.turn.server.effects.append(.event(.link(peer, .security(device.reportedSecurity)), to: .everyone))
       server.securityChanged(security, context.services, into: &context.turn.server)
     case .bondRestored:
       guard let bond = context.bonds[identity] else { return }
@@ -92,7 +93,8 @@ extension Link {
       context.turn.usesClient = true
       client.resume(now: now, into: &context.turn.client)
       signalling.resume(channelFacts, &context.turn)
-    default: break
+    // ``HostLinks`` applies these, which concern other parts.
+    case .security, .violated, .bondProven, .superseded, .channel, .bearer: break
     }
   }
 

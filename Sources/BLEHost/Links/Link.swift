@@ -15,7 +15,7 @@ import BLEWire
 /// ```
 ///
 /// An input writes PDUs and causes effects (``LinkTurn``); ``HostLinks`` sends the PDUs. It lends the link the
-/// attribute database and the bonds (``LinkContext``, Docs/Decisions/0058).
+/// attribute database and the bonds (``LinkContext``, Docs/Decisions/host.md#a-router-and-parts).
 struct Link: Sendable {
   let peer: LinkID
   let handle: ConnectionHandle
@@ -156,27 +156,38 @@ extension Link {
   }
 
   /// Takes an event of the controller about the link.
-  mutating func receive(_ event: any LinkEvent, _ turn: inout LinkTurn) {
-    if let procedure = LinkProcedures.Procedure(event) { procedures.ended(procedure) }
-    let hasOtherPackets = signalling.packets.update(event)
+  mutating func receive(_ event: LinkEvent, _ turn: inout LinkTurn) {
+    var hasOtherPackets = false
     switch event {
-    case let event as HCI.LEConnectionUpdateComplete:
+    case .connectionUpdateComplete(let event):
+      procedures.ended(.connectionUpdate)
       signalling.updated(event, now: turn.now, into: &turn.signalling, &turn.effects)
-    case is HCI.LEDataLengthChange:
+      hasOtherPackets = true
+    case .phyUpdateComplete(let event):
+      procedures.ended(.phyUpdate)
+      hasOtherPackets = signalling.packets.update(event)
+      phys.updated(event, isTuned: signalling.tunesPHY, into: &turn.effects)
+    case .dataLengthChange(let event):
+      hasOtherPackets = signalling.packets.update(event)
       if hasOtherPackets {
-        turn.effects.append(.event(.dataLength(peer, signalling.packets.dataLength), to: .everyone))
+        turn.effects.append(.event(.link(peer, .dataLength(signalling.packets.dataLength)), to: .everyone))
       }
-    case let event as HCI.LEPHYUpdateComplete: phys.updated(event, isTuned: signalling.tunesPHY, into: &turn.effects)
-    default: if let input = SecurityInput(event) { turn.effects.append(.own(.security(input))) }
+    case .readRemoteFeaturesComplete: procedures.ended(.featureExchange)
+    case .encryptionChange(let status, let isOn):
+      hasOtherPackets = signalling.packets.encryptionChanged(status, isOn: isOn)
+      turn.effects.append(.own(.security(.encryptionChanged(status, isOn: isOn))))
+    case .encryptionKeyRefreshComplete(let status):
+      turn.effects.append(.own(.security(.encryptionChanged(status, isOn: true))))
+    case .longTermKeyRequest(let event): turn.effects.append(.own(.security(.keyRequested(event))))
     }
     signalling.tune(&turn) { $0.received(event, into: &$1) }
-    if hasOtherPackets || event is HCI.LEConnectionUpdateComplete { signalling.followPackets(&turn) }
+    if hasOtherPackets { signalling.followPackets(&turn) }
   }
 }
 
 /// Commands of owners.
 extension Link {
-  /// Performs a command about a link; others are not for this part.
+  /// Performs a command about this link.
   mutating func perform(
     _ command: HostCommand.Link, from owner: OwnerID, _ controller: ControllerCapabilities, _ turn: inout LinkTurn
   ) {
@@ -195,7 +206,7 @@ extension Link {
       signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
     case .prioritize(let priority): signalling.prioritize(priority, for: owner, role, controller, &turn)
     case .readRSSI:
-      turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .rssi(peer, owner)))
+      turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .link(peer, .rssi(owner))))
     case .client(let operation):
       perform(operation, for: owner, pairsOnDemand: role == .central && turn.pairsOnDemand, &turn)
     case .inspect(let operation): perform(operation, for: owner, pairsOnDemand: false, &turn)
@@ -212,13 +223,13 @@ extension Link {
       now: turn.now, into: &turn.client)
   }
 
-  /// Asks the controller to end the link; ``HostEvent/disconnected(_:_:)`` follows when it has, at the latest after
+  /// Asks the controller to end the link; ``HostEvent/Link/disconnected(_:)`` follows when it has, at the latest after
   /// ``HostConfiguration/disconnectionTimeout``.
   mutating func close(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
     guard !isClosing else { return }
     end = turn.now + disconnectionTimeout
     let command = HCI.Disconnect { ($0.connectionHandle, $0.reason) = (handle, reason) }
-    turn.effects.append(.command(command, for: .disconnect(peer)))
+    turn.effects.append(.command(command, for: .link(peer, .disconnect)))
   }
 
   /// Ends an owner's use of the link. A link that our central made ends when no owner uses it; one that the device made
@@ -228,7 +239,7 @@ extension Link {
     if role == .central, client.users.isEmpty {
       close(.remoteUserTerminatedConnection, &turn)
     } else {
-      turn.effects.append(.event(.disconnected(peer, .terminatedByLocalHost), to: owner.recipient))
+      turn.effects.append(.event(.link(peer, .disconnected(.terminatedByLocalHost)), to: owner.recipient))
     }
   }
 }
@@ -270,7 +281,7 @@ extension Link {
     server.linkEnded(context.services, into: &context.turn.server)
     client.linkEnded(into: &context.turn.client)
     signalling.channels.linkEnded(reason, &context.turn)
-    context.turn.effects.append(.event(.disconnected(peer, reason), to: .everyone))
+    context.turn.effects.append(.event(.link(peer, .disconnected(reason)), to: .everyone))
   }
 }
 
@@ -283,9 +294,9 @@ extension Link {
     client.tick(now: now, into: &context.turn.client)
   }
 
-  /// Time for what follows the halves: if the store has not answered in time, nothing waits for it until it answers
-  /// again.
-  mutating func tickStorage(_ context: inout LinkContext) {
+  /// Time for what is neither server nor client: the store of bonds, signalling, bearers and the security manager. If
+  /// the store has not answered in time, nothing waits for it until it answers again.
+  mutating func tickOthers(_ context: inout LinkContext) {
     let now = context.turn.now
     if server.isStorageLate(now: now) {
       context.bonds.storeFailed()
@@ -303,4 +314,16 @@ extension Link {
     bondKeyFailed(.notEncrypted(.linkLayerResponseTimeout), &turn)
     close(.authenticationFailure, &turn)
   }
+}
+
+/// An event of the controller about one link, which is not about its beginning or its end.
+enum LinkEvent: Sendable {
+  case connectionUpdateComplete(HCI.LEConnectionUpdateComplete)
+  case phyUpdateComplete(HCI.LEPHYUpdateComplete)
+  case dataLengthChange(HCI.LEDataLengthChange)
+  case readRemoteFeaturesComplete(HCI.LEReadRemoteFeaturesComplete)
+  /// Either version of the event (Vol 4, Part E, 7.7.8).
+  case encryptionChange(HCIErrorCode, isOn: Bool)
+  case encryptionKeyRefreshComplete(HCIErrorCode)
+  case longTermKeyRequest(HCI.LELongTermKeyRequest)
 }

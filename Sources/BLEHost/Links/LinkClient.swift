@@ -3,8 +3,8 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// The state of a link that our central made to a bonded peripheral (Docs/Decisions/0049). Our client sends nothing
-/// except in `none`.
+/// The state of a link that our central made to a bonded peripheral
+/// (Docs/Decisions/pairing-and-bonds.md#the-central-encrypts-first). Our client sends nothing except in `none`.
 ///
 /// ```
 ///   none ── link up, the bond has a key for us; key of a failed pairing in use ──► pending ── encrypted ──► none
@@ -230,7 +230,7 @@ struct LinkClient: Sendable {
       switch event {
       // Without another MTU the exchange has ended, too: the owners know that the device answers.
       case .finished(.stack, .failure(.errorResponse(_, request: .exchangeMTURequest, _))):
-        output.effects.append(.event(.mtu(peer, mtu), to: .everyone))
+        output.effects.append(.event(.link(peer, .mtu(mtu)), to: .everyone))
       case .finished(.stack, _): break
       case .finished(.bearers, let result): setUp = result
       case .notification, .indication, .servicesChanged:
@@ -255,7 +255,7 @@ struct LinkClient: Sendable {
         }
       case .mtu(let mtu):
         output.effects.append(.own(.mtuChanged(mtu)))
-        output.effects.append(.event(.mtu(peer, mtu), to: .everyone))
+        output.effects.append(.event(.link(peer, .mtu(mtu)), to: .everyone))
       case .bearerFailed:
         output.effects.append(
           .report(.peer, "an ATT request had no answer in 30 seconds: the link is ended", peer: peer))
@@ -291,7 +291,8 @@ struct LinkClient: Sendable {
     switch event {
     case .finished(let id, let result): used.subscriptions.finished(id, result)
     case .servicesChanged(let range): used.subscriptions.removeAll(in: range)
-    default: break
+    // They change no subscription.
+    case .notification, .indication, .mtu, .violation, .bearerFailed: break
     }
     output.effects.append(.event(.client(peer, event), to: takeRecipient(of: event)))
   }
@@ -301,13 +302,14 @@ struct LinkClient: Sendable {
     case .finished(let id, _): used.owners.removeValue(forKey: id)?.recipient ?? .everyone
     case .notification(let value, _), .indication(let value, _):
       Recipient(used.subscriptions.owners(of: value)) ?? Recipient(users) ?? .everyone
-    default: Recipient(users) ?? .everyone
+    case .servicesChanged, .mtu, .violation, .bearerFailed: Recipient(users) ?? .everyone
     }
   }
 }
 
-/// Operations that the peer's server refused for want of security: kept while the link is being secured, then repeated
-/// once (Vol 3, Part C, 10.3.2). The operations after them wait, so that there is one at most for each bearer.
+/// Operations that the peer's server refused because the link lacks security: kept while the link is being secured,
+/// then repeated once (Vol 3, Part C, 10.3.2). The operations after them wait, so that there is one at most for each
+/// bearer.
 struct ParkedOperations: Sendable {
   /// Operations without a result, which may have to be repeated.
   fileprivate var asked: [GATTClient.OperationID: GATTClient.Operation] = [:]

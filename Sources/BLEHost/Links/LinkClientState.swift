@@ -3,7 +3,7 @@ import BLEGATT
 import BLEWire
 
 /// The state of the GATT client of a link: large, and in memory of its own from the first change on. The client of most
-/// links to a central is never used (Docs/Decisions/0111).
+/// links to a central is never used (Docs/Decisions/performance.md).
 struct LinkClientState: Sendable {
   /// The state of a client that sends or receives.
   struct Used: Sendable {

@@ -22,7 +22,7 @@ struct LinkContext: Sendable {
 struct LinkTurn: Sendable {
   let toolbox: SecurityToolbox
   var now = Instant.start
-  /// Whether our central secures a link whose peer refuses an operation for want of security.
+  /// Whether our central secures a link whose peer refuses an operation because the link lacks security.
   var pairsOnDemand = false
   /// Whether operations wait on a link whose bond is lost.
   var queuesOperationsAfterBondLoss = false

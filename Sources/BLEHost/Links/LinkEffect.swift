@@ -16,7 +16,7 @@ enum LinkEffect: Sendable {
   case counterUsed(UInt32)
   /// The bond store has answered or timed out: signed writes that waited for it are executed or dropped.
   case storageEnded
-  /// The peer refused an operation for want of security. The link is to be secured and the operation to wait
+  /// The peer refused an operation because the link lacks security. The link is to be secured and the operation to wait
   /// (``LinkClient/park(_:_:)``), else the refusal is to be reported (``LinkClient/report(_:into:)``).
   indirect case securityWanted(GATTClient.Operation, refusal: GATTClient.Event)
   /// The link has proven the bond of its identity: it is reported by it, and others that claim it are ended.
@@ -57,11 +57,10 @@ extension Array where Element == Effect<LinkEffect> {
   /// Appends the event for a Write Command.
   mutating func append(_ command: WritePart, of peer: LinkID, _ services: ServiceRegistry) {
     let owner = services.owners.owner(of: command.attribute) ?? .process
-    append(.event(.command(peer, command.attribute, command.value), to: owner.recipient))
+    append(.event(.server(peer, .command(command.attribute, command.value)), to: owner.recipient))
   }
 
-  /// Moves events to the output, and drops other effects. Copying an event takes as long as making it;
-  /// usually there is one at most.
+  /// Moves events to the output, and drops other effects (Docs/Decisions/performance.md#in-place).
   @inline(__always)
   mutating func moveEvents(into output: inout HostOutput) {
     if isEmpty { return }

@@ -19,7 +19,7 @@ struct LinkPHYs: Sendable {
   ) {
     if let error = preference.rejection(controller) { return reject(error, to: owner, into: &effects) }
     self.owner = owner
-    effects.append(.command(preference.command(for: handle), for: .setPHY(peer, owner)))
+    effects.append(.command(preference.command(for: handle), for: .link(peer, .setPHY(owner))))
   }
 
   func read(
@@ -28,7 +28,7 @@ struct LinkPHYs: Sendable {
     guard controller.commands.contains(HCI.LEReadPHY.self) else {
       return reject(.unsupported("LE Read PHY"), to: owner, into: &effects)
     }
-    effects.append(.command(HCI.LEReadPHY { $0.connectionHandle = handle }, for: .readPHY(peer, owner)))
+    effects.append(.command(HCI.LEReadPHY { $0.connectionHandle = handle }, for: .link(peer, .readPHY(owner))))
   }
 
   /// A procedure of ours or of the peer has ended (Vol 4, Part E, 7.7.65.12).
@@ -40,11 +40,11 @@ struct LinkPHYs: Sendable {
       return reject(.controller(.leSetPHY, event.status), to: owner, into: &effects)
     }
     let phy = ConnectionPHY(reported: event.txPHY, event.rxPHY)
-    effects.append(.event(.phy(peer, .success(phy)), to: .everyone))
+    effects.append(.event(.link(peer, .phy(.success(phy))), to: .everyone))
   }
 
   private func reject(_ error: HostError, to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
-    effects.append(.event(.phy(peer, .failure(error)), to: owner.recipient))
+    effects.append(.event(.link(peer, .phy(.failure(error))), to: owner.recipient))
   }
 }
 

@@ -1,8 +1,8 @@
 import BLEHCI
 import BLEWire
 
-/// The procedures of the link layer that the controller has begun on one link for this host, each with the time by which
-/// it should have reported the end.
+/// The procedures of the link layer that the controller has begun on one link for this host, each with the time by
+/// which it should have reported the end.
 ///
 /// ```
 ///   command ── Command Status: success ──► pending ── event ──► ended
@@ -22,16 +22,6 @@ struct LinkProcedures: Sendable {
       }
     }
 
-    /// The procedure that an event ends.
-    init?(_ event: any LinkEvent) {
-      switch event {
-      case is HCI.LEConnectionUpdateComplete: self = .connectionUpdate
-      case is HCI.LEPHYUpdateComplete: self = .phyUpdate
-      case is HCI.LEReadRemoteFeaturesComplete: self = .featureExchange
-      default: return nil
-      }
-    }
-
     var opcode: HCIOpcode {
       switch self {
       case .connectionUpdate: .leConnectionUpdate
@@ -41,12 +31,12 @@ struct LinkProcedures: Sendable {
     }
 
     /// The event that takes the place of one that has not come.
-    func failure(_ link: ConnectionHandle) -> any LinkEvent {
+    func failure(_ link: ConnectionHandle) -> LinkEvent {
       let status = HCIErrorCode.linkLayerResponseTimeout
       return switch self {
-      case .connectionUpdate: HCI.LEConnectionUpdateComplete { ($0.status, $0.connectionHandle) = (status, link) }
-      case .phyUpdate: HCI.LEPHYUpdateComplete { ($0.status, $0.connectionHandle) = (status, link) }
-      case .featureExchange: HCI.LEReadRemoteFeaturesComplete { ($0.status, $0.connectionHandle) = (status, link) }
+      case .connectionUpdate: .connectionUpdateComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
+      case .phyUpdate: .phyUpdateComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
+      case .featureExchange: .readRemoteFeaturesComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
       }
     }
   }

@@ -120,8 +120,8 @@ struct LinkServer: Sendable {
     }
   }
 
-  /// How the client gets the values of an attribute now. Mutating, because the call of another function would copy the
-  /// server of the link.
+  /// How the client gets the values of an attribute now. It is mutating to be called in place
+  /// (Docs/Decisions/performance.md#in-place).
   mutating func delivery(
     of value: AttributeHandle, _ security: SecurityState, _ services: ServiceRegistry
   ) -> GATTServer.UpdateDelivery {
@@ -146,7 +146,7 @@ struct LinkServer: Sendable {
     guard updates.hasRoom else { return refuse(update, into: &output) }
     switch gatt.indicate(value, of: handle, attribute, now: now, into: &output.gatt) {
     case .sent: updates.beginIndication(of: attribute, update)
-    default: refuse(update, into: &output)
+    default: refuse(update, into: &output)  // It is not sent, for any reason.
     }
   }
 
@@ -196,14 +196,14 @@ struct LinkServer: Sendable {
     for attribute in Set(before.keys).union(after.keys).sorted(by: { $0.rawValue < $1.rawValue })
     where before[attribute] != after[attribute] {
       output.effects.append(
-        .event(.subscription(peer, attribute, after[attribute] ?? []), to: services.recipient(of: attribute)))
+        .event(.server(peer, .subscription(attribute, after[attribute] ?? [])), to: services.recipient(of: attribute)))
     }
   }
 
   /// The link has ended, with its subscriptions and pending values.
   func linkEnded(_ services: ServiceRegistry, into output: inout Output) {
     for attribute in reported.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      output.effects.append(.event(.subscription(peer, attribute, []), to: services.recipient(of: attribute)))
+      output.effects.append(.event(.server(peer, .subscription(attribute, [])), to: services.recipient(of: attribute)))
     }
     for update in updates.entries {
       output.effects.append(.event(update.finished(on: peer), to: update.owner.recipient))
@@ -228,28 +228,31 @@ struct LinkServer: Sendable {
     case .read(let token, let attribute, let offset):
       let owner = services.owners.owner(of: attribute) ?? .process
       request = PendingAnswer(token: token, owner: owner)
-      effects.append(.event(.read(peer, token, attribute, offset: offset), to: owner.recipient))
+      effects.append(.event(.server(peer, .read(token, attribute, offset: offset)), to: owner.recipient))
     case .write(nil, let parts, _): for command in parts { effects.append(command, of: peer, services) }
-    case .write(let token, let parts, _) where parts.count == 1:
+    case .write(let token?, let parts, _) where parts.count == 1:
       let owner = parts.first.flatMap { services.owners.owner(of: $0.attribute) } ?? .process
-      if let token { request = PendingAnswer(token: token, owner: owner) }
-      effects.append(.event(.write(peer, token, parts), to: owner.recipient))
-    case .write(let token, let parts, _):
+      request = PendingAnswer(token: token, owner: owner)
+      effects.append(.event(.server(peer, .write(token, parts)), to: owner.recipient))
+    case .write(let token?, let parts, _):
       let shares = services.owners.shares(of: parts)
-      if let token { request = PendingAnswer(token: token, owners: shares.map(\.owner)) }
-      for share in shares { effects.append(.event(.write(peer, token, share.parts), to: share.owner.recipient)) }
+      request = PendingAnswer(token: token, owners: shares.map(\.owner))
+      for share in shares {
+        effects.append(.event(.server(peer, .write(token, share.parts)), to: share.owner.recipient))
+      }
     case .stored(let attribute):
       let owner = services.owners.owner(of: attribute) ?? .process
       guard services.owners.reportsStoredWrites(to: owner) else { return }
       let value = services.database.storedValue(of: attribute) ?? []
-      effects.append(.event(.stored(peer, attribute, value), to: owner.recipient))
+      effects.append(.event(.server(peer, .stored(attribute, value)), to: owner.recipient))
     case .subscription(let attribute, let subscription):
       reported[attribute] = subscription.isEmpty ? nil : subscription
-      effects.append(.event(.subscription(peer, attribute, subscription), to: services.recipient(of: attribute)))
+      effects.append(
+        .event(.server(peer, .subscription(attribute, subscription)), to: services.recipient(of: attribute)))
       effects.append(.own(.recordChanged))
     case .mtuChanged(let mtu):
       effects.append(.own(.mtuChanged(mtu)))
-      effects.append(.event(.mtu(peer, mtu), to: .everyone))
+      effects.append(.event(.link(peer, .mtu(mtu)), to: .everyone))
     case .indicationConfirmed(let attribute):
       finished(updates.indicationEnded(of: attribute), into: &effects)
     case .indicationDiscarded(let attribute):
@@ -261,7 +264,7 @@ struct LinkServer: Sendable {
     case .requestTimedOut(let token):
       let owners = request?.owners ?? []
       request = nil
-      for owner in owners { effects.append(.event(.requestTimedOut(peer, token), to: owner.recipient)) }
+      for owner in owners { effects.append(.event(.server(peer, .requestTimedOut(token)), to: owner.recipient)) }
     case .pduDropped:
       effects.append(.report(.peer, "too many ATT PDUs arrive while a request waits: one was dropped", peer: peer))
     case .violation(let violation): effects.append(.report(.peer, "\(violation)", peer: peer))

@@ -24,7 +24,8 @@ struct LinkSignalling: Sendable {
   var asksByLinkLayer = false
   /// The parameters that the link layer asks the central for, until it has answered.
   private var asked: ConnectionParameters?
-  /// Whether frames of channels end at the kernel, which divides SDUs anew for the link (Docs/Decisions/0071).
+  /// Whether frames of channels end at the kernel, which divides SDUs anew for the link
+  /// (Docs/Decisions/kernel.md#channels).
   let framesEndAtKernel: Bool
   /// It has the credit-based channels of the link, too: ``LinkChannels`` uses it.
   var channel: SignallingChannel
@@ -35,7 +36,7 @@ struct LinkSignalling: Sendable {
   private var owner = OwnerID.process
   private(set) var timing: LinkTiming
   var packets = LinkPackets() {
-    didSet { if !framesEndAtKernel { channel.channels.packetLength = packets.dataLength.transmitOctets } }
+    didSet { fillPackets() }
   }
   /// Made by the first priority that the link is given.
   var tuning: LinkTuning? {
@@ -54,6 +55,12 @@ struct LinkSignalling: Sendable {
     channel = SignallingChannel(role: role == .central ? .central : .peripheral)
     asksCentral = role == .peripheral && ownership == .exclusive
     framesEndAtKernel = ownership == .sharedWithKernel
+    fillPackets()
+  }
+
+  /// Frames of channels fill the packets of the link, whose length the controller reports only when it changes.
+  private mutating func fillPackets() {
+    if !framesEndAtKernel { channel.channels.packetLength = packets.dataLength.transmitOctets }
   }
 
   /// When ``tick(now:into:)`` has work, or the requests for channels have.
@@ -138,11 +145,11 @@ struct LinkSignalling: Sendable {
       $0.connectionHandle = handle
       $0.parameters = parameters.wire
     }
-    effects.append(.command(command, for: .connectionUpdate(peer, owner)))
+    effects.append(.command(command, for: .link(peer, .connectionUpdate(owner))))
   }
 
   private func refuse(_ error: HostError, to owner: OwnerID, into effects: inout [Effect<LinkEffect>]) {
-    effects.append(.event(.connectionUpdateRefused(peer, error), to: owner.recipient))
+    effects.append(.event(.link(peer, .connectionUpdateRefused(error)), to: owner.recipient))
   }
 
   /// The link layers have changed the timing, or could not (Vol 4, Part E, 7.7.65.3).
@@ -158,7 +165,7 @@ struct LinkSignalling: Sendable {
     timing = LinkTiming(
       interval: event.connectionInterval, latency: event.peripheralLatency, supervisionTimeout: event.supervisionTimeout
     )
-    effects.append(.event(.connectionUpdated(peer, timing), to: .everyone))
+    effects.append(.event(.link(peer, .connectionUpdated(timing)), to: .everyone))
   }
 
   /// The controller has not taken LE Connection Update, or the procedure has failed.

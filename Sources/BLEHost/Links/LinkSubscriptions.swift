@@ -46,13 +46,15 @@ struct LinkSubscriptions: Sendable {
       guard let union = change(value, of: owner, to: wanted, by: operation.id) else {
         return .finish(descriptor.map(GATTClient.Outcome.configured) ?? .done)
       }
+      // One PDU, so that it leaves before the link that a program ends next.
+      if union.isEmpty, let descriptor { return .send(.write(descriptor, Self.octets(union))) }
       return .send(.configure(union, in: range))
     case .write(let handle, let octets):
       guard let value = values[handle], octets.count == 2 else { break }
       let wanted = Subscription(rawValue: UInt16(octets[0]) | UInt16(octets[1]) << 8)
       guard let union = change(value, of: owner, to: wanted, by: operation.id) else { return .finish(.done) }
       return .send(.write(handle, Self.octets(union)))
-    default: break
+    default: break  // No other operation writes a configuration.
     }
     return .send(operation.kind)
   }

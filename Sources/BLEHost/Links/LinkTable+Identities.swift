@@ -4,8 +4,8 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// Links that claim an identity, and the link that has proven it (Docs/Decisions/0050). Any device can use the address
-/// of another one.
+/// Links that claim an identity, and the link that has proven it
+/// (Docs/Decisions/pairing-and-bonds.md#two-links-of-one-identity). Any device can use the address of another one.
 ///
 /// ```
 ///   first link of an identity ──► reported by the identity ───────────── another link proves it ──► ended
@@ -42,7 +42,7 @@ extension LinkTable {
     for other in self where other.peer != peer && other.identity == identity && other.role == role {
       if other.device.isReported(as: identity) { supersede(other, into: &effects) }
     }
-    if self[index].device.confirm() { effects.append(.event(.identified(peer, identity), to: .everyone)) }
+    if self[index].device.confirm() { effects.append(.event(.link(peer, .identified(identity)), to: .everyone)) }
   }
 
   /// Ends a link for the application at once, and at the controller as soon as possible. The controller needs the
@@ -72,7 +72,7 @@ extension LinkTable {
     for index in indices where self[index].identity == identity && self[index].peer != peer {
       self[index].client.forgetBond()
       guard self[index].device.loseProof() else { continue }
-      effects.append(.event(.security(self[index].peer, self[index].security), to: .everyone))
+      effects.append(.event(.link(self[index].peer, .security(self[index].security)), to: .everyone))
     }
   }
 
@@ -82,11 +82,11 @@ extension LinkTable {
   }
 
   /// The facts that the bond of a pairing on this link depends on.
-  func pairedLink(_ index: Int, _ database: AttributeDatabase) -> PairedLink {
+  func pairedLink(_ index: Int, _ database: AttributeDatabase, of own: DeviceAddress) -> PairedLink {
     let link = self[index]
     return PairedLink(
       peer: link.peer, address: link.address, identity: link.identity, isBondProven: link.security.isBondProven,
-      client: link.server.record(database), inUse: provenIdentities(except: link.peer))
+      ownIdentity: own, client: link.server.record(database), inUse: provenIdentities(except: link.peer))
   }
 
   /// A pairing on the link `peer` has made a bond.

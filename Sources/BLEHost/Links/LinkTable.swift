@@ -180,8 +180,8 @@ extension LinkTable {
   func events(for owner: OwnerID) -> [AddressedEvent<HostEvent>] {
     links.flatMap { link in
       var events = [HostEvent.connected(link.connection(request: nil))]
-      if link.client.mtu != ATT.defaultMTU { events.append(.mtu(link.peer, link.client.mtu)) }
-      if link.security != .none { events.append(.security(link.peer, link.security)) }
+      if link.client.mtu != ATT.defaultMTU { events.append(.link(link.peer, .mtu(link.client.mtu))) }
+      if link.security != .none { events.append(.link(link.peer, .security(link.security))) }
       return events.map { AddressedEvent($0, to: owner.recipient) }
     }
   }
@@ -190,8 +190,8 @@ extension LinkTable {
 /// Values on their way. They have no deadline, and are counted without an input of their links: only here is a link
 /// changed without the subscript.
 extension LinkTable {
-  /// How the client of a link gets the values of an attribute; nil where it does not get them. Mutating, because the
-  /// call of another function would copy the server of the link.
+  /// How the client of a link gets the values of an attribute; nil where it does not get them. It is mutating
+  /// to be called in place (Docs/Decisions/performance.md#in-place).
   mutating func recipient(
     _ peer: LinkID, of attribute: AttributeHandle, _ services: ServiceRegistry
   ) -> UpdateRecipient? {
@@ -231,7 +231,7 @@ extension LinkTable {
   /// Finishes the values that have left.
   mutating func finishTransmitted(into events: inout [AddressedEvent<HostEvent>]) {
     for place in transmitted.indices where transmitted[place].tag == FrameTag.notification {
-      // Not by a function of the table, which would copy it.
+      // In place (Docs/Decisions/performance.md#in-place).
       guard let index = places[transmitted[place].handle] else { continue }
       links[index].server.notificationsSent(transmitted[place].count, into: &events)
     }
@@ -364,8 +364,9 @@ extension LinkTable {
     acl.watch()
   }
 
-  /// The links that have kept the buffers of the controller from others for ``starvationTime`` (Docs/Decisions/0099),
-  /// and those of which no packet was completed for ``progressTime``, without those that were asked to end.
+  /// The links that have kept the buffers of the controller from others for ``starvationTime``
+  /// (Docs/Decisions/links-and-channels.md#the-controllers-buffers), and those of which no packet was completed for
+  /// ``progressTime``, without those that were asked to end.
   mutating func takeStalled(_ now: Instant) -> [(peer: LinkID, fault: String)] {
     var stalled: [(peer: LinkID, fault: String)] = []
     if let due = starvationDeadline, due <= now {

@@ -111,7 +111,7 @@ struct LinkTuning: Sendable {
   }
 
   private func send(_ command: any HCICommand, into effects: inout [Effect<LinkEffect>]) {
-    effects.append(.command(command, for: .tuning(peer)))
+    effects.append(.command(command, for: .link(peer, .tuning)))
   }
 
   /// Takes the answer to a command.
@@ -127,6 +127,7 @@ struct LinkTuning: Sendable {
       return features([.dataPacketLengthExtension, .le2MPHY], into: &effects)
     case (.dataLength, .leSetDataLength): return setPHY(into: &effects)
     case (.phy, .leSetPHY) where status != .success: return finish(into: &effects)
+    // An event follows, or the answer is to a command of an earlier step.
     default: return false
     }
   }
@@ -134,15 +135,16 @@ struct LinkTuning: Sendable {
   /// Takes an event of the controller about the link.
   ///
   /// - Returns: whether only the timing is left.
-  mutating func received(_ event: any LinkEvent, into effects: inout [Effect<LinkEffect>]) -> Bool {
+  mutating func received(_ event: LinkEvent, into effects: inout [Effect<LinkEffect>]) -> Bool {
     switch (step, event) {
-    case (.features, let event as HCI.LEReadRemoteFeaturesComplete):
+    case (.features, .readRemoteFeaturesComplete(let event)):
       guard event.status != .success else { return features(event.features, into: &effects) }
       report(.leReadRemoteFeatures, event.status, into: &effects)
       return features([.dataPacketLengthExtension, .le2MPHY], into: &effects)
-    case (.phy, let event as HCI.LEPHYUpdateComplete):
+    case (.phy, .phyUpdateComplete(let event)):
       if event.status != .success { report(.leSetPHY, event.status, into: &effects) }
       return finish(into: &effects)
+    // No other event ends the step.
     default: return false
     }
   }

@@ -19,7 +19,7 @@ struct LinkUpdates: Sendable {
     ///
     /// - Parameter count: the number of values of a run that have left with it.
     func finished(_ count: Int = 1, on peer: LinkID) -> HostEvent {
-      token == .counted ? .updatesFinished(peer, count) : .updateFinished(peer, token)
+      token == .counted ? .server(peer, .updatesFinished(count)) : .server(peer, .updateFinished(token))
     }
   }
 

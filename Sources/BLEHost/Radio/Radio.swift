@@ -28,7 +28,9 @@ struct Radio: Sendable {
   }
 
   /// When ``tick(_:)`` has work.
-  var deadline: Instant? { .nearer(scanner.deadline, otherDeadline) }
+  var deadline: Instant? {
+    @inline(__always) get { .nearer(scanner.deadline, otherDeadline) }
+  }
   /// That of the other parts. It is kept, because the loop asks after each packet, and only events and commands change
   /// it.
   private var otherDeadline: Instant?
@@ -128,7 +130,8 @@ extension Radio {
   }
 
   /// The controller has answered a command of one of the parts.
-  mutating func answered(_ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ turn: inout RadioTurn) {
+  mutating func answered(_ purpose: RadioPurpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ turn: inout RadioTurn)
+  {
     if !unanswered.isEmpty { unanswered.remove(opcode) }
     switch purpose {
     case .advertising(let id, let step):
@@ -138,42 +141,39 @@ extension Radio {
     case .address:
       let now = turn.now
       manageAddresses(&turn) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
-    default: break
     }
   }
 
   /// The controller has not answered a command of one of the parts, and is reset. What needs a command that has had no
   /// answer before is given up: the reset would be followed by the next one.
-  mutating func timedOut(_ purpose: Purpose, _ opcode: HCIOpcode, _ turn: inout RadioTurn) {
+  mutating func timedOut(_ purpose: RadioPurpose, _ opcode: HCIOpcode, _ turn: inout RadioTurn) {
     guard !unanswered.insert(opcode).inserted else { return }
     switch purpose {
     case .advertising(let id, _): advertise(&turn) { $0.timedOut(id, opcode, $1, into: &$2) }
     case .scanning: scan(&turn) { $0.timedOut(opcode, $1, into: &$2) }
     case .initiating: initiate(&turn) { $0.timedOut(opcode, into: &$2) }
     case .address: addresses.timedOut(opcode)
-    default: break
     }
   }
 
   /// Takes an event of the controller about advertising or scanning.
   ///
-  /// - Parameter identities: the devices that use the ``RadioEvent/addresses`` of the event.
-  mutating func receive(_ event: any RadioEvent, by identities: [DeviceAddress], _ turn: inout RadioTurn) {
+  /// - Parameter identities: the devices of the reports in the event, in order.
+  mutating func receive(_ event: RadioEvent, by identities: [DeviceAddress], _ turn: inout RadioTurn) {
     let now = turn.now
     switch event {
-    case let event as HCI.LEAdvertisingReport:
+    case .advertisingReport(let event):
       for (report, identity) in zip(event.reports, identities) {
         received(report.address, of: identity, &turn)
         scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
       }
-    case let event as HCI.LEExtendedAdvertisingReport:
+    case .extendedAdvertisingReport(let event):
       for (report, identity) in zip(event.reports, identities) {
         received(report.address, of: identity, &turn)
         scan(&turn) { $0.receive(report, by: identity, now: now, into: &$2) }
       }
-    case let event as HCI.LEAdvertisingSetTerminated:
+    case .advertisingSetTerminated(let event):
       advertise(&turn) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
-    default: break
     }
   }
 

@@ -98,19 +98,8 @@ struct RadioTurn: Sendable {
 }
 
 /// An event of the controller that is for the ``Radio`` alone.
-protocol RadioEvent: LEEventParameters {
-  /// The addresses of its reports, in order (Vol 4, Part E, 7.7.65.2 and 7.7.65.13).
-  var addresses: [DeviceAddress] { get }
-}
-
-extension HCI.LEAdvertisingReport: RadioEvent {
-  var addresses: [DeviceAddress] { reports.map(\.address) }
-}
-
-extension HCI.LEExtendedAdvertisingReport: RadioEvent {
-  var addresses: [DeviceAddress] { reports.map(\.address) }
-}
-
-extension HCI.LEAdvertisingSetTerminated: RadioEvent {
-  var addresses: [DeviceAddress] { [] }
+enum RadioEvent: Sendable {
+  case advertisingReport(HCI.LEAdvertisingReport)
+  case extendedAdvertisingReport(HCI.LEExtendedAdvertisingReport)
+  case advertisingSetTerminated(HCI.LEAdvertisingSetTerminated)
 }

@@ -1,7 +1,7 @@
 import BLEHCI
 import BLEWire
 
-/// A command that the controller has refused for now, and that is sent again: after 1, 2, 4 and 8 s, and then every 8 s.
+/// A command that the controller has refused for now, and that is sent again: after 1, 2, 4 and 8 s, then every 8 s.
 struct Retry: Sendable {
   /// The times that it was refused in a row.
   private(set) var count = 0

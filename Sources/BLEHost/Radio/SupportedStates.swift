@@ -31,7 +31,7 @@ struct SupportedStates: Equatable, Sendable {
     case (.connectableAdvertising, .initiating): 32
     case (.connectableAdvertising, .central): 35
     case (.connectableAdvertising, .peripheral): 38
-    default: nil
+    default: nil  // No bit is defined for the others.
     }
   }
 }

@@ -90,17 +90,17 @@ extension HostOutput {
   /// Adds a discovery to the last event, if that has discoveries for the same owners, otherwise in an event of its own.
   mutating func append(_ scanReport: ScanReport, to recipient: Recipient) {
     let last = events.count - 1
-    guard last >= 0, case .discovered(var scanReports) = events[last].event,
+    guard last >= 0, case .scanning(.discovered(var scanReports)) = events[last].event,
       scanReports.count < Self.maximumDiscoveries, events[last].recipient == recipient
     else {
       var scanReports: [ScanReport] = []
       scanReports.reserveCapacity(Self.maximumDiscoveries)
       scanReports.append(scanReport)
-      return append(.discovered(scanReports), to: recipient)
+      return append(.scanning(.discovered(scanReports)), to: recipient)
     }
     // The event releases the array, so that it is not copied.
-    events[last].event = .discovered([])
+    events[last].event = .scanning(.discovered([]))
     scanReports.append(scanReport)
-    events[last].event = .discovered(scanReports)
+    events[last].event = .scanning(.discovered(scanReports))
   }
 }

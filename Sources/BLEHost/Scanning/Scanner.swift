@@ -33,7 +33,8 @@ struct Scanner: Sendable {
   /// The controller does not scan while it waits to connect.
   private var cannotSearch = false
   private var retry = Retry()
-  /// The controller has scanned for the requests that there are: what it refuses is tried again for as long as they last.
+  /// The controller has scanned for the requests that there are: what it refuses is tried again for as long as they
+  /// last.
   private var hasRun = false
   /// The controller does not scan beside the links that are up, and a line has said so.
   private var waitsForLinks = false
@@ -68,10 +69,10 @@ struct Scanner: Sendable {
     into effects: inout [Effect<ScannerEffect>]
   ) {
     guard radio.acceptsRequests else {
-      return effects.append(.event(.scanStopped(.notPoweredOn), to: owner.recipient))
+      return effects.append(.event(.scanning(.stopped(.notPoweredOn)), to: owner.recipient))
     }
     if let error = parameters.rejection(radio.controller) {
-      return effects.append(.event(.scanStopped(error), to: owner.recipient))
+      return effects.append(.event(.scanning(.stopped(error)), to: owner.recipient))
     }
     if let index = requests.firstIndex(where: { $0.owner == owner }) {
       if parameters.reportsChanges {
@@ -122,7 +123,7 @@ struct Scanner: Sendable {
     for request in requests {
       guard let error = request.parameters.rejection(radio.controller) else { continue }
       requests.removeAll { $0.owner == request.owner }
-      effects.append(.event(.scanStopped(error), to: request.owner.recipient))
+      effects.append(.event(.scanning(.stopped(error)), to: request.owner.recipient))
     }
     if requests.isEmpty { forget() }
     reconcile(radio, into: &effects)
@@ -137,7 +138,7 @@ struct Scanner: Sendable {
     }
     for index in requests.indices {
       let recipient = requests[index].owner.recipient
-      effects += requests[index].due(now: now).map { .event(.discovered([$0]), to: recipient) }
+      effects += requests[index].due(now: now).map { .event(.scanning(.discovered([$0])), to: recipient) }
     }
   }
 
@@ -188,7 +189,7 @@ struct Scanner: Sendable {
       step == .parameters
       ? parameters.command(extended: isExtended, from: radio.ownAddressType)
       : parameters.switchCommand(extended: isExtended, on: step == .enable)
-    effects.append(.command(command, for: .scanning(step)))
+    effects.append(.command(command, for: .radio(.scanning(step))))
   }
 
   mutating func stepCompleted(
@@ -225,7 +226,7 @@ extension Scanner {
     let owners = requests.map(\.owner)
     requests = []
     forget()
-    effects += owners.map { .event(.scanStopped(error), to: $0.recipient) }
+    effects += owners.map { .event(.scanning(.stopped(error)), to: $0.recipient) }
   }
 
   private mutating func refused(
@@ -289,7 +290,7 @@ extension Scanner {
     _ scanReport: ScanReport, now: Instant, into effects: inout [Effect<ScannerEffect>]
   ) {
     discovered(at: reports.receive(scanReport), rssi: scanReport.rssi, now: now) {
-      effects.append(.event(.discovered([$0]), to: $1))
+      effects.append(.event(.scanning(.discovered([$0])), to: $1))
     }
   }
 

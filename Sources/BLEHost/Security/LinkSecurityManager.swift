@@ -6,9 +6,9 @@ import BLEWire
 
 /// The security manager of one link: it pairs, has the link encrypted, and decides which level the encryption gives it.
 ///
-/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``KernelSecurityManager`` sends commands to
-/// the kernel and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:procedureTimeout:)`` creates
-/// one of them.
+/// ``OwnSecurityManager`` speaks SMP and gives the controller the keys. ``KernelSecurityManager`` sends commands to the
+/// kernel and receives its reports. ``SecurityPolicy/makeManager(peer:handle:isCentral:own:other:procedureTimeout:)``
+/// creates one of them.
 protocol LinkSecurityManager: Sendable {
   /// When ``SecurityInput/tick`` is due.
   var deadline: Instant? { get }
@@ -50,7 +50,8 @@ enum SecurityEffect: Sendable {
   case encrypted(KeyStart)
   /// The link counts as unencrypted.
   case levelLost
-  /// The key in use is that of a pairing that has failed: the link counts as unencrypted (Docs/Decisions/0104).
+  /// The key in use is that of a pairing that has failed: the link counts as unencrypted
+  /// (Docs/Decisions/pairing-and-bonds.md#a-failed-pairing-gives-no-level).
   case keyRevoked
   /// The link could not be encrypted with the key of the bond.
   case bondKeyFailed(BondLoss)
@@ -113,6 +114,9 @@ struct SecurityContext: Sendable {
   var bond: Bond? { bond(of: identity) }
   func bond(of device: DeviceAddress) -> Bond? { bonds.first { $0.identity == device.identity } }
 
+  /// The loss of the bond, with what the address of this host explains.
+  func explained(_ loss: BondLoss) -> BondLoss { loss.explained(by: bond, ownIdentity) }
+
   /// Whether the link has proven that its peer is this device.
   func isProven(_ device: DeviceAddress) -> Bool { isBondProven && identity == device.identity }
 
@@ -121,8 +125,8 @@ struct SecurityContext: Sendable {
     settings?.replacement(of: bond(of: device), isProven: isProven(device))
   }
 
-  /// The requirements for securing the link after the peer has refused an operation of our client for want of security;
-  /// nil if no pairing makes it more secure.
+  /// The requirements for securing the link after the peer has refused an operation of our client because the link
+  /// lacks security; nil if no pairing makes it more secure.
   var requirementsOnDemand: AuthenticationRequirements? {
     switch level {
     case .none: []
@@ -151,16 +155,20 @@ struct SecurityContext: Sendable {
     if bond(of: device) != nil,
       let loss = BondLoss(pairingFailed: failure, isProven: isBondProven && identity == device)
     {
-      effects.append(.event(.bondLost(peer, device, loss), to: .everyone))
+      let explained = loss.explained(by: bond(of: device), ownIdentity)
+      effects.append(.event(.bonds(.lost(peer, device, explained)), to: .everyone))
     }
     effects.append(.own(.pairingFailed))
   }
 
-  /// Whether an owner may request security; the refusal is an effect.
-  func admitsRequest(of owner: OwnerID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
+  /// Whether an owner may request security. The refusal, which names the remedy, and the end of the pairing that waits
+  /// for it are effects.
+  func admitsRequest(of owner: OwnerID, on peer: LinkID, into effects: inout [Effect<SecurityEffect>]) -> Bool {
     if settings != nil { return true }
     effects.append(
       .event(.refused(.disabled("pairing is disabled: set PairingOptions.isEnabled")), to: owner.recipient))
+    effects.append(
+      .event(.pairing(peer, .failed(PairingFailure(.pairingNotSupported, .local))), to: owner.recipient))
     return false
   }
 
@@ -185,7 +193,7 @@ struct SecurityContext: Sendable {
 extension Array {
   /// Reports a pairing that failed on the link `peer` to all owners and to the log, which has the step and the fault.
   mutating func appendFailure<Own>(_ failure: PairingFailure, of peer: LinkID) where Element == Effect<Own> {
-    append(.event(.pairingFailed(peer, failure), to: .everyone))
+    append(.event(.pairing(peer, .failed(failure)), to: .everyone))
     append(.report(.peer, "the pairing failed, \(failure)", peer: peer))
   }
 }

@@ -9,8 +9,8 @@ import BLEWire
 ///
 /// ```
 ///   plain ──key given──► starting(key of a pairing, or of a bond) ──Encryption Change: on──► encrypted
-///     ▲                        │ failed                                                        │ off, or the pairing of the key
-///     └────────────────────────┴───────────────────────────────────────────────────────────────┘ has failed
+///     ▲                        │ failed                                                        │ off, or the pairing
+///     of the key └────────────────────────┴───────────────────────────────────────────────────────────────┘ has failed
 /// ```
 struct OwnSecurityManager: LinkSecurityManager {
   private let peer: LinkID
@@ -115,18 +115,21 @@ struct OwnSecurityManager: LinkSecurityManager {
   private func reject(_ pdu: Bytes, into effects: inout [Effect<SecurityEffect>]) {
     let reason: PairingFailedReason
     do throws(CodecError) {
-      switch try SMPPDU(decoding: pdu).packet {
-      case is PairingRequest where !isCentral: reason = .pairingNotSupported
+      switch try SMPPDU(decoding: pdu) {
+      case .pairingRequest where !isCentral: reason = .pairingNotSupported
       // A Security Request to a central without keys, which may ignore it (Vol 3, Part H, 2.4.6).
-      case is SecurityRequest, is PairingFailed: return
-      default: reason = .unspecifiedReason
+      case .securityRequest, .pairingFailed: return
+      case .pairingRequest, .pairingResponse, .pairingConfirm, .pairingRandom, .encryptionInformation,
+        .centralIdentification, .identityInformation, .identityAddressInformation, .signingInformation,
+        .pairingPublicKey, .pairingDHKeyCheck, .pairingKeypressNotification:
+        reason = .unspecifiedReason
       }
     } catch .invalid(field: "Code") {
       return
     } catch {
       reason = .invalidParameters
     }
-    effects.append(.own(.send(SMPPDU(PairingFailed(reason: reason)))))
+    effects.append(.own(.send(.pairingFailed(.init(reason: reason)))))
   }
 
   /// A central pairs.
@@ -143,7 +146,7 @@ struct OwnSecurityManager: LinkSecurityManager {
   mutating func requestSecurity(
     for owner: OwnerID, _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
-    guard context.admitsRequest(of: owner, into: &effects) else { return }
+    guard context.admitsRequest(of: owner, on: peer, into: &effects) else { return }
     // A machine that is idle has the settings of another pairing.
     if context.demand != nil, machine?.isPairing == false, machine?.isClosed == false { machine = nil }
     if isCentral {
@@ -203,14 +206,15 @@ struct OwnSecurityManager: LinkSecurityManager {
     into effects: inout [Effect<SecurityEffect>]
   ) {
     if isStartingWithBond || context.reconnection.isPending, let loss = BondLoss(linkEnded: reason) {
-      effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
+      effects.append(.event(.bonds(.lost(peer, context.identity, context.explained(loss))), to: .everyone))
     }
     var caused: [PairingEffect] = []
     machine?.linkEnded(into: &caused)
     for effect in caused {
       switch effect {
-      case .withdraw(let id): effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
+      case .withdraw(let id): effects.append(.event(.pairing(peer, .questionWithdrawn(id)), to: .everyone))
       case .failed(let failure): effects.appendFailure(failure, of: peer)
+      // Nothing else comes of the end of a link.
       default: break
       }
     }
@@ -238,8 +242,8 @@ struct OwnSecurityManager: LinkSecurityManager {
   ) {
     switch effect {
     case .send(let pdu): effects.append(.own(.send(pdu)))
-    case .ask(let id, let question): effects.append(.event(.pairing(peer, id, question), to: .everyone))
-    case .withdraw(let id): effects.append(.event(.pairingQuestionWithdrawn(peer, id), to: .everyone))
+    case .ask(let id, let question): effects.append(.event(.pairing(peer, .question(id, question)), to: .everyone))
+    case .withdraw(let id): effects.append(.event(.pairing(peer, .questionWithdrawn(id)), to: .everyone))
     case .ignoredAnswer(let error): effects.append(.own(.answerIgnored(error)))
     case .encrypt(let key): encrypt(with: key, .pairing, now: now, into: &effects)
     case .securityRequested(let wanted):
@@ -251,7 +255,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     case .completed(let outcome):
       usesPairingKey = false
       effects.append(.own(.paired(outcome)))
-    case .keypress(let keypress): effects.append(.event(.keypress(peer, keypress), to: .everyone))
+    case .keypress(let keypress): effects.append(.event(.pairing(peer, .keypress(keypress)), to: .everyone))
     case .failed(let failure):
       if start?.origin == .pairing { start = nil }
       effects.append(.own(.failed(failure)))
@@ -284,7 +288,7 @@ extension OwnSecurityManager {
         return effects.append(.report(.peer, text, peer: peer))
       }
       let loss: BondLoss = context.bond == nil ? .missingHere : .keysDiffer
-      return effects.append(.event(.bondLost(peer, context.identity, loss), to: .everyone))
+      return effects.append(.event(.bonds(.lost(peer, context.identity, loss)), to: .everyone))
     }
     start = KeyStart(strength: found.key.strength, origin: found.origin, deadline: now + procedureTimeout)
     let reply = HCI.LELongTermKeyRequestReply {
@@ -305,7 +309,7 @@ extension OwnSecurityManager {
       $0.encryptedDiversifier = key.ediv
       $0.longTermKey = key.value.value
     }
-    effects.append(.command(command, for: .encryption(peer)))
+    effects.append(.command(command, for: .link(peer, .encryption)))
   }
 
   mutating func encryptionChanged(
@@ -349,7 +353,9 @@ extension OwnSecurityManager {
     case .pairing:
       run(&context, now: now, into: &effects) { $0.encryptionChanged(isEnabled: false, now: now, into: &$1) }
     case .bond:
-      if let loss = BondLoss(encryptionFailed: status) { effects.append(.own(.bondKeyFailed(loss))) }
+      if let loss = BondLoss(encryptionFailed: status) {
+        effects.append(.own(.bondKeyFailed(context.explained(loss))))
+      }
     }
   }
 

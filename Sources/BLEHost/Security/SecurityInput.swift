@@ -10,7 +10,7 @@ enum SecurityInput: Sendable {
   case report(KernelLinkReport)
   /// An owner requests security, with a demand or without.
   case requested(by: OwnerID, SecurityDemand? = nil)
-  /// The peer has refused an operation of our client for want of security.
+  /// The peer has refused an operation of our client because the link lacks security.
   case refused
   /// The link is to be encrypted with the key of the bond before our client sends.
   case bond
@@ -27,31 +27,4 @@ enum SecurityInput: Sendable {
   /// The level of ``SecurityEffect/encrypted(_:)`` is in force.
   case levelApplied(KeyStart)
   case tick
-
-  /// Nil for an event that is not about encryption (Vol 4, Part E, 7.7.8, 7.7.39 and 7.7.65.5).
-  init?(_ event: any LinkEvent) {
-    switch event {
-    case let event as HCI.EncryptionChange:
-      self = .encryptionChanged(event.status, isOn: event.encryptionEnabled != .off)
-    case let event as HCI.EncryptionChangeV2:
-      self = .encryptionChanged(event.status, isOn: event.encryptionEnabled != .off)
-    case let event as HCI.EncryptionKeyRefreshComplete: self = .encryptionChanged(event.status, isOn: true)
-    case let event as HCI.LELongTermKeyRequest: self = .keyRequested(event)
-    default: return nil
-    }
-  }
 }
-
-/// An event of the controller about one link, which is not about its beginning or its end.
-protocol LinkEvent: HCIEventParameters {
-  var connectionHandle: ConnectionHandle { get }
-}
-
-extension HCI.EncryptionChange: LinkEvent {}
-extension HCI.EncryptionChangeV2: LinkEvent {}
-extension HCI.EncryptionKeyRefreshComplete: LinkEvent {}
-extension HCI.LELongTermKeyRequest: LinkEvent {}
-extension HCI.LEConnectionUpdateComplete: LinkEvent {}
-extension HCI.LEPHYUpdateComplete: LinkEvent {}
-extension HCI.LEDataLengthChange: LinkEvent {}
-extension HCI.LEReadRemoteFeaturesComplete: LinkEvent {}

@@ -8,8 +8,8 @@ import BLEWire
 struct SecurityPolicy: Sendable {
   /// Nil refuses every attempt.
   var settings: PairingSettings? { didSet { noteSettings() } }
-  /// Whether our central secures a link whose peer refuses an operation for want of security. Stored, because each
-  /// packet reads it.
+  /// Whether our central secures a link whose peer refuses an operation because the link lacks security. Stored,
+  /// because each packet reads it.
   private(set) var pairsOnDemand = false
   /// Whether operations wait on a link whose bond is lost; else they fail at once. Stored, because each packet reads
   /// it.

@@ -50,9 +50,9 @@ struct ServiceRegistry: Sendable {
       let handles = try database.add(service)
       owners.add(service, of: owner)
       effects.append(.own(.changed(handles.range)))
-      effects.append(.event(.serviceAdded(service.id, .success(handles)), to: owner.recipient))
+      effects.append(.event(.services(.added(service.id, .success(handles))), to: owner.recipient))
     } catch {
-      effects.append(.event(.serviceAdded(service.id, .failure(error)), to: owner.recipient))
+      effects.append(.event(.services(.added(service.id, .failure(error))), to: owner.recipient))
     }
   }
 
@@ -63,9 +63,9 @@ struct ServiceRegistry: Sendable {
       let range = try database.remove(id)
       owners.remove(id)
       effects.append(.own(.changed(range)))
-      effects.append(.event(.serviceRemoved(id, .success(range)), to: owner.recipient))
+      effects.append(.event(.services(.removed(id, .success(range))), to: owner.recipient))
     } catch {
-      effects.append(.event(.serviceRemoved(id, .failure(error)), to: owner.recipient))
+      effects.append(.event(.services(.removed(id, .failure(error))), to: owner.recipient))
     }
   }
 

@@ -22,8 +22,8 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var maximumAdvertisingData = LinkLayerLimits.legacyAdvertisingData
 
   /// Whether advertising, scanning and connecting go by the extended commands (Vol 4, Part E, 3.1.1): a host that has
-  /// used one of them must not use a legacy one until the next reset. It is one choice for all of them: a controller that
-  /// scans or connects by legacy commands alone is given no extended ones.
+  /// used one of them must not use a legacy one until the next reset. It is one choice for all of them: a controller
+  /// that scans or connects by legacy commands alone is given no extended ones.
   package var usesExtendedCommands: Bool {
     leFeatures.contains(.extendedAdvertising) && commands.contains(HCI.LESetExtendedAdvertisingParameters.self)
       && commands.contains(HCI.LESetExtendedAdvertisingData.self)
@@ -37,7 +37,8 @@ package struct ControllerCapabilities: Equatable, Sendable {
     commands.contains(HCI.LESetExtendedScanParameters.self) && commands.contains(HCI.LESetExtendedScanEnable.self)
   }
 
-  /// Takes back the features whose events a controller of Bluetooth 4.0 does not have in its mask (Vol 4, Part E, 7.8.1).
+  /// Takes back the features whose events a controller of Bluetooth 4.0 does not have in its mask (Vol 4, Part E,
+  /// 7.8.1).
   mutating func withdrawFeaturesWithEvents() {
     leFeatures.subtract([
       .connectionParametersRequest, .dataPacketLengthExtension, .llPrivacy, .le2MPHY, .leCodedPHY, .extendedAdvertising,
@@ -50,9 +51,9 @@ package struct ControllerCapabilities: Equatable, Sendable {
     leFeatures.contains(.connectionParametersRequest) && commands.contains(HCI.LEConnectionUpdate.self)
   }
 
-  /// The error for a controller that says that it has no LE: neither in its LMP features (Vol 2, Part C, 3.3) nor in its
-  /// commands. One of the two is not enough, because some controllers report one of them wrong; one that has reported
-  /// none decides with its answer to the first LE command.
+  /// The error for a controller that says that it has no LE: neither in its LMP features (Vol 2, Part C, 3.3) nor in
+  /// its commands. One of the two is not enough, because some controllers report one of them wrong; one that has
+  /// reported none decides with its answer to the first LE command.
   var lackOfLowEnergy: HostError? {
     guard !features.isEmpty, !features.contains(.leSupported), commands != HCI.SupportedCommands(),
       !commands.contains(HCI.LEReadLocalSupportedFeatures.self)
@@ -75,7 +76,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
     .unsupported("Bluetooth Low Energy: \(why). Use another adapter, of Bluetooth 4.0 or later")
   }
 
-  /// The PHYs of the controller (Vol 6, Part B, 4.6; Docs/Decisions/0066).
+  /// The PHYs of the controller (Vol 6, Part B, 4.6; Docs/Decisions/radio.md#phys).
   package var phys: HCI.PHYs {
     var phys: HCI.PHYs = .le1M
     if leFeatures.contains(.le2MPHY) { phys.insert(.le2M) }

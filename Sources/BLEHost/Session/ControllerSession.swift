@@ -210,15 +210,14 @@ extension ControllerSession {
 
   /// Takes an event of the controller about commands, or about itself.
   mutating func receive(
-    _ event: any SessionEvent, now: Instant, packets: inout PacketBuffer, into effects: inout [Effect<SessionEffect>]
+    _ event: SessionEvent, now: Instant, packets: inout PacketBuffer, into effects: inout [Effect<SessionEffect>]
   ) {
     switch event {
-    case let event as HCI.CommandComplete: receive(event, now: now, packets: &packets, into: &effects)
-    case let event as HCI.CommandStatus:
+    case .commandComplete(let event): receive(event, now: now, packets: &packets, into: &effects)
+    case .commandStatus(let event):
       if let outcome = queue.receive(event, now: now, into: &packets) { ended(outcome, into: &effects) }
-    case let event as HCI.HardwareError: hardwareFailed(code: event.hardwareCode, into: &effects)
-    case is HCI.DataBufferOverflow: effects.append(.report(.controller, "its data buffers overflowed", peer: nil))
-    default: break
+    case .hardwareError(let event): hardwareFailed(code: event.hardwareCode, into: &effects)
+    case .dataBufferOverflow: effects.append(.report(.controller, "its data buffers overflowed", peer: nil))
     }
   }
 
@@ -262,7 +261,7 @@ extension ControllerSession {
     case .setup(let step): completed(step, status, returned, into: &effects)
     case .reply:
       if status != .success { effects.append(.report(.controller, "refused \(opcode): \(status)", peer: nil)) }
-    default: effects.append(.own(.answered(purpose, opcode, status, returned)))
+    case .radio, .link, .endingSuperseded: effects.append(.own(.answered(purpose, opcode, status, returned)))
     }
   }
 }
@@ -356,9 +355,9 @@ extension ControllerSession {
 }
 
 /// An event of the controller that is for the ``ControllerSession`` alone.
-protocol SessionEvent: HCIEventParameters {}
-
-extension HCI.CommandComplete: SessionEvent {}
-extension HCI.CommandStatus: SessionEvent {}
-extension HCI.HardwareError: SessionEvent {}
-extension HCI.DataBufferOverflow: SessionEvent {}
+enum SessionEvent: Sendable {
+  case commandComplete(HCI.CommandComplete)
+  case commandStatus(HCI.CommandStatus)
+  case hardwareError(HCI.HardwareError)
+  case dataBufferOverflow
+}

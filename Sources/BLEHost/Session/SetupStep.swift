@@ -23,7 +23,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
   var isRequired: Bool {
     switch self {
     case .reset, .leFeatures, .leBufferSize, .randomAddress: true
-    default: false
+    default: false  // A controller works without the others.
     }
   }
 
@@ -45,7 +45,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
   private var goesBesideKernel: Bool {
     switch self {
     case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength: false
-    default: true
+    default: true  // The others only read, or set the random address.
     }
   }
 
@@ -117,8 +117,8 @@ extension SetupStep {
     }
   }
 
-  /// The events the host acts on (Vol 4, Part E, 7.3.1): disconnection, encryption, version, command, hardware,
-  /// buffers, key refresh, LE meta.
+  /// The events of a host (Vol 4, Part E, 7.3.1): disconnection, encryption, version, hardware, buffers, key refresh,
+  /// LE meta. It does nothing with the version, as with the end of a scan.
   private static let events: HCI.EventMask = [
     .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
     .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,

@@ -7,25 +7,82 @@ protocol ManagementEvent: Packet {
 }
 
 extension Management {
-  /// Every declared event, by its code. Add new events here.
-  static let events: [ManagementEventCode: any ManagementEvent.Type] = {
-    let types: [any ManagementEvent.Type] = [
-      CommandComplete.self, CommandStatus.self, IndexAdded.self, IndexRemoved.self, NewSettings.self,
-      ClassOfDeviceChanged.self, LocalNameChanged.self, NewLongTermKey.self, DeviceConnected.self,
-      UserConfirmationRequest.self, UserPasskeyRequest.self, AuthenticationFailed.self, Discovering.self,
-      PasskeyNotify.self, NewIdentityResolvingKey.self, NewSignatureResolvingKey.self,
-    ]
-    return Dictionary(uniqueKeysWithValues: types.map { ($0.code, $0) })
-  }()
+  /// An event of the kernel.
+  enum Event: Sendable {
+    case commandComplete(CommandComplete)
+    case commandStatus(CommandStatus)
+    case indexAdded(IndexAdded)
+    case indexRemoved(IndexRemoved)
+    case newSettings(NewSettings)
+    case classOfDeviceChanged(ClassOfDeviceChanged)
+    case localNameChanged(LocalNameChanged)
+    case newLongTermKey(NewLongTermKey)
+    case deviceConnected(DeviceConnected)
+    case userConfirmationRequest(UserConfirmationRequest)
+    case userPasskeyRequest(UserPasskeyRequest)
+    case authenticationFailed(AuthenticationFailed)
+    case discovering(Discovering)
+    case passkeyNotify(PasskeyNotify)
+    case newIdentityResolvingKey(NewIdentityResolvingKey)
+    case newSignatureResolvingKey(NewSignatureResolvingKey)
+  }
+
+  /// The events by their codes.
+  enum EventKind: UInt16, CaseIterable {
+    case commandComplete = 0x0001
+    case commandStatus = 0x0002
+    case indexAdded = 0x0004
+    case indexRemoved = 0x0005
+    case newSettings = 0x0006
+    case classOfDeviceChanged = 0x0007
+    case localNameChanged = 0x0008
+    case newLongTermKey = 0x000A
+    case deviceConnected = 0x000B
+    case userConfirmationRequest = 0x000F
+    case userPasskeyRequest = 0x0010
+    case authenticationFailed = 0x0011
+    case discovering = 0x0013
+    case passkeyNotify = 0x0017
+    case newIdentityResolvingKey = 0x0018
+    case newSignatureResolvingKey = 0x0019
+  }
 
   /// Decodes the event in `message`. Octets after the last field are ignored, because later kernels add fields.
   ///
   /// - Returns: nil for an event that is not declared, or an event whose parameters are malformed.
-  static func event(_ message: ManagementMessage) -> (any ManagementEvent)? {
-    guard let type = events[ManagementEventCode(rawValue: message.code)] else { return nil }
+  static func event(_ message: ManagementMessage) -> Event? {
     var octets = message.parameters
-    return try? type.init(decodingPrefixOf: &octets)
+    func decoded<Parameters: ManagementEvent>(_ event: (Parameters) -> Event) -> Event? {
+      (try? Parameters(decodingPrefixOf: &octets)).map(event)
+    }
+    return switch EventKind(rawValue: message.code) {
+    case .commandComplete: decoded(Event.commandComplete)
+    case .commandStatus: decoded(Event.commandStatus)
+    case .indexAdded: decoded(Event.indexAdded)
+    case .indexRemoved: decoded(Event.indexRemoved)
+    case .newSettings: decoded(Event.newSettings)
+    case .classOfDeviceChanged: decoded(Event.classOfDeviceChanged)
+    case .localNameChanged: decoded(Event.localNameChanged)
+    case .newLongTermKey: decoded(Event.newLongTermKey)
+    case .deviceConnected: decoded(Event.deviceConnected)
+    case .userConfirmationRequest: decoded(Event.userConfirmationRequest)
+    case .userPasskeyRequest: decoded(Event.userPasskeyRequest)
+    case .authenticationFailed: decoded(Event.authenticationFailed)
+    case .discovering: decoded(Event.discovering)
+    case .passkeyNotify: decoded(Event.passkeyNotify)
+    case .newIdentityResolvingKey: decoded(Event.newIdentityResolvingKey)
+    case .newSignatureResolvingKey: decoded(Event.newSignatureResolvingKey)
+    case nil: nil
+    }
   }
+
+  /// The types of all events, for their names.
+  static let events: [any ManagementEvent.Type] = [
+    CommandComplete.self, CommandStatus.self, IndexAdded.self, IndexRemoved.self, NewSettings.self,
+    ClassOfDeviceChanged.self, LocalNameChanged.self, NewLongTermKey.self, DeviceConnected.self,
+    UserConfirmationRequest.self, UserPasskeyRequest.self, AuthenticationFailed.self, Discovering.self,
+    PasskeyNotify.self, NewIdentityResolvingKey.self, NewSignatureResolvingKey.self,
+  ]
 
   /// The answer to a command that has succeeded, or has failed after it started.
   struct CommandComplete: ManagementEvent {

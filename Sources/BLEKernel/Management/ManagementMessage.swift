@@ -50,7 +50,8 @@ struct ManagementEventCode: AssignedNumber {
   init(rawValue: UInt16) { self.rawValue = rawValue }
 
   static let spaceName: StaticString = "management event"
-  static let names = Management.events.mapValues { $0.name }
+  static let names = Dictionary(
+    uniqueKeysWithValues: Management.events.map { (type: any ManagementEvent.Type) in (type.code, type.name) })
 }
 
 /// The result of a command.

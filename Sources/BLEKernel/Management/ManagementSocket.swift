@@ -77,10 +77,11 @@ struct ManagementSocket: Sendable {
   private static func reply(_ octets: Bytes, to opcode: ManagementOpcode, _ index: UInt16) -> ManagementReply? {
     guard let message = try? ManagementMessage(decoding: octets), message.index == index else { return nil }
     switch Management.event(message) {
-    case let event as Management.CommandComplete where event.opcode == opcode:
+    case .commandComplete(let event) where event.opcode == opcode:
       return ManagementReply(status: event.status, parameters: event.returnParameters)
-    case let event as Management.CommandStatus where event.opcode == opcode:
+    case .commandStatus(let event) where event.opcode == opcode:
       return ManagementReply(status: event.status, parameters: [])
+    // Every other event comes between a command and its answer.
     default: return nil
     }
   }

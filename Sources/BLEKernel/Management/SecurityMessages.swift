@@ -2,7 +2,7 @@ internal import BLEHost
 internal import BLESMP
 internal import BLEWire
 
-/// Pairing, keys and bonds as messages of the management protocol (Docs/Decisions/0051).
+/// Pairing, keys and bonds as messages of the management protocol (Docs/Decisions/kernel.md#pairing).
 extension KernelCommand {
   /// The management commands that perform this command; none for a command to the socket of a link or of a service.
   var managementRequests: [ManagementRequest] {
@@ -112,33 +112,35 @@ extension ManagementLongTermKey {
 
 extension KernelReport {
   /// The report for an event; nil for events that do not concern pairing, and for BR/EDR devices.
-  init?(_ event: any ManagementEvent) {
+  init?(_ event: Management.Event) {
     switch event {
-    case let event as Management.NewLongTermKey:
+    case .newLongTermKey(let event):
       guard let device = event.key.device.device, (7...16).contains(event.key.size) else { return nil }
       let isToBeKept = event.storeHint == 1 && !event.key.isDebugKey
       self = .longTermKey(device, event.key.key, event.key.use, isToBeKept: isToBeKept)
-    case let event as Management.UserConfirmationRequest:
+    case .userConfirmationRequest(let event):
       guard let device = event.device.device else { return nil }
       self = .asked(device, event.confirmHint == 1 ? .consent : .compare(Passkey(lowestDigitsOf: event.value)))
-    case let event as Management.UserPasskeyRequest:
+    case .userPasskeyRequest(let event):
       guard let device = event.device.device else { return nil }
       self = .asked(device, .enterPasskey)
-    case let event as Management.PasskeyNotify:
+    case .passkeyNotify(let event):
       guard let device = event.device.device, let passkey = Passkey(event.passkey) else { return nil }
       self = .asked(device, .display(passkey))
-    case let event as Management.AuthenticationFailed:
+    case .authenticationFailed(let event):
       guard let device = event.device.device else { return nil }
       self = .failed(device)
-    case let event as Management.NewIdentityResolvingKey:
+    case .newIdentityResolvingKey(let event):
       guard let device = event.device.device else { return nil }
       let used =
         event.randomAddress.value == 0 ? device : DeviceAddress(octets: event.randomAddress, kind: .random)
       self = .identity(device, usedAs: used, SecretKey(event.value))
-    case let event as Management.NewSignatureResolvingKey:
+    case .newSignatureResolvingKey(let event):
       guard let device = event.device.device else { return nil }
       self = .signatureKey(device, SecretKey(event.value), isOurs: event.kind == 0 || event.kind == 2)
-    default: return nil
+    case .commandComplete, .commandStatus, .indexAdded, .indexRemoved, .newSettings, .classOfDeviceChanged,
+      .localNameChanged, .deviceConnected, .discovering:
+      return nil
     }
   }
 }

@@ -5,7 +5,8 @@ internal import BLEWire
 ///
 /// The kernel makes connections of its own, for bluetoothd or for a socket. Its default parameters have a supervision
 /// timeout of 420 ms. Such a link can be the one that the host waits for. So the kernel gets the host's parameters for
-/// the device beforehand, and a link with other parameters is changed after it has been made (Docs/Decisions/0065).
+/// the device beforehand, and a link with other parameters is changed after it has been made
+/// (Docs/Decisions/kernel.md#connection-parameters).
 struct KernelInitiator: Sendable {
   /// The number of devices of the filter accept list whose parameters the kernel gets.
   static let acceptListLimit = 64

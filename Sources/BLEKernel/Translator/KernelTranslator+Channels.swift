@@ -4,7 +4,7 @@ internal import BLELinux
 internal import BLEWire
 internal import Glibc
 
-/// Credit-based channels: frames from the host, and events of the sockets (Docs/Decisions/0071).
+/// Credit-based channels: frames from the host, and events of the sockets (Docs/Decisions/kernel.md#channels).
 extension KernelTranslator {
   /// Receives a frame from the host on any channel except that of ATT. The kernel has the Security Manager channel, on
   /// which the host sends nothing.

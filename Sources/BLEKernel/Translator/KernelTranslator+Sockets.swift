@@ -12,22 +12,25 @@ extension KernelTranslator {
       let event = Management.event(message)
     else { return }
     switch event {
-    case is Management.IndexRemoved: output.loss = .removed
-    case let event as Management.NewSettings:
+    case .indexRemoved: output.loss = .removed
+    case .newSettings(let event):
       if !event.settings.contains(.powered) { output.loss = .switchedOff }
-    case is Management.ClassOfDeviceChanged, is Management.LocalNameChanged:
+    case .classOfDeviceChanged, .localNameChanged:
       // bluetoothd causes this event when it starts.
       if !isPairedByDaemon { output.actions.append(.findDaemon) }
-    case let event as Management.CommandComplete: answered(event.opcode, event.status, into: &output)
-    case let event as Management.CommandStatus: answered(event.opcode, event.status, into: &output)
-    case let event as Management.DeviceConnected:
+    case .commandComplete(let event): answered(event.opcode, event.status, into: &output)
+    case .commandStatus(let event): answered(event.opcode, event.status, into: &output)
+    case .deviceConnected(let event):
       // The raw socket already has the event of the link, because the controller's events arrive there first.
       connectedDevices.removeAll { $0.device == event.device }
       if connectedDevices.count < Self.connectedDeviceLimit { connectedDevices.append(event) }
       output.actions.append(.readEvents)
-    case let event as Management.Discovering:
+    case .discovering(let event):
       if event.isDiscovering == 1 { discovery.reported(addressTypes: event.addressTypes, into: &output) }
-    default:
+    // The adapter in use is announced again.
+    case .indexAdded: break
+    case .newLongTermKey, .userConfirmationRequest, .userPasskeyRequest, .passkeyNotify, .authenticationFailed,
+      .newIdentityResolvingKey, .newSignatureResolvingKey:
       // If bluetoothd pairs, its agent answers. Two answers would break a pairing.
       if !isPairedByDaemon, let report = KernelReport(event) { output.input.append(report) }
     }
@@ -112,7 +115,9 @@ extension KernelTranslator {
     switch event {
     case .accepted(let handle, _), .connected(let handle, _), .writable(let handle), .failed(let handle):
       releaseChannels(handle, into: &output)
-    default: break
+    case .readable, .sent, .drained, .eventsRead, .listenerReplaced, .security, .raised, .daemon, .channel,
+      .listeningFailed:
+      break
     }
   }
 

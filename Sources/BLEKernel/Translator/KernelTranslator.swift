@@ -3,7 +3,7 @@ internal import BLEHost
 internal import BLEL2CAP
 internal import BLEWire
 
-/// Translates between a host and an adapter that it shares with the kernel (Docs/Decisions/0046).
+/// Translates between a host and an adapter that it shares with the kernel (Docs/Decisions/kernel.md#translation).
 ///
 /// To the host, the kernel looks like a controller: events come from the raw HCI socket, each ATT PDU from a link's
 /// L2CAP socket becomes one ACL packet, and a Number Of Completed Packets event follows each frame that a socket has

@@ -35,21 +35,24 @@ extension Adapter {
     while true {
       let address: DeviceAddress
       let advertised: Set<LEPHY>?
+      let name: String?
       let limit: Duration?
       let isSearch: Bool
       switch target.connectionRoute.kind {
-      case .address(let known, let phys):
-        (address, advertised, limit, isSearch) = (known, phys, attempts.remaining, false)
+      case .address(let known, let phys, let knownName):
+        (address, advertised, name, limit, isSearch) = (known, phys, knownName, attempts.remaining, false)
       case .search(let selector):
         let found: ScanResult
         do throws(BLEError) {
           found = try await search(selector, isToConnect: true, within: timeout, remaining: attempts.remaining)
         } catch { throw attempts.explained(error) }
-        (address, advertised, isSearch) = (found.address, found.report.phys, true)
+        (address, advertised, name, isSearch) = (found.address, found.report.phys, found.name, true)
         limit = attempts.limit(for: address)
       }
       do throws(BLEError) {
-        return try await establish(address, within: limit, timing, phys ?? advertised ?? [.le1M])
+        let device = try await establish(address, within: limit, timing, phys ?? advertised ?? [.le1M])
+        if let name { session.run { state, _ in state.links[device.peer]?.name = name } }
+        return device
       } catch {
         try await attempts.failed(error, "no connection to \(address)", isAnotherPossible: isSearch)
       }
@@ -68,6 +71,7 @@ extension Adapter {
   ///   - target: the address of the device, a ``ScanResult``, or a condition (``ConnectionTarget``).
   ///   - timeout: the time for the search and all attempts, as in ``connect(to:timeout:timing:phys:)``; nil tries
   ///     without a limit.
+  ///   - body: gets the device.
   public func withConnection<Value: Sendable>(
     to target: some ConnectionTarget, timeout: Duration? = .seconds(30),
     _ body: @Sendable (RemoteDevice) async throws -> Value
@@ -123,7 +127,8 @@ extension AdapterSession {
     let patience = max(Self.proofTimeout, (device.timing?.interval ?? .zero) * 7)
     do throws(BLEError) {
       try await wait(for: .linkProof(peer), timeout: patience) { state, _ throws(BLEError) in
-        try state.requireLink(peer).isProven ? () : nil
+        try state.requireLink(peer)
+        return state.links[peer]?.isProven == true ? () : nil
       }
     } catch let error where error.kind == .timedOut && error.disconnectReason == nil {
       // No error: the device answers late, or not at all.

@@ -20,9 +20,11 @@ extension Adapter {
     try await search(.named(name), within: timeout)
   }
 
-  /// Scans until a device advertises this service, in its lists or, perhaps, in the overflow area (``OverflowArea``).
+  /// Scans until a device advertises this service, in its lists or in the overflow area (``OverflowArea``).
   ///
-  /// - Parameter timeout: how long to search; nil searches without a limit.
+  /// - Parameters:
+  ///   - service: the type of the service.
+  ///   - timeout: how long to search; nil searches without a limit.
   /// - Throws: ``BLEError/Kind/notFound`` after the timeout.
   public func findDevice(
     advertising service: BluetoothUUID, timeout: Duration? = .seconds(30)
@@ -32,11 +34,23 @@ extension Adapter {
 
   /// Scans until a device with this address, or with this identity address, advertises.
   ///
-  /// - Parameter timeout: how long to search; nil searches without a limit.
+  /// - Parameters:
+  ///   - address: the address with its kind.
+  ///   - timeout: how long to search; nil searches without a limit.
   /// - Throws: ``BLEError/Kind/notFound`` after the timeout.
   public func findDevice(
     at address: DeviceAddress, timeout: Duration? = .seconds(30)
   ) async throws(BLEError) -> ScanResult {
+    try await search(.at(address), within: timeout)
+  }
+
+  /// Scans until a device with this address advertises, public or random.
+  ///
+  /// - Parameters:
+  ///   - address: six octets in hexadecimal, most significant first, as in `C0:11:22:33:44:55`.
+  ///   - timeout: how long to search; nil searches without a limit.
+  /// - Throws: ``BLEError/Kind/notFound`` after the timeout, ``BLEError/Kind/invalidArgument`` for any other text.
+  public func findDevice(at address: String, timeout: Duration? = .seconds(30)) async throws(BLEError) -> ScanResult {
     try await search(.at(address), within: timeout)
   }
 
@@ -68,6 +82,7 @@ extension Adapter {
   func search(
     _ selector: DeviceSelector, isToConnect: Bool = false, within timeout: Duration?, remaining: Duration? = nil
   ) async throws(BLEError) -> ScanResult {
+    if let fault = selector.fault { throw fault }
     let reader = session.startScan(selector.options)
     let timer = (remaining ?? timeout).map { session.clock.after($0) { reader.stop() } }
     defer { timer?.cancel() }

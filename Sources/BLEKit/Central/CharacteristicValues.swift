@@ -2,19 +2,17 @@ import BLEATT
 import BLEAdapter
 import BLEGATT
 import BLEHost
-import BLEWire
+public import BLEWire
 
-/// The values that a device notifies or indicates, from ``RemoteDevice/values(of:as:)``. The subscription lasts for as
-/// long as an iterator exists.
+/// The values that a device notifies or indicates, from ``RemoteDevice/values(of:as:)`` or
+/// ``RemoteDevice/values(of:in:as:)``. The subscription lasts for as long as an iterator exists.
 public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable {
   public typealias Failure = BLEError
 
   let device: RemoteDevice
-  let characteristic: RemoteCharacteristic
+  let source: ValueSource
 
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(device: device, characteristic: characteristic, values: nil)
-  }
+  public func makeAsyncIterator() -> Iterator { Iterator(device: device, source: source, values: nil) }
 
   /// Subscribes at once, and returns when the device has answered: for a request whose answer is a notification. The
   /// iterator receives the values from then on.
@@ -25,13 +23,13 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
   /// let first = try await answers.next()
   /// ```
   public func subscribed() async throws(BLEError) -> Iterator {
-    Iterator(device: device, characteristic: characteristic, values: try await device.subscribe(to: characteristic))
+    Iterator(device: device, source: source, values: try await device.valueStream(of: source))
   }
 
   /// Subscribes with the first element.
   public struct Iterator: AsyncIteratorProtocol {
     let device: RemoteDevice
-    let characteristic: RemoteCharacteristic
+    let source: ValueSource
     /// Nil before the first element is requested.
     var values: AsyncThrowingStream<[UInt8], any Error>?
 
@@ -40,7 +38,7 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
       if let values {
         stream = values
       } else {
-        stream = try await device.subscribe(to: characteristic)
+        stream = try await device.valueStream(of: source)
         values = stream
       }
       // All iterators of a stream share its elements.
@@ -52,7 +50,7 @@ public struct CharacteristicValues<Element: GATTValue>: AsyncSequence, Sendable 
         throw error as? BLEError ?? .cancelled
       }
       guard let octets else { return nil }
-      return try device.decode(octets, characteristic.uuid)
+      return try device.decode(octets, source.uuid)
     }
   }
 }
@@ -68,6 +66,9 @@ extension RemoteDevice {
   /// }
   /// ```
   ///
+  /// A bonded device keeps the subscriptions of an earlier link that was lost, and may send a value before the program
+  /// subscribes: the last such value is the first element.
+  ///
   /// No value is dropped silently: a reader that is 1024 values behind gets the error ``BLEError/Kind/limitExceeded``.
   /// The sequence ends with ``BLEError/Kind/disconnected`` when the link ends.
   ///
@@ -78,11 +79,41 @@ extension RemoteDevice {
   public func values<Value: GATTValue>(
     of characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
   ) -> CharacteristicValues<Value> {
-    CharacteristicValues(device: self, characteristic: characteristic)
+    CharacteristicValues(device: self, source: .characteristic(characteristic))
   }
 
-  fileprivate func subscribe(
-    to characteristic: RemoteCharacteristic
+  /// Discovers a characteristic, unless it is known, and subscribes to it for as long as the sequence is read, as
+  /// ``values(of:as:)`` does.
+  ///
+  /// ```swift
+  /// for try await level in device.values(of: "2A19", in: "180F", as: UInt8.self) {
+  ///   print("\(level) %")
+  /// }
+  /// ```
+  ///
+  /// The sequence ends with ``BLEError/Kind/notFound`` at its first element if the device does not have the
+  /// characteristic.
+  public func values<Value: GATTValue>(
+    of characteristic: BluetoothUUID, in service: BluetoothUUID, as type: Value.Type = [UInt8].self
+  ) -> CharacteristicValues<Value> {
+    CharacteristicValues(device: self, source: .type(characteristic, service: service))
+  }
+
+  fileprivate func valueStream(
+    of source: ValueSource
+  ) async throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
+    switch source {
+    case .characteristic(let characteristic): return try await valueStream(of: characteristic)
+    case .type(let uuid, let service):
+      return try await unlessChanged { () throws(BLEError) in
+        try await valueStream(of: try await characteristic(uuid, in: service))
+      }
+    }
+  }
+
+  /// Subscribes.
+  private func valueStream(
+    of characteristic: RemoteCharacteristic
   ) async throws(BLEError) -> AsyncThrowingStream<[UInt8], any Error> {
     let subscription: Subscription
     if characteristic.properties.contains(.notify) {
@@ -124,6 +155,7 @@ extension RemoteDevice {
       session?.run { state, actions in
         guard let range = state.links[peer]?.removeReader(id), !state.isClosed else { return }
         let operation = GATTClient.Operation(id: HostIDs.operation(), .configure([], in: range))
+        state.links[peer]?.withdrawals.insert(operation.id)
         actions.commands.append(.link(peer, .client(operation)))
       }
     }
@@ -132,6 +164,7 @@ extension RemoteDevice {
       guard state.links[peer] != nil else { return state.endedLinks.error(of: peer) }
       let new = SubscribedCharacteristic(characteristic, subscription)
       state.links[peer]?.values[characteristic.handle, default: new].readers.add(continuation, id)
+      if let early = state.links[peer]?.earlyValues.claim(characteristic.handle) { continuation.yield(early) }
       return nil
     }
     if let refusal { throw refusal }
@@ -163,6 +196,20 @@ extension RemoteDevice {
       session.run { [peer] state, actions in
         state.links[peer]?.values.removeValue(forKey: found.handle)?.readers.finish(throwing: error, into: &actions)
       }
+    }
+  }
+}
+
+/// The characteristic of a sequence of values.
+enum ValueSource: Sendable {
+  case characteristic(RemoteCharacteristic)
+  /// One that is discovered when the sequence is read.
+  case type(BluetoothUUID, service: BluetoothUUID)
+
+  var uuid: BluetoothUUID {
+    switch self {
+    case .characteristic(let characteristic): characteristic.uuid
+    case .type(let uuid, _): uuid
     }
   }
 }
@@ -225,6 +272,7 @@ extension AdapterSession.State {
     link.discovered = [:]
     link.changes.add(range)
     link.allValues.finish(throwing: .servicesChanged, into: &actions)
+    link.earlyValues.remove(in: range)
     let device = RemoteDevice(session: session, peer: peer, address: link.address, isCentral: link.isCentral)
     for handle in link.values.keys.sorted() where range.contains(handle) {
       guard let entry = link.values.removeValue(forKey: handle) else { continue }

@@ -76,8 +76,8 @@ struct ConnectionAttempts {
       disconnectReason: last?.disconnectReason)
   }
 
-  /// An error that ends the call, with the number of the attempts that failed before. If the device was not found again,
-  /// it is that of the attempts.
+  /// An error that ends the call, with the number of the attempts that failed before. If the device was not found
+  /// again, it is that of the attempts.
   func explained(_ error: BLEError) -> BLEError {
     guard failures > 0, error.kind != .cancelled else { return error }
     if error.kind == .notFound { return timedOut }

@@ -112,7 +112,7 @@ extension RemoteDevice {
       for: .timing(peer), timeout: timeout,
       missing: "no other timing of the link to \(self)"
     ) { [peer] state, actions throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       actions.commands.append(.link(peer, .updateConnection(parameters)))
       return nil
     }

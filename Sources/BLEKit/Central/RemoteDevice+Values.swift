@@ -37,8 +37,8 @@ extension RemoteDevice {
     return services
   }
 
-  /// How many times a discovery, or a read by UUIDs, begins again because the services have changed meanwhile. The next time it fails with
-  /// ``BLEError/Kind/servicesChanged``.
+  /// How many times a discovery, or a read by UUIDs, begins again because the services have changed meanwhile. The next
+  /// time it fails with ``BLEError/Kind/servicesChanged``.
   static let discoveryRestarts = 3
 
   /// Discovers services and their characteristics. It begins again if the services change meanwhile.
@@ -47,7 +47,7 @@ extension RemoteDevice {
   }
 
   /// Performs something that depends on discovered attributes. It begins again if they change meanwhile.
-  private func unlessChanged<Value>(_ body: () async throws(BLEError) -> Value) async throws(BLEError) -> Value {
+  func unlessChanged<Value>(_ body: () async throws(BLEError) -> Value) async throws(BLEError) -> Value {
     for _ in 0..<Self.discoveryRestarts {
       do throws(BLEError) { return try await body() } catch {
         guard error.kind == .servicesChanged else { throw error }
@@ -112,9 +112,10 @@ extension RemoteDevice {
       case .att, .invalidResponse:
         let fault = DiscoveryFault(handles: range, error: error)
         session.run { [peer] state, _ in state.links[peer]?.note([fault]) }
-        BluetoothLog.write(.notice, "\(self): its database is faulty: \(fault)")
+        BluetoothLog.write(
+          .notice("\(self): its database is faulty: \(fault)", .peer, metadata: ["device": "\(address)"]))
         return nil
-      default: throw error
+      default: throw error  // The link or the adapter is at fault.
       }
     }
   }
@@ -146,21 +147,49 @@ extension RemoteDevice {
 // MARK: - Values
 
 extension RemoteDevice {
-  /// Reads a whole value (Vol 3, Part G, 4.8.1 and 4.8.3).
+  /// Reads the octets of a whole value (Vol 3, Part G, 4.8.1 and 4.8.3).
   ///
+  /// - Throws: ``BLEError/Kind/att(_:)`` with the error of the device.
+  public func read(_ characteristic: RemoteCharacteristic) async throws(BLEError) -> [UInt8] {
+    try await read(characteristic, as: [UInt8].self)
+  }
+
+  /// Reads a whole value of a type (Vol 3, Part G, 4.8.1 and 4.8.3).
+  ///
+  /// - Parameters:
+  ///   - characteristic: the characteristic.
+  ///   - type: the type of the value; by default the one that the result is used as.
   /// - Throws: ``BLEError/Kind/att(_:)`` with the error of the device, ``BLEError/Kind/invalidValue`` if the octets are
   ///   not a `Value`.
   public func read<Value: GATTValue>(
-    _ characteristic: RemoteCharacteristic, as type: Value.Type = [UInt8].self
+    _ characteristic: RemoteCharacteristic, as type: Value.Type = Value.self
   ) async throws(BLEError) -> Value {
     try requireCurrent(characteristic.handle, since: characteristic.discovery)
     return try decode(
       try await value(at: characteristic.handle, named: "characteristic \(characteristic.uuid)"), characteristic.uuid)
   }
 
-  /// Discovers a characteristic, unless it is known, and reads it.
+  /// Discovers a characteristic, unless it is known, and reads its octets.
+  public func read(
+    _ characteristic: BluetoothUUID, in service: BluetoothUUID
+  ) async throws(BLEError) -> [UInt8] {
+    try await read(characteristic, in: service, as: [UInt8].self)
+  }
+
+  /// Discovers a characteristic, unless it is known, and reads its value.
+  ///
+  /// ```swift
+  /// let level: UInt8 = try await device.read("2A19", in: "180F")
+  /// print(try await device.read("2A19", in: "180F", as: UInt8.self))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - characteristic: the type of the characteristic.
+  ///   - service: the type of its service.
+  ///   - type: the type of the value; by default the one that the result is used as.
+  /// - Throws: ``BLEError/Kind/notFound`` if the device does not have it, and the errors of ``read(_:as:)``.
   public func read<Value: GATTValue>(
-    _ characteristic: BluetoothUUID, in service: BluetoothUUID, as type: Value.Type = [UInt8].self
+    _ characteristic: BluetoothUUID, in service: BluetoothUUID, as type: Value.Type = Value.self
   ) async throws(BLEError) -> Value {
     try await unlessChanged { () throws(BLEError) in
       try await read(try await self.characteristic(characteristic, in: service), as: type)
@@ -201,6 +230,14 @@ extension RemoteDevice {
       .writeWithoutResponse(characteristic.handle, try octetsWithoutResponse(value)),
       about: "characteristic \(characteristic.uuid)",
       at: characteristic.handle)
+  }
+
+  /// Discovers a characteristic, unless it is known, and writes a value without a response from the device, at most
+  /// ``mtu`` - 3 octets.
+  public func writeWithoutResponse(
+    _ value: some GATTValue, to characteristic: BluetoothUUID, in service: BluetoothUUID
+  ) async throws(BLEError) {
+    try await writeWithoutResponse(value, to: try await self.characteristic(characteristic, in: service))
   }
 
   private func value(
@@ -250,7 +287,7 @@ extension RemoteDevice {
   func ask(_ kind: GATTClient.Operation.Kind) async throws(BLEError) -> GATTClient.Outcome {
     let id = HostIDs.operation()
     let outcome = try await session.wait(for: .operation(peer, id)) { [peer] state, actions throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       actions.commands.append(.link(peer, .client(GATTClient.Operation(id: id, kind))))
       return nil
     }
@@ -271,12 +308,17 @@ extension AdapterSession.State {
     case .finished(_, .failure(.linkEnded)) where links[peer] != nil: break
     case .finished(let id, let result):
       proven(peer, into: &actions)
+      if links.lend(peer, { $0.withdrawals.isEmpty }) == false { links[peer]?.withdrawals.remove(id) }
       let (loss, failure) = (links[peer]?.bondLoss, links[peer]?.pairingFailure)
       waits.answer(
         .operation(peer, id),
         result.mapError { BLEError($0, bondLoss: loss, pairingFailure: failure) }, into: &actions)
     case .notification(let handle, let value), .indication(let handle, let value):
-      links[peer]?.values[handle]?.readers.yield(value, into: &actions)
+      if let readers = links.lend(peer, { $0.values[handle]?.readers }) {
+        readers.yield(value, into: &actions)
+      } else {
+        links[peer]?.earlyValues.add(value, at: handle)
+      }
       links[peer]?.allValues.yield(AttributeValue(handle: handle, octets: value), into: &actions)
     case .servicesChanged(let range): servicesChanged(peer, range, of: session, into: &actions)
     case .mtu, .violation, .bearerFailed: break

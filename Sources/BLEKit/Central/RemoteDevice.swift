@@ -25,6 +25,19 @@ public struct RemoteDevice: Sendable {
   /// The address of the device: its identity address if a bond resolves a private one.
   public var address: DeviceAddress { link { $0.address } ?? firstAddress }
 
+  /// The name that the device advertised, without padding (``DeviceText``): that of the ``ScanResult``, or of the
+  /// search, to which ``Adapter/connect(to:timeout:timing:phys:)`` connected.
+  ///
+  /// Nil for a device that was connected to by its address, and for a central. Such a device has its name as a value
+  /// (Vol 3, Part C, 12.1):
+  ///
+  /// ```swift
+  /// let name = try await device.read("2A00", in: "1800", as: String.self)
+  /// ```
+  public var name: String? {
+    session.run { [peer] state, _ in state.links.lend(peer) { $0.name } ?? state.endedLinks.name(of: peer) }
+  }
+
   /// Whether the link is up.
   public var isConnected: Bool { link { _ in true } ?? false }
 
@@ -82,10 +95,25 @@ public struct RemoteDevice: Sendable {
 
   /// Ends the link and waits for its end. It has no effect on a link that has ended.
   ///
-  /// A link that this device made ends when no other user of the adapter in this process uses it.
+  /// A link that this device made ends when no other user of the adapter in this process uses it. Subscriptions whose
+  /// sequences have ended are withdrawn first, for at most half a second: a bonded device would keep them.
   public func disconnect() async {
+    await withdrawSubscriptions()
     session.release(self)
     _ = try? await waitUntilDisconnected()
+  }
+
+  /// Waits until the device has answered the ends of subscriptions.
+  private func withdrawSubscriptions() async {
+    let withdrawals = session.run { [peer] state, _ in state.links[peer]?.withdrawals ?? [] }
+    for id in withdrawals {
+      let end = try? await session.wait(
+        for: .operation(peer, id), timeout: .milliseconds(500), missing: "no answer"
+      ) { [peer] state, _ throws(BLEError) -> GATTClient.Outcome? in
+        state.links[peer]?.withdrawals.contains(id) == true ? nil : .done
+      }
+      guard end != nil else { return }
+    }
   }
 
   /// Reads the strength of the signal.
@@ -94,7 +122,7 @@ public struct RemoteDevice: Sendable {
   public func readRSSI() async throws(BLEError) -> Int {
     let read = HostIDs.next32()
     return try await session.wait(for: .rssi(peer, read: read)) { [peer] state, actions throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       state.rssiReads[peer, default: []].append(read)
       actions.commands.append(.link(peer, .readRSSI))
       return nil
@@ -130,7 +158,7 @@ public struct RemoteDevice: Sendable {
 
   private func phy(_ command: HostCommand.Link) async throws(BLEError) -> ConnectionPHY {
     try await session.wait(for: .phy(peer)) { [peer] state, actions throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       actions.commands.append(.link(peer, command))
       return nil
     }
@@ -160,20 +188,12 @@ public struct RemoteDevice: Sendable {
       for: .pairing(peer, demand.level), timeout: timeout,
       missing: "no pairing with \(self)"
     ) { [peer] state, actions throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       if state.links[peer]?.security.level ?? .none >= demand.level { return () }
       actions.commands.append(isPlain ? .link(peer, .requestSecurity) : .link(peer, .secure(demand)))
       return nil
     }
     try await session.storeBond(of: address)
-  }
-
-  /// Requests another timing of the link; the central decides (Vol 3, Part A, 4.20).
-  public func requestConnectionParameters(_ request: ConnectionParameterRequest) throws(BLEError) {
-    guard let parameters = request.parameters else {
-      throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionParameterRequest")
-    }
-    try session.command(peer, .updateConnection(parameters))
   }
 
   /// Requests the data length, the PHY and the timing of a priority, as the central or as the peripheral of the link.

@@ -11,31 +11,31 @@ public struct ScanResult: Sendable {
   /// for the reader: 0 for a reader that keeps up. The dropped results are older than this one.
   public internal(set) var droppedBefore = 0
   /// What the scan reports; results with the same content share it.
-  private let device: DiscoveredDevice
+  private let discovery: DiscoveredDevice
 
   /// Advertising data and scan response together, as received so far (Vol 3, Part C, 11).
   public var contents: AdvertisedData {
     // Lent to the reader of one of its properties, which copies only that one.
-    _read { yield device.content.data }
+    _read { yield discovery.content.data }
   }
   /// The last name that the device has advertised since the scan began, without padding (``DeviceText``); nil if it has
   /// advertised none. ``contents`` has the name of the last advertisement, which may have none.
-  public var name: String? { device.name }
+  public var name: String? { discovery.name }
   /// Those of ``ScanOptions/services`` whose bits are set in the overflow area: the device may have them.
-  public var overflowServiceUUIDs: [BluetoothUUID] { device.overflowServiceUUIDs }
+  public var overflowServiceUUIDs: [BluetoothUUID] { discovery.overflowServiceUUIDs }
   /// In dBm; nil if the controller does not know it.
-  public var rssi: Int? { device.rssi == 127 ? nil : device.rssi }
+  public var rssi: Int? { discovery.rssi == 127 ? nil : discovery.rssi }
   /// Whether the device accepts connections.
-  public var isConnectable: Bool { device.isConnectable }
+  public var isConnectable: Bool { discovery.isConnectable }
   /// Whether the data is incomplete, because the controller lost the end (Vol 4, Part E, 7.7.65.13).
-  public var isTruncated: Bool { device.isTruncated }
+  public var isTruncated: Bool { discovery.isTruncated }
   /// What the controller reported: the address and its kind, the kind of the PDU, PHYs, advertising set, the octets.
-  public var report: AdvertisingReport { device.report }
+  public var report: AdvertisingReport { discovery.report }
 
-  init(_ address: DeviceAddress, _ device: DiscoveredDevice) { (self.address, self.device) = (address, device) }
+  init(_ address: DeviceAddress, _ device: DiscoveredDevice) { (self.address, discovery) = (address, device) }
 
   /// The octets of memory that the result refers to.
-  var allocatedOctets: Int { device.content.allocatedOctets }
+  var allocatedOctets: Int { discovery.content.allocatedOctets }
 }
 
 /// The parameters of a scan.

@@ -153,7 +153,7 @@ extension RemoteDevice {
       for: .channel(peer, id), timeout: timeout,
       missing: "no L2CAP channel to \(self)"
     ) { [peer] state, actions throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       actions.commands.append(.channels(.open(id, peer, request)))
       return nil
     }

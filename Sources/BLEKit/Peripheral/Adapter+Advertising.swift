@@ -1,6 +1,8 @@
 public import BLEAdapter
 public import BLEGAP
 import BLEHost
+import BLELinux
+import BLEWire
 
 /// Whether an advertisement that has started is sent, from ``Adapter/advertisingChanges``.
 public enum AdvertisingChange: Hashable, Sendable {
@@ -36,10 +38,13 @@ extension Adapter {
     }
   }
 
-  /// Publishes services and advertises a name with the types of the primary services.
+  /// Publishes services and advertises a name with the types of the primary services. If they do not fit into an
+  /// advertisement, the name is shortened, and the log has a line.
   public func serve(_ services: [LocalService], advertisingAs name: String) async throws(BLEError) {
     let uuids = services.filter(\.isPrimary).map(\.uuid)
-    try await serve(services, advertising: Advertisement(localName: name, serviceUUIDs: uuids))
+    let advertisement = Advertisement(localName: name, serviceUUIDs: uuids)
+    if let notice = advertisement.omission(place: "with serve(_:advertising:)") { BluetoothLog.write(.notice(notice)) }
+    try await serve(services, advertising: advertisement)
   }
 
   /// Advertises until the task is cancelled.
@@ -100,5 +105,30 @@ extension AdapterSession.State {
     // Its task may not wait yet.
     endedAdvertisements[id] = error
     waits.answer(.advertisement(id), .failure(error), into: &actions)
+  }
+}
+
+extension Advertisement {
+  /// What the advertising data and the scan response have no room for, and what to do; nil if all of it is sent.
+  ///
+  /// - Parameters:
+  ///   - place: where the program lists fewer services: the end of the sentence.
+  ///   - name: how a service is shown.
+  package func omission(place: String, name: (BluetoothUUID) -> String = { $0.uuidString }) -> String? {
+    guard let payload = try? payload(under: AdvertisingOptions().policy) else { return nil }
+    var parts: [String] = []
+    if let localName, !localName.isEmpty, payload.localName?.isComplete != true {
+      let sent = payload.localName.map { "'\($0.displayText)' (\($0.octets.count) octets) is sent" } ?? "it is not sent"
+      parts.append(
+        "the name '\(String(printable: localName))' has \(localName.utf8.count) octets and does not fit into the "
+          + "advertisement: \(sent), and devices that search for the whole name do not find it. Shorten it, or list "
+          + "fewer services \(place)")
+    }
+    if !payload.overflowServiceUUIDs.isEmpty {
+      parts.append(
+        "these services do not fit into the advertisement, and devices that search for them do not find it: "
+          + "\(payload.overflowServiceUUIDs.map(name).joined(separator: ", ")). List fewer \(place)")
+    }
+    return parts.isEmpty ? nil : parts.joined(separator: "; ")
   }
 }

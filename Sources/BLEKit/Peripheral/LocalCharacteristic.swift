@@ -22,9 +22,10 @@ public import BLEWire
 /// A handler runs in a task, unless it is a synchronous one (``readSynchronously(security:_:)``), which takes less
 /// time. Each device has one task: its requests are handled one after the other, in the order in which it sent them;
 /// those of different devices at the same time. Subscriptions have tasks of their own. If a handler throws an
-/// `ATTErrorCode`, that is the answer; any other error is logged, and the answer is Unlikely Error (0x0E). The client
-/// waits 30 seconds for an answer (Vol 3, Part F, 3.3.3); before that the stack answers Unlikely Error and cancels the
-/// handler's task.
+/// `ATTErrorCode`, or a `CBATTError`, its code is the answer; any other error is logged, and the answer is Unlikely
+/// Error (0x0E). The client has the name of the code, because an answer has no text (Vol 3, Part F, 3.4.1.1). The
+/// client waits 30 seconds for an answer (Vol 3, Part F, 3.3.3); before that the stack answers Unlikely Error and
+/// cancels the handler's task.
 public struct LocalCharacteristic: Sendable {
   /// The type of the value.
   public let uuid: BluetoothUUID
@@ -41,27 +42,13 @@ public struct LocalCharacteristic: Sendable {
   public var descriptors: [LocalDescriptor] = []
   /// The handlers; nil if there is none, as for a constant value. They are stored separately, so that thousands of
   /// constant values are small.
-  private(set) var handlers: Handlers?
+  private(set) var handlers: SharedHandlers?
 
   /// The handlers of a characteristic; a request without a handler is one for ``ServicePublication/requests``.
-  final class Handlers: Sendable {
-    let read: (@Sendable (RemoteDevice) async throws -> [UInt8])?
-    let write: (@Sendable ([UInt8], RemoteDevice) async throws -> Void)?
-    /// The handlers that are called on the thread of the stack; ``read`` and ``write`` also have them.
-    let readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
-    let writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
-    let updates: (@Sendable (Subscriber) async throws -> Void)?
-
-    fileprivate init(_ handlers: HandlerValues) {
-      (read, write, updates) = (handlers.read, handlers.write, handlers.updates)
-      (readAtOnce, writeAtOnce) = (handlers.readAtOnce, handlers.writeAtOnce)
-    }
-  }
-
-  /// The handlers while they are changed.
-  struct HandlerValues {
+  struct Handlers: Sendable {
     var read: (@Sendable (RemoteDevice) async throws -> [UInt8])?
     var write: (@Sendable ([UInt8], RemoteDevice) async throws -> Void)?
+    /// The handlers that are called on the thread of the stack; ``read`` and ``write`` also have them.
     var readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
     var writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
     var updates: (@Sendable (Subscriber) async throws -> Void)?
@@ -69,15 +56,17 @@ public struct LocalCharacteristic: Sendable {
     fileprivate var isEmpty: Bool { read == nil && write == nil && updates == nil }
   }
 
+  /// Handlers that the copies of a characteristic share.
+  final class SharedHandlers: Sendable {
+    let values: Handlers
+    fileprivate init(_ values: Handlers) { self.values = values }
+  }
+
   /// Replaces handlers. The handlers of other copies of the characteristic do not change.
-  mutating func setHandlers(_ change: (inout HandlerValues) -> Void) {
-    var values = HandlerValues()
-    if let handlers {
-      (values.read, values.write, values.updates) = (handlers.read, handlers.write, handlers.updates)
-      (values.readAtOnce, values.writeAtOnce) = (handlers.readAtOnce, handlers.writeAtOnce)
-    }
+  mutating func setHandlers(_ change: (inout Handlers) -> Void) {
+    var values = handlers?.values ?? Handlers()
     change(&values)
-    handlers = values.isEmpty ? nil : Handlers(values)
+    handlers = values.isEmpty ? nil : SharedHandlers(values)
   }
 
   /// Whether requests or subscriptions of clients reach the session; the stack alone serves the others.

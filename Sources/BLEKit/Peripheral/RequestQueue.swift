@@ -8,7 +8,8 @@ import Synchronization
 ///
 /// One task handles them one after the other: a client has one pending request (Vol 3, Part F, 3.3.2), and commands
 /// before it take effect before it. The first request starts the task, which then waits for the next one until the link
-/// ends (Docs/Decisions/0111). A request that takes too long cancels its task; those that follow get a new one.
+/// ends (Docs/Decisions/performance.md). A request that takes too long cancels its task; those that follow get a new
+/// one.
 ///
 /// ```
 ///   none ──append──▶ busy ──nothing waits──▶ idle ──append──▶ busy      finish: the task ends, and what waits is dropped
@@ -270,7 +271,7 @@ extension AdapterSession.State {
     actions.later {
       guard queue.cancel(token) else { return }
       BluetoothLog.write(
-        .misuse, "a handler took longer than the client waits, and was cancelled: the client got Unlikely Error (0x0E)")
+        .misuse("a handler took longer than the client waits, and was cancelled: the client got Unlikely Error (0x0E)"))
     }
   }
 }
@@ -285,9 +286,11 @@ extension AdapterSession {
     if let token = request.token {
       client.commands.post(.respond(peer, token, .failure(.insufficientResources)))
     } else {
-      let device = run { state, _ in state.links[peer].map { "\($0.address): " } } ?? ""
+      let device = run { state, _ in state.links[peer].map { "\($0.address)" } }
       BluetoothLog.write(
-        .notice, "\(device)more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped")
+        .notice(
+          "\(device.map { "\($0): " } ?? "")more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped",
+          .peer, metadata: device.map { ["device": $0] } ?? [:]))
     }
   }
 
@@ -332,7 +335,7 @@ extension AdapterSession {
       } else {
         // The usual handler is called here: each asynchronous function in between would have a frame of its own.
         octets =
-          if let handler = use.published?.characteristic.handlers?.read {
+          if let handler = use.published?.characteristic.handlers?.values.read {
             try limited(await handler(use.device))
           } else {
             try await value(of: use)
@@ -353,7 +356,7 @@ extension AdapterSession {
       throw ATTErrorCode.readNotPermitted
     }
     let octets =
-      if let handler = published.characteristic.handlers?.read {
+      if let handler = published.characteristic.handlers?.values.read {
         try await handler(use.device)
       } else {
         try await published.requests.ask(.read, of: use.device, published)
@@ -420,7 +423,7 @@ extension AdapterSession {
     guard let published = use.published, published.characteristic.writeRequirement != nil else {
       throw ATTErrorCode.writeNotPermitted
     }
-    if let handler = published.characteristic.handlers?.write {
+    if let handler = published.characteristic.handlers?.values.write {
       try await handler(octets, use.device)
     } else {
       _ = try await published.requests.ask(.write(octets), of: use.device, published)
@@ -434,11 +437,12 @@ extension AdapterSession {
   /// The error that the client receives if a handler throws.
   func code(of error: any Error, _ verb: String, _ attribute: AttributeID?) -> ATTErrorCode {
     if let code = error as? ATTErrorCode { return code }
+    if let error = error as? any ATTErrorCodeConvertible { return error.attErrorCode }
     if !(error is CancellationError) {
       let uuid = attribute.flatMap { published($0)?.characteristic.uuid }
       let text =
         "the \(verb) handler of characteristic \(uuid.map { "\($0)" } ?? "?") threw: \(error); the client gets Unlikely Error (0x0E)"
-      BluetoothLog.write(.notice, text)
+      BluetoothLog.write(.notice(text))
     }
     return .unlikelyError
   }

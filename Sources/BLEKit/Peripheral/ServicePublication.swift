@@ -213,7 +213,7 @@ extension Adapter {
     var attributes: [PublishedAttribute] = []
     for service in services {
       do {
-        _ = try await add(service, requests, &ids, &attributes)
+        _ = try await publish(service, requests, &ids, &attributes)
       } catch {
         session.withdraw(ids)
         throw error
@@ -222,7 +222,7 @@ extension Adapter {
     return ServicePublication(session: session, ids: ids, attributes: attributes, requests: requests)
   }
 
-  private func add(
+  private func publish(
     _ service: LocalService, _ requests: AttributeRequests, _ ids: inout [ServiceID],
     _ attributes: inout [PublishedAttribute]
   ) async throws(BLEError) -> ServiceID {
@@ -231,7 +231,7 @@ extension Adapter {
     }
     for characteristic in service.characteristics { try characteristic.validate() }
     var included: [ServiceID] = []
-    for other in service.includedServices { included.append(try await add(other, requests, &ids, &attributes)) }
+    for other in service.includedServices { included.append(try await publish(other, requests, &ids, &attributes)) }
 
     let id = HostIDs.service()
     var definition = ServiceDefinition(id: id, uuid: service.uuid, isPrimary: service.isPrimary, includes: included)
@@ -284,10 +284,7 @@ extension AdapterSession.State {
         synchronousHandlers[attribute] = nil
         for peer in links.keys { links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions) }
       }
-      for peer in requestQueues.keys {
-        guard let queue = requestQueues[peer] else { continue }
-        actions.later { queue.cancel(for: service.attributes) }
-      }
+      for queue in requestQueues.values { actions.later { queue.cancel(for: service.attributes) } }
       services[id] = PublishedService(attributes: [], requests: nil)
       let isLast = !services.values.contains { $0.requests === requests }
       if isLast { service.end(into: &actions) }

@@ -68,7 +68,7 @@ struct SubscriptionTask: Sendable {
         } catch let error as BLEError where error.kind == .cancelled || error.kind == .disconnected {
         } catch {
           BluetoothLog.write(
-            .notice, "the subscription handler of characteristic \(subscriber.characteristic) threw: \(error)")
+            .notice("the subscription handler of characteristic \(subscriber.characteristic) threw: \(error)"))
         }
       }
     }
@@ -84,7 +84,7 @@ extension AdapterSession {
     of attribute: AttributeID, _ value: [UInt8], to peer: LinkID, isLast: Bool = true
   ) async throws(BLEError) {
     try await sendUpdate(of: attribute, value, isLast: isLast) { state throws(BLEError) in
-      _ = try state.requireLink(peer)
+      try state.requireLink(peer)
       return [peer]
     }
   }
@@ -109,8 +109,8 @@ extension AdapterSession {
       }
       let peers = try recipients(state)
       if peers.isEmpty { return () }
-      let commands = try state.updateWindows.append(
-        UpdateWindows.Value(attribute: attribute, octets: value), token, to: peers)
+      let commands = try state.waitingUpdates.append(
+        WaitingUpdates.Value(attribute: attribute, octets: value), token, to: peers)
       state.handOver(commands, into: &actions)
       if isLast { return nil }
       if commands.contains(where: { $0.updateToken == token }) { return () }
@@ -119,7 +119,7 @@ extension AdapterSession {
     } abandon: { state, actions in
       // A value that the host has is on its way and cannot be withdrawn.
       state.updatesToHandOver.remove(token)
-      state.handOver(state.updateWindows.cancel(token), into: &actions)
+      state.handOver(state.waitingUpdates.cancel(token), into: &actions)
     }
   }
 }
@@ -127,18 +127,18 @@ extension AdapterSession {
 extension AdapterSession.State {
   /// The links whose clients are subscribed to a characteristic, in the order in which they came up.
   func subscribers(of attribute: AttributeID) -> [LinkID] {
-    links.keys.filter { links[$0]?.subscriptions[attribute] != nil }
+    links.keys.filter { peer in links.lend(peer) { $0.subscriptions[attribute] } != nil }
   }
 
   /// A value has left on a link. A value for several has then been sent.
   mutating func updateFinished(_ token: UpdateToken, on peer: LinkID, into actions: inout Actions) {
-    handOver(updateWindows.finished(on: peer), into: &actions)
+    handOver(waitingUpdates.finished(on: peer), into: &actions)
     waits.answer(.update(token), .success(()), into: &actions)
   }
 
   /// A link has ended: the values that waited for it alone are not sent.
   mutating func updatesEnded(of peer: LinkID, _ error: BLEError, into actions: inout Actions) {
-    let (lost, commands) = updateWindows.remove(peer)
+    let (lost, commands) = waitingUpdates.remove(peer)
     handOver(commands, into: &actions)
     for token in lost {
       updatesToHandOver.remove(token)
@@ -164,7 +164,8 @@ extension AdapterSession.State {
       links[peer]?.subscriptions.removeValue(forKey: attribute)?.end(into: &actions)
     } else if links[peer]?.subscriptions[attribute] == nil {
       let subscriber = Subscriber(device: device, characteristic: published.characteristic.uuid, attribute: attribute)
-      links[peer]?.subscriptions[attribute] = SubscriptionTask(subscriber, published.characteristic.handlers?.updates)
+      links[peer]?.subscriptions[attribute] = SubscriptionTask(
+        subscriber, published.characteristic.handlers?.values.updates)
       actions.later { published.requests.subscribed(subscriber) }
     }
   }

@@ -4,7 +4,7 @@ import BLEHost
 import BLEWire
 import Synchronization
 
-/// Handlers that are called on the thread of the stack (Docs/Decisions/0111).
+/// Handlers that are called on the thread of the stack (Docs/Decisions/performance.md).
 ///
 /// ```
 ///   packet ──► stack ──► readSynchronously { } ──► packet        one thread, within the request (ValueProvider)
@@ -88,7 +88,8 @@ final class SynchronousHandlers: Sendable {
 
   /// - Returns: nil if there is none.
   init?(_ characteristic: LocalCharacteristic) {
-    guard let handlers = characteristic.handlers, handlers.readAtOnce != nil || handlers.writeAtOnce != nil else {
+    guard let handlers = characteristic.handlers?.values, handlers.readAtOnce != nil || handlers.writeAtOnce != nil
+    else {
       return nil
     }
     (read, write) = (handlers.readAtOnce, handlers.writeAtOnce)
@@ -100,7 +101,6 @@ final class SynchronousHandlers: Sendable {
 struct ServedClient: Sendable {
   var address: DeviceAddress
   var isCentral: Bool
-  var mtu = ATT.defaultMTU
   /// The attribute whose value is kept for the other parts of a long read.
   var snapshot: AttributeID?
 }
@@ -137,7 +137,8 @@ extension AdapterSession {
 
   /// The whole value, for a read from an offset on.
   ///
-  /// - Parameter mtu: that of the bearer, if it is known.
+  /// - Parameter mtu: that of the bearer; nil if it is unknown: then no value that a bearer may carry in parts is
+  ///   taken for a short one (Vol 3, Part F, 3.2.8).
   /// - Returns: nil if no synchronous handler makes it.
   private func value(
     of attribute: AttributeID, _ handlers: SynchronousHandlers, from offset: Int, by peer: LinkID, mtu: Int? = nil
@@ -148,7 +149,7 @@ extension AdapterSession {
     do {
       let octets = try snapshot ?? limited(handler(device(peer, client)))
       // The parts of a long read are cut from one value (Vol 3, Part G, 4.8.3).
-      let isLong = octets.count >= (mtu ?? client.mtu) - 1 || offset > 0
+      let isLong = octets.count >= (mtu ?? ATT.defaultMTU) - 1 || offset > 0
       if snapshot == nil, isLong || client.snapshot == attribute { keep(octets, of: attribute, for: peer) }
       return .success(octets)
     } catch {

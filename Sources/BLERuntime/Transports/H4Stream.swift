@@ -148,16 +148,19 @@ extension H4StreamTransport where Self: ~Copyable {
   mutating func close(after error: TransportError) { stream = nil }
 }
 
-/// The name of the other end of an ``H4Stream``, for errors.
+/// The other end of an ``H4Stream``, for errors.
 enum TransportLabel: Sendable {
+  /// A controller of another program, or on a serial line.
   case endpoint(StreamEndpoint)
-  /// A controller or a host of this process.
+  /// A controller of this process.
   case inProcess(String)
+  /// A host, which the simulated radio has given a controller.
+  case host(String)
 
   private var name: String {
     switch self {
     case .endpoint(let endpoint): "\(endpoint)"
-    case .inProcess(let name): name
+    case .inProcess(let name), .host(let name): name
     }
   }
 
@@ -165,15 +168,22 @@ enum TransportLabel: Sendable {
     switch self {
     case .endpoint(let endpoint): TransportError(using: endpoint, error)
     case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio has ended", cause: error)
+    case .host(let name): TransportError(.closed, at: name, "the connection to the host was lost (\(error))")
     }
   }
 
   func malformedInput(_ error: H4Error) -> TransportError { TransportError(.inputOutput, at: name, "\(error)") }
 
   func stuck(_ limit: Int) -> TransportError {
-    TransportError(
-      .inputOutput, at: name, "the controller does not read: more than \(limit) octets wait",
-      remedy: "Reset the controller. On a serial line, check the flow control.")
+    func error(_ end: String, remedy: String = "") -> TransportError {
+      TransportError(
+        .inputOutput, at: name, "the \(end) does not read: more than \(limit) octets wait", remedy: remedy)
+    }
+    return switch self {
+    case .endpoint, .inProcess:
+      error("controller", remedy: "Reset the controller. On a serial line, check the flow control.")
+    case .host: error("host")
+    }
   }
 
   func end(_ error: H4Error?) -> TransportError {
@@ -181,6 +191,9 @@ enum TransportLabel: Sendable {
     return switch self {
     case .endpoint(let endpoint): TransportError(endOf: endpoint, inPacketAfter: octets)
     case .inProcess(let name): TransportError(.closed, at: name, "the simulated radio has ended")
+    case .host(let name):
+      TransportError(
+        .closed, at: name, "the host closed the connection\(octets == 0 ? "" : " \(octets) octets into a packet")")
     }
   }
 }

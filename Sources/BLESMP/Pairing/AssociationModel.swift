@@ -87,9 +87,9 @@ struct Agreement: Sendable {
   }
 
   /// The Pairing Request as an argument of c1.
-  var preq: UInt64 { Self.number(SMPPDU(PairingRequest(request))) }
+  var preq: UInt64 { Self.number(.pairingRequest(.init(request))) }
   /// The Pairing Response as an argument of c1.
-  var pres: UInt64 { Self.number(SMPPDU(PairingResponse(response))) }
+  var pres: UInt64 { Self.number(.pairingResponse(.init(response))) }
 
   private static func number(_ pdu: SMPPDU) -> UInt64 {
     pdu.encoded.reversed().reduce(0) { $0 << 8 | UInt64($1) }

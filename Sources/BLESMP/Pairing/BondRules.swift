@@ -1,6 +1,6 @@
 public import BLEWire
 
-/// The bonds that a pairing may make and replace (Docs/Decisions/0041, 0054 and 0096). The host sets them before each
+/// The bonds that a pairing may make and replace (Docs/Decisions/pairing-and-bonds.md). The host sets them before each
 /// pairing.
 public struct BondRules: Sendable {
   /// The pairings that make a bond if both devices request one.

@@ -43,7 +43,7 @@ public struct PairingOutcome: Hashable, Sendable {
   /// 3.6.4), or if ``isIdentityKeyRefused`` is true.
   public var peerIRK: SecretKey?
   /// Whether the peer distributed an IRK that is not its own: that of this device or of another bonded device
-  /// (Docs/Decisions/0096).
+  /// (Docs/Decisions/pairing-and-bonds.md#identity-keys).
   public var isIdentityKeyRefused = false
   /// The peer's identity address.
   public var peerIdentity: DeviceAddress?

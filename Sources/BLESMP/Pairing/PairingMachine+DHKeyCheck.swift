@@ -42,7 +42,7 @@ extension PairingMachine {
     if !pairing.hasSentCheck {
       pairing.hasSentCheck = true
       let value = try check(of: role, pairing, keys)
-      send(PairingDHKeyCheck(value: value.littleEndianOctets[...]), now: now, into: &effects)
+      send(.pairingDHKeyCheck(.init(value: value.littleEndianOctets[...])), now: now, into: &effects)
     }
     if role == .initiator {
       guard let check = pairing.peerCheck else { return phase = .secureConnections(pairing) }

@@ -116,7 +116,7 @@ extension PairingMachine {
     var agreement = agreement
     if role == .responder {
       agreement = limited(agreement)
-      send(PairingResponse(agreement.response), now: now, into: &effects)
+      send(.pairingResponse(.init(agreement.response)), now: now, into: &effects)
     }
     try begin(agreement, now: now, into: &effects)
   }
@@ -155,8 +155,8 @@ extension PairingMachine {
     var request = request
     request.initiatorKeyDistribution.remove(.idKey)
     phase = .requested(request)
-    send(PairingFailed(reason: .authenticationRequirements), now: now, into: &effects)
-    send(PairingRequest(request), now: now, into: &effects)
+    send(.pairingFailed(.init(reason: .authenticationRequirements)), now: now, into: &effects)
+    send(.pairingRequest(.init(request)), now: now, into: &effects)
   }
 
   private mutating func begin(

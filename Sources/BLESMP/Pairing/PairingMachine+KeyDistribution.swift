@@ -75,19 +75,19 @@ extension PairingMachine {
       let key = LongTermKey(value: SecretKey(value), ediv: ediv, rand: rand, strength: exchange.outcome.strength)
       // A device uses its own key as the peripheral.
       exchange.outcome.peripheralKey = key
-      send(EncryptionInformation(longTermKey: value.littleEndianOctets[...]), now: now, into: &effects)
-      send(CentralIdentification(ediv: ediv, rand: rand), now: now, into: &effects)
+      send(.encryptionInformation(.init(longTermKey: value.littleEndianOctets[...])), now: now, into: &effects)
+      send(.centralIdentification(.init(ediv: ediv, rand: rand)), now: now, into: &effects)
     }
     if keys.contains(.idKey) {
       // A device without an IRK sends zeros, because a key on which both devices have agreed must be distributed.
       let irk = settings.identityResolvingKey?.value ?? 0
-      send(IdentityInformation(identityResolvingKey: irk.littleEndianOctets[...]), now: now, into: &effects)
-      send(IdentityAddressInformation(settings.identityAddress), now: now, into: &effects)
+      send(.identityInformation(.init(identityResolvingKey: irk.littleEndianOctets[...])), now: now, into: &effects)
+      send(.identityAddressInformation(.init(settings.identityAddress)), now: now, into: &effects)
     }
     if keys.contains(.signKey) {
       let csrk = random.uint128()
       exchange.outcome.ownCSRK = SecretKey(csrk)
-      send(SigningInformation(signatureKey: csrk.littleEndianOctets[...]), now: now, into: &effects)
+      send(.signingInformation(.init(signatureKey: csrk.littleEndianOctets[...])), now: now, into: &effects)
     }
   }
 
@@ -97,22 +97,24 @@ extension PairingMachine {
     // Only the agreed keys are allowed, in the order of Vol 3, Part H, 3.6.1.
     guard exchange.expected.first == pdu.code else { throw .unexpected(pdu.code) }
     exchange.expected.removeFirst()
-    switch pdu.packet {
-    case let packet as EncryptionInformation:
+    switch pdu {
+    case .encryptionInformation(let packet):
       exchange.peerLTK = UInt128(littleEndian: packet.longTermKey).map(SecretKey.init)
-    case let packet as CentralIdentification:
+    case .centralIdentification(let packet):
       guard let value = exchange.peerLTK else { throw .unexpected(pdu.code) }
       exchange.outcome.centralKey = LongTermKey(
         value: value, ediv: packet.ediv, rand: packet.rand, strength: exchange.outcome.strength)
-    case let packet as IdentityInformation:
+    case .identityInformation(let packet):
       let irk = UInt128(littleEndian: packet.identityResolvingKey) ?? 0
       exchange.outcome.peerIRK = irk == 0 ? nil : SecretKey(irk)
-    case let packet as IdentityAddressInformation:
+    case .identityAddressInformation(let packet):
       try receive(identity: packet.deviceAddress, &exchange)
       try checkIdentityKey(&exchange)
-    case let packet as SigningInformation:
+    case .signingInformation(let packet):
       exchange.outcome.peerCSRK = UInt128(littleEndian: packet.signatureKey).map(SecretKey.init)
-    default: throw .unexpected(pdu.code)
+    case .pairingRequest, .pairingResponse, .pairingConfirm, .pairingRandom, .pairingFailed, .securityRequest,
+      .pairingPublicKey, .pairingDHKeyCheck, .pairingKeypressNotification:
+      throw .unexpected(pdu.code)
     }
     advance(exchange, now: now, into: &effects)
   }

@@ -65,7 +65,7 @@ extension PairingMachine {
     let value = random.uint128()
     let confirm = try confirm(of: value, key, pairing.agreement)
     (pairing.random, pairing.ownConfirm) = (value, confirm)
-    send(PairingConfirm(value: confirm.littleEndianOctets[...]), now: now, into: &effects)
+    send(.pairingConfirm(.init(value: confirm.littleEndianOctets[...])), now: now, into: &effects)
   }
 
   private func confirm(
@@ -82,8 +82,8 @@ extension PairingMachine {
   mutating func receive(
     _ pdu: SMPPDU, _ pairing: inout LegacyPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
-    switch pdu.packet {
-    case let packet as PairingConfirm:
+    switch pdu {
+    case .pairingConfirm(let packet):
       guard pairing.peerConfirm == nil, let value = UInt128(littleEndian: packet.value) else {
         throw .unexpected(pdu.code)
       }
@@ -92,12 +92,12 @@ extension PairingMachine {
       pairing.peerConfirm = value
       if role == .initiator {
         guard let own = pairing.random else { throw .unexpected(pdu.code) }
-        send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
+        send(.pairingRandom(.init(value: own.littleEndianOctets[...])), now: now, into: &effects)
       } else {
         try commit(&pairing, now: now, into: &effects)
       }
       phase = .legacy(pairing)
-    case let packet as PairingRandom:
+    case .pairingRandom(let packet):
       guard let key = pairing.temporaryKey, let own = pairing.random, let committed = pairing.peerConfirm,
         let value = UInt128(littleEndian: packet.value)
       else { throw .unexpected(pdu.code) }
@@ -109,12 +109,15 @@ extension PairingMachine {
         try toolbox.s1(k: key, r1: responders, r2: initiators)
       }
       if role == .responder {
-        send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
+        send(.pairingRandom(.init(value: own.littleEndianOctets[...])), now: now, into: &effects)
       }
       startEncryption(pairing.agreement, key: stk, now: now, into: &effects)
-    case let packet as PairingKeypressNotification:
+    case .pairingKeypressNotification(let packet):
       try receive(packet.notificationType, pairing.agreement, into: &effects)
-    default: throw .unexpected(pdu.code)
+    case .pairingRequest, .pairingResponse, .pairingFailed, .encryptionInformation, .centralIdentification,
+      .identityInformation, .identityAddressInformation, .signingInformation, .securityRequest, .pairingPublicKey,
+      .pairingDHKeyCheck:
+      throw .unexpected(pdu.code)
     }
   }
 

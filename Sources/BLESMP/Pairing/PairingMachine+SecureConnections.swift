@@ -88,7 +88,7 @@ extension PairingMachine {
     }
     pairing.keyPair = keyPair
     let (x, y) = (keyPair.publicKey.x.littleEndianOctets[...], keyPair.publicKey.y.littleEndianOctets[...])
-    send(PairingPublicKey(x: x, y: y), now: now, into: &effects)
+    send(.pairingPublicKey(.init(x: x, y: y)), now: now, into: &effects)
   }
 
   mutating func receive(
@@ -109,6 +109,7 @@ extension PairingMachine {
       phase = .secureConnections(pairing)
     case (.passkeyEntry, .reject): throw .passkeyCancelled
     case (_, .reject): throw .cancelled
+    // No other pair of a model and an answer: an answer of the wrong kind does not close the question.
     default: break
     }
   }
@@ -116,25 +117,27 @@ extension PairingMachine {
   mutating func receive(
     _ pdu: SMPPDU, _ pairing: inout SecureConnectionsPairing, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
-    switch pdu.packet {
-    case let packet as PairingPublicKey:
+    switch pdu {
+    case .pairingPublicKey(let packet):
       guard pairing.peerKey == nil else { throw .unexpected(pdu.code) }
       try receive(packet, &pairing, now: now, into: &effects)
-    case let packet as PairingConfirm:
+    case .pairingConfirm(let packet):
       guard let value = UInt128(littleEndian: packet.value) else { throw .unexpected(pdu.code) }
       try receive(confirm: value, &pairing, now: now, into: &effects)
-    case let packet as PairingRandom:
+    case .pairingRandom(let packet):
       guard let value = UInt128(littleEndian: packet.value) else { throw .unexpected(pdu.code) }
       try receive(random: value, &pairing, now: now, into: &effects)
-    case let packet as PairingDHKeyCheck:
+    case .pairingDHKeyCheck(let packet):
       guard pairing.keys != nil, pairing.peerCheck == nil, role == .responder || pairing.hasSentCheck,
         let value = UInt128(littleEndian: packet.value)
       else { throw .unexpected(pdu.code) }
       pairing.peerCheck = value
       return try continueWithCheck(&pairing, now: now, into: &effects)
-    case let packet as PairingKeypressNotification:
+    case .pairingKeypressNotification(let packet):
       return try receive(packet.notificationType, pairing.agreement, into: &effects)
-    default: throw .unexpected(pdu.code)
+    case .pairingRequest, .pairingResponse, .pairingFailed, .encryptionInformation, .centralIdentification,
+      .identityInformation, .identityAddressInformation, .signingInformation, .securityRequest:
+      throw .unexpected(pdu.code)
     }
   }
 
@@ -164,7 +167,7 @@ extension PairingMachine {
       if role == .initiator {
         let value = random.uint128()
         pairing.random = value
-        send(PairingRandom(value: value.littleEndianOctets[...]), now: now, into: &effects)
+        send(.pairingRandom(.init(value: value.littleEndianOctets[...])), now: now, into: &effects)
       }
     }
     phase = .secureConnections(pairing)
@@ -206,7 +209,7 @@ extension PairingMachine {
       try toolbox.f4(u: own.publicKey.x, v: peerKey.x, x: value, z: z)
     }
     (pairing.random, pairing.ownConfirm) = (value, confirm)
-    send(PairingConfirm(value: confirm.littleEndianOctets[...]), now: now, into: &effects)
+    send(.pairingConfirm(.init(value: confirm.littleEndianOctets[...])), now: now, into: &effects)
   }
 
   private mutating func receive(
@@ -229,7 +232,7 @@ extension PairingMachine {
     case .initiator:
       let own = pairing.random ?? random.uint128()
       pairing.random = own
-      send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
+      send(.pairingRandom(.init(value: own.littleEndianOctets[...])), now: now, into: &effects)
     }
     phase = .secureConnections(pairing)
   }
@@ -255,7 +258,7 @@ extension PairingMachine {
     }
     guard let own = pairing.random else { throw .unexpected(.pairingRandom) }
     if role == .responder {
-      send(PairingRandom(value: own.littleEndianOctets[...]), now: now, into: &effects)
+      send(.pairingRandom(.init(value: own.littleEndianOctets[...])), now: now, into: &effects)
     }
     if pairing.isPasskeyEntry, pairing.round < SecureConnectionsPairing.passkeyBits - 1 {
       pairing.round += 1

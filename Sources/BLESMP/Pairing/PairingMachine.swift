@@ -20,7 +20,7 @@ public import BLEWire
 ///   random: .system)
 /// var effects: [PairingEffect] = []
 /// machine.start(isConsented: true, now: now, into: &effects)
-/// // effects == [.send(SMPPDU(PairingRequest(…)))]
+/// // effects == [.send(.pairingRequest(.init(…)))]
 /// ```
 public struct PairingMachine: Sendable {
   /// The role of a device in a pairing.
@@ -96,7 +96,7 @@ public struct PairingMachine: Sendable {
   public var isPairing: Bool {
     switch phase {
     case .idle, .closed: false
-    default: true
+    case .requested, .consent, .legacy, .secureConnections, .encrypting, .distributing, .replacement: true
     }
   }
 
@@ -123,13 +123,13 @@ public struct PairingMachine: Sendable {
     (hasConsent, claimedIdentity) = (isConsented, nil)
     let request = ownFeatures()
     phase = .requested(request)
-    send(PairingRequest(request), now: now, into: &effects)
+    send(.pairingRequest(.init(request)), now: now, into: &effects)
   }
 
   /// Requests encryption or a pairing from the initiator, as the responder (Vol 3, Part H, 2.4.6).
   public mutating func requestSecurity(into effects: inout [PairingEffect]) {
     guard role == .responder, case .idle = phase else { return }
-    effects.append(.send(SMPPDU(SecurityRequest(authReq: settings.authReq))))
+    effects.append(.send(.securityRequest(.init(authReq: settings.authReq))))
   }
 
   /// Receives one PDU of the Security Manager channel, without the L2CAP header.
@@ -146,7 +146,7 @@ public struct PairingMachine: Sendable {
     do throws(PairingFault) {
       try handle(pdu, now: now, into: &effects)
     } catch {
-      fail(error, isRejection: pdu.packet is PairingRequest && role == .responder, now: now, into: &effects)
+      fail(error, isRejection: pdu.code == .pairingRequest && role == .responder, now: now, into: &effects)
     }
   }
 
@@ -214,8 +214,8 @@ public struct PairingMachine: Sendable {
   }
 
   /// Sends a PDU of the pairing, and restarts the timeout (Vol 3, Part H, 3.4).
-  mutating func send(_ packet: some SMPPacket, now: Instant, into effects: inout [PairingEffect]) {
-    effects.append(.send(SMPPDU(packet)))
+  mutating func send(_ pdu: SMPPDU, now: Instant, into effects: inout [PairingEffect]) {
+    effects.append(.send(pdu))
     deadline = now + settings.timeout
   }
 
@@ -223,7 +223,7 @@ public struct PairingMachine: Sendable {
   private mutating func fail(
     _ fault: PairingFault, isRejection: Bool = false, now: Instant, into effects: inout [PairingEffect]
   ) {
-    effects.append(.send(SMPPDU(PairingFailed(reason: fault.reason))))
+    effects.append(.send(.pairingFailed(.init(reason: fault.reason))))
     guard isPairing || isRejection else { return }
     finish(.failed(PairingFailure(fault, at: step)), into: &effects)
   }
@@ -256,21 +256,24 @@ public struct PairingMachine: Sendable {
   private mutating func handle(
     _ pdu: SMPPDU, now: Instant, into effects: inout [PairingEffect]
   ) throws(PairingFault) {
-    switch pdu.packet {
-    case let failed as PairingFailed:
+    switch pdu {
+    case .pairingFailed(let failed):
       guard isPairing else { return }
       return finish(.failed(PairingFailure(failed.reason, .peer, at: step)), into: &effects)
-    case let request as SecurityRequest:
+    case .securityRequest(let request):
       guard role == .initiator else { throw .wrongRole(pdu.code) }
       // During a pairing it is ignored (Vol 3, Part H, 2.4.6).
       if case .idle = phase { effects.append(.securityRequested(request.authReq)) }
       return
-    case let request as PairingRequest: return try receive(request, now: now, into: &effects)
-    default: break
+    case .pairingRequest(let request): return try receive(request, now: now, into: &effects)
+    case .pairingResponse, .pairingConfirm, .pairingRandom, .encryptionInformation, .centralIdentification,
+      .identityInformation, .identityAddressInformation, .signingInformation, .pairingPublicKey, .pairingDHKeyCheck,
+      .pairingKeypressNotification:
+      break
     }
     switch phase {
     case .requested(let request):
-      guard let response = pdu.packet as? PairingResponse else { throw .unexpected(pdu.code) }
+      guard case .pairingResponse(let response) = pdu else { throw .unexpected(pdu.code) }
       try receive(response, to: request, now: now, into: &effects)
     case .legacy(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .secureConnections(var pairing): try receive(pdu, &pairing, now: now, into: &effects)

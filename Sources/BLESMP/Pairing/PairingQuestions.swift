@@ -56,7 +56,8 @@ extension PairingAnswerError: CustomStringConvertible {
   }
 }
 
-/// The open question of one link. An answer is for one question only (Docs/Decisions/0043).
+/// The open question of one link. An answer is for one question only
+/// (Docs/Decisions/pairing-and-bonds.md#answers-to-questions).
 ///
 /// An association model has one open question at a time. Without the identifier, the answer to a question for consent
 /// could confirm the number of a later numeric comparison, and so accept a man in the middle (Vol 3, Part H,

@@ -1,6 +1,7 @@
 public import BLEWire
 
-/// The waiting times of devices after failed pairings (Vol 3, Part H, 2.3.6; Docs/Decisions/0036).
+/// The waiting times of devices after failed pairings (Vol 3, Part H, 2.3.6;
+/// Docs/Decisions/pairing-and-bonds.md#wrong-guesses).
 ///
 /// A failure counts if a guess was wrong: a confirm value or a DHKey check. The first failures have no waiting time,
 /// because users mistype digits. After them the waiting time doubles with each failure. A successful pairing removes

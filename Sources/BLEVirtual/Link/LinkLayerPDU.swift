@@ -64,7 +64,7 @@ enum LinkLayerPDU: Sendable {
   var isNoPDU: Bool {
     switch self {
     case .silence, .integrityFailure: true
-    default: false
+    default: false  // All others are PDUs.
     }
   }
 

@@ -368,7 +368,7 @@ struct VirtualLink: Sendable {
       acknowledge(.terminate(reason), &turn, &context)
       return nil
     case .data(_, _, isLast: true): return queue.completeFirst()
-    default: return nil
+    default: return nil  // The others complete no packet of the host.
     }
   }
 

@@ -3,8 +3,8 @@ public import Foundation
 
 /// An attribute with a type: the superclass of services, characteristics and descriptors.
 ///
-/// Its subclasses can be used from any thread: each protects its mutable state with a lock (Docs/Decisions/0029). This
-/// class is immutable.
+/// Its subclasses can be used from any thread: each protects its mutable state with a lock
+/// (Docs/Decisions/corebluetooth.md#uuids-classes-and-codes). This class is immutable.
 open class CBAttribute: NSObject, @unchecked Sendable {
   private let typeObject: CBUUID
 

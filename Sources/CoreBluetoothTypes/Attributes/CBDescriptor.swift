@@ -23,8 +23,8 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
     set { contents.withLock { $0.characteristic = newValue } }
   }
 
-  /// The value in the type of the descriptor: a `String` for 0x2901, without the padding of its field, an `NSNumber` for 0x2900, 0x2902 and 0x2903,
-  /// otherwise `Data`.
+  /// The value in the type of the descriptor: a `String` for 0x2901, without the padding of its field, an `NSNumber`
+  /// for 0x2900, 0x2902 and 0x2903, otherwise `Data`.
   open var value: Any? { contents.withLock { $0.value }.object }
 
   final var held: DescriptorValue {

@@ -291,16 +291,23 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         var effects = CentralEffects()
         let result = body(&state, &effects)
         // Under the lock, so that commands are sent in the order of the changes.
-        for command in effects.commands where !batch.append(command) { state.lost(command, into: &effects) }
+        var index = 0
+        while index < effects.commands.count {
+          let command = effects.commands[index]
+          if !batch.append(command), let refusal = command.refusal { state.receive(refusal, into: &effects) }
+          index += 1
+        }
         activeScan.store(state.scan?.number ?? 0, ordering: .releasing)
         append(effects.calls) { .central($0) }
         return (result, effects)
       }
     }
-    for fact in effects.facts { client.hub?.devices.note(fact) }
-    if !effects.seenAgain.isEmpty { client.hub?.devices.noteAgain(effects.seenAgain) }
+    if !effects.facts.isEmpty || !effects.seenAgain.isEmpty, let devices = client.hub?.devices {
+      for fact in effects.facts { devices.note(fact) }
+      devices.noteAgain(effects.seenAgain)
+    }
     for line in effects.misuses { misuse(line) }
-    for line in effects.notices { log(.notice, line) }
+    for line in effects.notices { log(.notice(line, .peer)) }
     if !effects.commands.isEmpty || !effects.calls.isEmpty {
       restoration?.schedule { [weak self] in self?.restorable }
     }
@@ -350,8 +357,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
-    case .refused(let error): log(.notice, "\(error)")
-    case .disconnected(let peer, let reason):
+    case .refused(let error): log(.notice("\(error)"))
+    case .link(let peer, .disconnected(let reason)):
       // The host tells this manager alone that its use of a link has ended; the link is then still up.
       let isUp = client.hub?.devices.isUp(peer) ?? false
       _ = step { $0.disconnected(peer, reason, isUp: isUp, into: &$1) }
@@ -361,7 +368,11 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     case .foreignLink(let device, let isUp):
       let services = client.knownServices(of: device)
       _ = step { $0.tell(isUp ? .peerConnected : .peerDisconnected, of: device, services, into: &$1) }
-    default: _ = step { $0.receive(event, into: &$1) }
+    case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .connectionFailed,
+      .link(_, .identified), .link(_, .mtu), .link(_, .connectionUpdated), .link(_, .connectionUpdateRefused),
+      .link(_, .dataLength), .link(_, .phy), .link(_, .rssi), .link(_, .security), .client, .server, .pairing, .bonds,
+      .channels, .channel:
+      _ = step { $0.receive(event, into: &$1) }
     }
   }
 

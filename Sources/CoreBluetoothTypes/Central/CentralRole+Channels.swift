@@ -45,7 +45,7 @@ extension CentralRole {
     guard case .channelRefused(let result) = error else { return CBError(error) }
     if let bondLoss {
       return CBError(
-        bondLoss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut, "\(bondLoss)")
+        bondLoss.isOfPeer ? .peerRemovedPairingInformation : .encryptionTimedOut, "\(bondLoss)")
     }
     let text = "\(error)"
     func insufficient(_ code: CBATTError.Code) -> CBATTError {

@@ -190,7 +190,8 @@ extension CentralRole {
     case .connected(_, let options) where options.reconnectsByItself && reconnects:
       isReconnecting = true
       next = options
-    default: break
+    // The link ends, and nothing is to follow.
+    case .disconnected, .connecting, .cancelling, .connected: break
     }
     devices[connection.address]?.phase = .disconnected
     let object = device.object.object
@@ -251,7 +252,7 @@ extension CBError {
     switch error {
     case .controller(_, .connectionLimitExceeded), .tooMany: self.init(.connectionLimitReached, "\(error)")
     case .controller: self.init(.connectionFailed, "\(error)")
-    default: self.init(error)
+    default: self.init(error)  // The code is that of any other operation.
     }
   }
 }

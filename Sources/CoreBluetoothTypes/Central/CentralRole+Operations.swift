@@ -83,10 +83,13 @@ extension CentralRole {
         "writeValue: what waits for this peripheral exceeds \(limits.pendingOctets) octets, so this write is dropped: wait for peripheralIsReady(toSendWriteWithoutResponse:)"
       )
     }
-    connections[connection.peer]?.unsentWrites[id] = octets
-    connections[connection.peer]?.waitingOctets += octets
-    if connection.unsentWrites.count + 1 >= limits.pendingWrites { connections[connection.peer]?.owesReady = true }
-    effects.commands.append(.link(connection.peer, .client(operation)))
+    let (peer, isFull) = (connection.peer, connection.unsentWrites.count + 1 >= limits.pendingWrites)
+    // A second reference to the writes would have them copied.
+    _ = consume connection
+    connections[peer]?.unsentWrites[id] = octets
+    connections[peer]?.waitingOctets += octets
+    if isFull { connections[peer]?.owesReady = true }
+    effects.commands.append(.link(peer, .client(operation)))
   }
 
   func canSend(_ peripheral: CBPeripheral) -> Bool {

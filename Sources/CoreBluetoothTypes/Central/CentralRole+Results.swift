@@ -8,17 +8,18 @@ import Foundation
 /// The results of operations, and the values and changes that a peripheral sends.
 extension CentralRole {
   mutating func client(_ peer: LinkID, _ event: GATTClient.Event, into effects: inout CentralEffects) {
-    guard let connection = connections[peer] else { return }
     switch event {
     case .finished(let id, let result): finished(peer, id, result, into: &effects)
     case .notification(let handle, let value), .indication(let handle, let value):
-      guard let characteristic = connection.characteristics[handle] else { return }
+      guard let connection = connections[peer], let characteristic = connection.characteristics[handle] else { return }
       characteristic.value = Data(value)
       guard let object = devices[connection.address]?.object.object else { return }
       effects.calls.append(.peripheral(object, .updatedValue(characteristic, nil)))
     case .servicesChanged(let range): servicesChanged(peer, range, into: &effects)
-    case .violation(let error): effects.notices.append("\(connection.address): \(error)")
-    case .bearerFailed: effects.notices.append("\(connection.address): \(GATTClientError.timedOut)")
+    case .violation(let error):
+      if let address = connections[peer]?.address { effects.notices.append("\(address): \(error)") }
+    case .bearerFailed:
+      if let address = connections[peer]?.address { effects.notices.append("\(address): \(GATTClientError.timedOut)") }
     case .mtu: break
     }
   }
@@ -120,18 +121,18 @@ extension CentralRole {
   /// Reports the results whose turn it is.
   mutating func flush(_ peer: LinkID, into effects: inout CentralEffects) {
     while let operation = connections[peer]?.pending.first, let result = operation.result,
-      let connection = connections[peer]
+      let address = connections[peer]?.address
     {
       connections[peer]?.pending.removeFirst()
       connections[peer]?.waitingOctets -= operation.octets
-      let object = devices[connection.address]?.object.object
+      let object = devices[address]?.object.object
       var failure: (any Error)?
       switch result {
       case .success(let complete):
         let outcome = complete.found
         connections[peer]?.take(outcome, for: operation.subject, of: object)
         if case .services(let found) = outcome { effects.facts.append(.discovered(found.map(\.uuid), on: peer)) }
-      case .failure(let error): failure = error.facade(connection.bondLoss)
+      case .failure(let error): failure = error.facade(connections[peer]?.bondLoss)
       }
       if let object { effects.calls.append(.peripheral(object, operation.subject.call(failure))) }
     }
@@ -166,7 +167,7 @@ extension PeripheralConnection {
     case (.notify(let characteristic, let isOn), let outcome):
       if case .configured(let handle) = outcome { configurations[characteristic.found.valueHandle] = handle }
       characteristic.isNotifying = isOn
-    default: break
+    default: break  // No other pair of a subject and an outcome.
     }
   }
 
@@ -174,7 +175,7 @@ extension PeripheralConnection {
     let all = found.map { remoteService($0, isPrimary: true, of: object) }
     guard let object else { return }
     let known = object.services?.filter { service in all.contains { $0 === service } }
-    // Without a filter the services of GAP and GATT are left out (Docs/Decisions/0069).
+    // Without a filter the services of GAP and GATT are left out (Docs/Decisions/corebluetooth.md#the-central).
     let wanted = filter ?? all.map(\.type).filter { !$0.isServiceOfTheStack }
     object.update(services: Self.joined(known, all, wanted) { $0 })
   }
@@ -237,7 +238,7 @@ extension GATTClientError {
     case .servicesChanged: CBError(.invalidHandle, "\(self)")
     case .notEncrypted:
       CBError(
-        loss == .forgottenByPeer ? .peerRemovedPairingInformation : .encryptionTimedOut,
+        loss?.isOfPeer == true ? .peerRemovedPairingInformation : .encryptionTimedOut,
         "\(loss?.description ?? "\(self)")")
     case .timedOut: CBError(.connectionTimeout, "\(self)")
     case .linkEnded, .bearerClosed: CBError(.peripheralDisconnected)

@@ -132,50 +132,39 @@ extension CentralRole {
   /// Receives an event of the host, for this manager or for all.
   mutating func receive(_ event: HostEvent, into effects: inout CentralEffects) {
     switch event {
-    case .discovered(let discoveries): discovered(discoveries, into: &effects)
-    case .scanStopped(let error):
+    case .scanning(.discovered(let discoveries)): discovered(discoveries, into: &effects)
+    case .scanning(.stopped(let error)):
       guard scan != nil else { return }
       endScan(into: &effects)
       if let error { effects.notices.append("the scan ended: \(error)") }
     case .connected(let connection): connected(connection, advertising: [], into: &effects)
-    case .identified(let peer, let identity):
-      otherLinks[peer]?.address = identity.identity
     case .connectionFailed(let id, let error): connectionFailed(id, error, into: &effects)
-    case .mtu(let peer, let mtu): mtuChanged(peer, mtu)
-    case .rssi(let peer, let result): rssi(peer, result, into: &effects)
-    case .phy(let peer, let result): phyUpdated(peer, result, into: &effects)
+    case .link(let peer, let event): receive(event, of: peer, into: &effects)
     case .client(let peer, let event): client(peer, event, into: &effects)
-    case .bondLost(let peer, _, let loss): connections[peer]?.bondLoss = loss
-    case .channelOpened(let channel): channelOpened(channel, into: &effects)
-    case .channelOpenFailed(let id, let error): channelNotOpened(id, error, into: &effects)
-    default: break
-    }
-  }
-
-  /// The host has not taken a command, because too many wait for it: the call that has caused it fails.
-  mutating func lost(_ command: HostCommand, into effects: inout CentralEffects) {
-    let error = HostError.disabled("too many commands wait for the host: wait for answers")
-    switch command {
-    case .link(let peer, let command): lost(command, of: peer, error, into: &effects)
-    case .initiating(.connect(let id, _, _, _)): connectionFailed(id, error, into: &effects)
-    case .channels(.open(let id, _, _)): channelNotOpened(id, error, into: &effects)
-    // No call waits for an answer to the others.
-    default: break
-    }
-  }
-
-  private mutating func lost(
-    _ command: HostCommand.Link, of peer: LinkID, _ error: HostError, into effects: inout CentralEffects
-  ) {
-    switch command {
-    case .client(let operation), .inspect(let operation):
-      let limit = limits.pendingOctets
-      client(peer, .finished(operation.id, .failure(.tooManyOperations(limit: limit))), into: &effects)
-    case .readRSSI: rssi(peer, .failure(error), into: &effects)
-    case .setPHY, .readPHY: phyUpdated(peer, .failure(error), into: &effects)
-    case .disconnect, .release, .updateConnection, .prioritize, .requestSecurity, .secure, .authorize, .answerPairing,
-      .discardAttributeCache:
+    case .bonds(.lost(let peer, _, let loss)): connections[peer]?.bondLoss = loss
+    case .channels(.opened(let channel)): channelOpened(channel, into: &effects)
+    case .channels(.openFailed(let id, let error)): channelNotOpened(id, error, into: &effects)
+    // The manager handles its state, what was refused and the links of others; CBManager the address, pairing and the
+    // other events of bonds.
+    case .state, .refused, .foreignLink, .address, .pairing, .bonds(.changed), .bonds(.removed), .bonds(.replaced):
       break
+    // Of the peripheral role.
+    case .services, .advertising, .server, .channels(.listening), .channels(.stoppedListening): break
+    // The adapter's client, and its hub, handle these.
+    case .channel, .capabilities, .diagnostic: break
+    }
+  }
+
+  private mutating func receive(_ event: HostEvent.Link, of peer: LinkID, into effects: inout CentralEffects) {
+    switch event {
+    case .identified(let identity): otherLinks[peer]?.address = identity.identity
+    case .mtu(let mtu): mtuChanged(peer, mtu)
+    case .rssi(let result): rssi(peer, result, into: &effects)
+    case .phy(let result): phyUpdated(peer, result, into: &effects)
+    // The manager handles the end, with what the hub knows of the link; CBManager the level.
+    case .disconnected, .security: break
+    // CoreBluetooth reports neither to a central.
+    case .connectionUpdated, .connectionUpdateRefused, .dataLength: break
     }
   }
 

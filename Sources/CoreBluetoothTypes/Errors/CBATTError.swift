@@ -1,3 +1,4 @@
+package import BLEATT
 public import CCoreBluetooth
 public import Foundation
 
@@ -5,10 +6,12 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 public let CBATTErrorDomain = "CBATTErrorDomain"
 
-/// The error with which a server answers a request of the Attribute Protocol (Vol 3, Part F, 3.4.1.1).
+/// The error with which a server answers a request of the Attribute Protocol (Vol 3, Part F, 3.4.1.1). A handler of the
+/// Swift API that throws it answers with its code.
 public struct CBATTError: CustomNSError, Hashable {
   /// The error codes. Any number is a code: applications have 0x80 to 0x9F, profiles 0xE0 to 0xFF. `Code(rawValue:)`
-  /// is never nil, and a `switch` over all codes needs `@unknown default` (Docs/Decisions/0106).
+  /// is never nil, and a `switch` over all codes needs `@unknown default`
+  /// (Docs/Decisions/corebluetooth.md#uuids-classes-and-codes).
   ///
   /// ```swift
   /// let tooHot = CBATTError.Code(rawValue: 0x80)!
@@ -128,4 +131,13 @@ extension CBATTError.Code {
 extension CBATTError.Code: @retroactive CustomDebugStringConvertible {
   /// The name of the code.
   public var debugDescription: String { words.name }
+}
+
+extension CBATTError: ATTErrorCodeConvertible {
+  /// The code that a client receives if a handler of BLEKit throws the error.
+  package var attErrorCode: ATTErrorCode {
+    // Neither success nor a number of more than one octet is the code of an error.
+    guard let code = UInt8(exactly: errorCode), code != 0 else { return .unlikelyError }
+    return ATTErrorCode(rawValue: code)
+  }
 }

@@ -6,7 +6,7 @@ extension CBError {
   init(_ error: HostError) {
     let code: Code =
       switch error {
-      case .notPoweredOn, .controller, .commandTimedOut, .peerRefused, .channelRefused: .unknown
+      case .notPoweredOn, .controller, .malformedAnswer, .commandTimedOut, .peerRefused, .channelRefused: .unknown
       case .notSecured: .encryptionTimedOut
       case .unsupported, .disabled: .operationNotSupported
       case .transport: .connectionFailed
@@ -24,7 +24,7 @@ extension CBError {
       switch error {
       case .handlesExhausted: .outOfSpace
       case .reservedType: .uuidNotAllowed
-      default: .invalidParameters
+      default: .invalidParameters  // The definition is at fault.
       }
     self.init(code, "\(error)")
   }

@@ -17,7 +17,7 @@ public let CBErrorDomain = "CBErrorDomain"
 /// ```
 public struct CBError: CustomNSError, Hashable {
   /// The codes. Any number is a code, as on Apple's systems: `Code(rawValue:)` is never nil, and a `switch` over all
-  /// codes needs `@unknown default` (Docs/Decisions/0106).
+  /// codes needs `@unknown default` (Docs/Decisions/corebluetooth.md#uuids-classes-and-codes).
   public typealias Code = CBErrorCode
 
   /// The same error as an `NSError`.

@@ -142,7 +142,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     options: [String: Any]?, of name: StaticString, restoring key: String, as role: RestorationStore.Role,
     queue: DispatchQueue?
   ) {
-    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse, "API MISUSE: \(name): \($0)") }
+    let adapter = AdapterOptions(options) { BluetoothLog.write(.misuse("API MISUSE: \(name): \($0)")) }
     (log, restoration) = (BluetoothLog.write, .open(option: options?[key], key, role, adapter))
     client = AdapterClient(over: HostConnection(adapter), target: queue ?? .main, log: log)
     super.init()
@@ -183,21 +183,9 @@ open class CBManager: NSObject, @unchecked Sendable {
     let manager = WeakObject(self)
     callMaker = DispatchWorkItem { Self.makeCalls(of: manager) }
     client.start(updatesFinished: { manager.object?.updatesFinished($0) }) { events in
-      // An iterator would copy each event.
+      // In place (Docs/Decisions/performance.md#in-place).
       let events = events.span
-      // Retained from one event to the next: loading a weak reference takes longer than checking for other references.
-      var held = manager.object
-      for index in events.indices {
-        if held?.serve(events[index]) == false {
-          let calls = held?.take(events[index])
-          held = nil
-          Self.makeCalls(calls, of: manager)
-          held = manager.object
-        } else if isKnownUniquelyReferenced(&held) {
-          held = nil
-        }
-        if held == nil { return }
-      }
+      for index in events.indices { Self.makeCalls(manager.object?.take(events[index]), of: manager) }
     }
   }
 
@@ -211,7 +199,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     return calls.withLock { $0.take() }
   }
 
-  /// Whether a call is pending; for a caller that holds the lock under which causes happen.
+  /// Whether a call is pending: tests wait until none is.
   final var hasCalls: Bool { calls.withLock { !$0.waiting.isEmpty } }
 
   /// Appends pending calls. The caller holds the lock under which their cause happened, so that they have its order.
@@ -235,7 +223,7 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// Makes calls that were pending; on the queue only.
   private static func makeCalls(_ calls: consuming [ManagerCall]?, of manager: WeakObject<CBManager>) {
-    // If an iterator, for example, also held the array, the removal would copy it.
+    // The only reference to the array (Docs/Decisions/performance.md#in-place).
     guard var calls = calls.take() else { return }
     for index in calls.indices { manager.object?.make(calls[index]) }
     calls.removeAll(keepingCapacity: true)
@@ -265,11 +253,6 @@ open class CBManager: NSObject, @unchecked Sendable {
 
   /// The device at the other end of a link of this manager's role; the roles override it.
   func peer(named name: LinkID) -> CBPeer? { nil }
-
-  /// Makes the call for a request of a client at once, on the queue. A role with such requests overrides it.
-  ///
-  /// - Returns: false where ``receive(_:)`` has to take the event.
-  func serve(_ event: HostEvent) -> Bool { false }
 
   /// One event of the host, on the queue. The roles override it.
   func receive(_ event: HostEvent) {}
@@ -318,7 +301,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     )
   }
 
-  final func warn(_ text: String) { log(.notice, "\(type(of: self)): \(text)") }
+  final func warn(_ text: String) { log(.notice("\(type(of: self)): \(text)")) }
 
-  final func misuse(_ text: String) { log(.misuse, "API MISUSE: \(type(of: self)): \(text)") }
+  final func misuse(_ text: String) { log(.misuse("API MISUSE: \(type(of: self)): \(text)")) }
 }

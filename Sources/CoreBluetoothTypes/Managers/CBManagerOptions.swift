@@ -76,7 +76,7 @@ extension RestorationStore {
     guard let value else { return nil }
     guard let identifier = value as? String ?? (value as? NSString).map({ String(describing: $0) }) else {
       BluetoothLog.write(
-        .misuse, "API MISUSE: the option \(key) takes a String, not \(type(of: value)), and nothing is restored")
+        .misuse("API MISUSE: the option \(key) takes a String, not \(type(of: value)), and nothing is restored"))
       return nil
     }
     return open(identifier, role, options)

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Without the Objective-C runtime, Swift chooses the method for each requirement where the conformance is declared: a
 /// method of that class, or the default of the protocol. A method that only a subclass has is never called
-/// (Docs/Decisions/0102).
+/// (Docs/Decisions/corebluetooth.md#three-modules).
 struct InheritedConformance {
   /// The class of the delegate.
   let delegate: AnyClass

@@ -195,7 +195,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   /// A read with ``CBATTError/success`` sends the request's value, which starts at its offset. Several writes are
   /// answered through the first of them. A second answer changes nothing and is logged.
   open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
-    answer(request, result)
+    // A Write Command needs no answer, but every application gives one.
+    guard let token = request.token else { return }
+    run { $0.respond(to: request, token, result, into: &$1) }
   }
 
   /// Sends a value as a notification or an indication, depending on each central's subscription.
@@ -215,10 +217,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
   ) -> Bool {
     guard accepts("updateValue") else { return false }
-    if centrals == nil, let isTaken = updateAgain(value, for: characteristic) { return isTaken }
-    return run { state, effects in
-      state.update(value, for: characteristic, to: centrals, into: &effects) == .sent
-    }
+    return send(value, for: characteristic, to: centrals)
   }
 
   /// Requests a shorter or longer connection interval from a central; the central decides.
@@ -264,8 +263,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         swap(&effects, &state.spareEffects)
         let result = try body(&state, &effects)
         // Under the lock, so that commands are sent in the order of the changes.
-        let refusals = effects.appendCommands(to: &batch)
-        for refusal in refusals { state.receive(refusal, into: &effects) }
+        effects.appendCommands(of: &state, to: &batch)
         append(effects.calls) { .peripheral($0) }
         var outcome = StepOutcome(hasCalls: !effects.calls.isEmpty, hasCommands: !effects.commands.isEmpty)
         if effects.misuses.isEmpty, effects.warnings.isEmpty {
@@ -301,13 +299,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
   }
 
-  override func serve(_ event: HostEvent) -> Bool { serveRequest(event) }
-
   override func receive(_ event: HostEvent) {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
-    case .refused(let error): log(.notice, "\(error)")
-    default: _ = step { $0.receive(event, into: &$1) }
+    case .refused(let error): log(.notice("\(error)"))
+    case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .connected, .connectionFailed,
+      .foreignLink, .link, .client, .server, .pairing, .bonds, .channels, .channel:
+      _ = step { $0.receive(event, into: &$1) }
     }
   }
 

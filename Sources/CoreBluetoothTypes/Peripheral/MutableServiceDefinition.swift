@@ -5,7 +5,7 @@ import BLEWire
 /// The host's definition of a service of the application, validated.
 ///
 /// Everything for which CoreBluetooth raises an exception is an error here, which says which object is at fault and
-/// what to do (Docs/Decisions/0031).
+/// what to do (Docs/Decisions/corebluetooth.md#errors-instead-of-exceptions).
 struct MutableServiceDefinition {
   let definition: ServiceDefinition
   /// The attributes it names, with their objects.

@@ -13,7 +13,6 @@ extension PeripheralRole {
     // A device that we connected to may use our services too, but it did not come as a central.
     let isCentral = connection.role == .peripheral
     links[connection.peer] = Link(central: central, isCentral: isCentral)
-    updateCounts[connection.peer] = 0
     if isCentral { effects.calls.append(.connected(central)) }
   }
 

@@ -30,14 +30,11 @@ struct PeripheralRole: Sendable {
   var pending = PendingRequests()
 
   // Updates (PeripheralRole+Updates).
-  /// The values on their way to each central; ``PeripheralLimits/pendingUpdates`` at most.
-  var updateCounts = IdentifierTable<LinkID, Int>()
+  /// The values on their way to each central; ``PeripheralLimits/pendingUpdates`` at most. A central that is late
+  /// misses values without a line in the log.
+  var updateWindows: UpdateWindows
   /// The centrals for whose room the application waits.
   var awaitedRoom: Set<LinkID> = []
-  /// The centrals that no longer delay others: each had not taken a quarter of its values when another one had taken
-  /// all. They miss values while they have no room, without a line in the log, and are late until a quarter is free
-  /// again.
-  var late: Set<LinkID> = []
   /// The characteristic whose value was sent last, and its subscribers; nil after each change of these.
   var updateTarget: UpdateTarget?
 
@@ -67,7 +64,10 @@ struct PeripheralRole: Sendable {
   /// The advertisement that an earlier run started, until the program starts one.
   var restoredAdvertising: AdvertisingID?
 
-  init(limits: PeripheralLimits = PeripheralLimits()) { self.limits = limits }
+  init(limits: PeripheralLimits = PeripheralLimits()) {
+    self.limits = limits
+    updateWindows = UpdateWindows(size: limits.pendingUpdates, resumingRoom: max(1, limits.pendingUpdates / 4))
+  }
 
   struct Publication: Sendable {
     var service: CBMutableService
@@ -96,50 +96,80 @@ extension PeripheralRole {
   /// Receives an event of the host, for this manager or for all.
   mutating func receive(_ event: HostEvent, into effects: inout PeripheralEffects) {
     switch event {
-    case .serviceAdded(let id, let result): serviceAdded(id, result, into: &effects)
-    case .serviceRemoved(let id, let result): serviceRemoved(id, result, into: &effects)
-    case .advertisingStarted(let id, let result): advertisingStarted(id, result, into: &effects)
-    case .advertisingPaused(let id, let status):
+    case .services(.added(let id, let result)): serviceAdded(id, result, into: &effects)
+    case .services(.removed(let id, let result)): serviceRemoved(id, result, into: &effects)
+    case .advertising(let id, let event): receive(event, of: id, into: &effects)
+    case .connected(let connection): connected(connection, into: &effects)
+    case .link(let peer, let event): receive(event, of: peer, into: &effects)
+    case .server(let peer, let event): receive(event, from: peer, into: &effects)
+    case .channels(let event): receive(event, into: &effects)
+    // The manager handles its state and what was refused; CBManager the address, pairing and bonds.
+    case .state, .refused, .address, .pairing, .bonds: break
+    // Of the central role.
+    case .scanning, .connectionFailed, .foreignLink, .client: break
+    // The adapter's client, and its hub, handle these.
+    case .channel, .capabilities, .diagnostic: break
+    }
+  }
+
+  private mutating func receive(
+    _ event: HostEvent.Advertising, of id: AdvertisingID, into effects: inout PeripheralEffects
+  ) {
+    switch event {
+    case .started(let result): advertisingStarted(id, result, into: &effects)
+    case .paused(let status):
       guard advertising == .on(id) else { return }
       effects.calls.append(.advertisingPaused(status.map { DisconnectReason(rawValue: $0.rawValue) }))
-    case .advertisingResumed(let id):
+    case .resumed:
       guard advertising == .on(id) else { return }
       effects.calls.append(.advertisingResumed)
-    case .advertisingEnded(let id, let error):
+    case .ended(let error):
       guard advertising == .on(id) else { return }
       advertising = .off
       effects.calls.append(.advertisingEnded(CBError(error)))
-    case .connected(let connection): connected(connection, into: &effects)
-    case .identified(let peer, let identity): identified(peer, identity, into: &effects)
-    case .disconnected(let peer, let reason):
+    }
+  }
+
+  private mutating func receive(_ event: HostEvent.Link, of peer: LinkID, into effects: inout PeripheralEffects) {
+    switch event {
+    case .identified(let identity): identified(peer, identity, into: &effects)
+    case .disconnected(let reason):
       disconnected(peer, DisconnectReason(rawValue: reason.rawValue), into: &effects)
-    case .mtu(let peer, let mtu):
+    case .mtu(let mtu):
       updateTarget = nil
       links[peer]?.central.update(mtu: mtu)
-    case .connectionUpdated(let peer, let timing): connectionUpdated(peer, .success(timing), into: &effects)
-    case .connectionUpdateRefused(let peer, let error): connectionUpdated(peer, .failure(error), into: &effects)
-    case .security(let peer, let security): links[peer]?.central.update(security: security)
-    case .rssi(let peer, let result): rssi(peer, result, into: &effects)
-    case .phy(let peer, let result): phyUpdated(peer, result, into: &effects)
-    case .read(let peer, let token, let attribute, let offset):
+    case .connectionUpdated(let timing): connectionUpdated(peer, .success(timing), into: &effects)
+    case .connectionUpdateRefused(let error): connectionUpdated(peer, .failure(error), into: &effects)
+    case .security(let security): links[peer]?.central.update(security: security)
+    case .rssi(let result): rssi(peer, result, into: &effects)
+    case .phy(let result): phyUpdated(peer, result, into: &effects)
+    // CoreBluetooth reports no length of packets.
+    case .dataLength: break
+    }
+  }
+
+  private mutating func receive(_ event: HostEvent.Server, from peer: LinkID, into effects: inout PeripheralEffects) {
+    switch event {
+    case .read(let token, let attribute, let offset):
       read(peer, token, attribute, offset: offset, into: &effects)
-    case .write(let peer, let token, let parts): write(peer, token, parts, into: &effects)
-    case .command(let peer, let attribute, let value): command(peer, attribute, value, into: &effects)
-    case .stored(let peer, let attribute, let value): stored(peer, attribute, value, into: &effects)
-    case .requestTimedOut(let peer, let token): requestTimedOut(peer, token, into: &effects)
-    case .subscription(let peer, let attribute, let subscription):
+    case .write(let token, let parts): write(peer, token, parts, into: &effects)
+    case .command(let attribute, let value): command(peer, attribute, value, into: &effects)
+    case .stored(let attribute, let value): stored(peer, attribute, value, into: &effects)
+    case .requestTimedOut(let token): requestTimedOut(peer, token, into: &effects)
+    case .subscription(let attribute, let subscription):
       subscriptionChanged(peer, attribute, subscription, into: &effects)
+    // The manager counts them at once: `finishUpdates(_:)`.
+    case .updateFinished, .updatesFinished: break
+    }
+  }
+
+  private mutating func receive(_ event: HostEvent.Channels, into effects: inout PeripheralEffects) {
+    switch event {
     case .listening(let id, let result): listening(id, result, into: &effects)
     case .stoppedListening(let psm): stoppedListening(psm, into: &effects)
-    case .channelOpened(let channel): channelOpened(channel, into: &effects)
-    case .pairing, .pairingQuestionWithdrawn, .paired, .pairingFailed, .keypress: break
-    case .bondChanged, .bondRemoved, .bondReplaced, .bondLost: break
-    // The manager counts them at once: `updatesFinished(_:)`.
-    case .updateFinished, .updatesFinished: break
-    case .state, .address, .capabilities, .refused, .discovered, .scanStopped, .connectionFailed, .client, .diagnostic,
-      .foreignLink, .dataLength, .channelOpenFailed, .sduReceived, .sduSent, .channelResized,
-      .channelClosed:
-      break
+    case .opened(let channel): channelOpened(channel, into: &effects)
+    // Of the central role.
+    case .openFailed: break
     }
   }
 
@@ -181,8 +211,8 @@ struct PeripheralLimits: Sendable {
 /// The effects of the machine, each kind in order.
 struct PeripheralEffects: Sendable {
   var commands: [HostCommand] = []
-  /// The value of the last command, which has an empty one: an answer to a read, or an update.
-  var value: Data?
+  /// The read that the last command answers. Its value is not in the command, which would need a copy.
+  var answered: CBATTRequest?
   var calls: [PeripheralManagerCall] = []
   /// Lines for the log about calls without effect.
   var misuses: [String] = []
@@ -197,7 +227,7 @@ struct PeripheralEffects: Sendable {
   mutating func removeAll() {
     commands.removeAll(keepingCapacity: true)
     calls.removeAll(keepingCapacity: true)
-    value = nil
+    answered = nil
   }
 }
 

@@ -23,29 +23,33 @@ extension CBManager {
 
   private func securityCall(_ event: HostEvent) -> PairingCall? {
     switch event {
-    case .pairing(let name, let id, let question):
-      let peer = peer(named: name)
-      guard let peer, pairingDelegate != nil else {
-        client.decline(question, id, of: name, isConcerned: peer != nil)
-        return nil
-      }
+    case .pairing(let name, let event): call(for: event, of: name)
+    case .link(let name, .security(let security)): peer(named: name).map { .security($0, PeerSecurity(security)) }
+    case .bonds(.removed(let identity)): .bondRemoved(UUID(identity))
+    case .bonds(.replaced(let name, _)): peer(named: name).map { .bondReplaced($0) }
+    case .bonds(.lost(let name, _, let loss)): peer(named: name).map { .bondLost($0, BondLostError(loss)) }
+    // The others are not about security.
+    case .state, .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning, .connected,
+      .connectionFailed, .foreignLink, .link, .client, .server, .bonds(.changed), .channels, .channel:
+      nil
+    }
+  }
+
+  private func call(for event: HostEvent.Pairing, of name: LinkID) -> PairingCall? {
+    let peer = peer(named: name)
+    if case .question(let id, let question) = event, peer == nil || pairingDelegate == nil {
+      client.decline(question, id, of: name, isConcerned: peer != nil)
+      return nil
+    }
+    guard let peer else { return nil }
+    switch event {
+    case .question(let id, let question):
       return .question(PairingPrompt(question), peer, client.reply(to: id, of: name))
-    case .pairingQuestionWithdrawn(let name, let id):
-      return peer(named: name).map { .withdrawn(PairingReply.ID(id), $0) }
-    case .keypress(let name, let keypress):
-      guard let peer = peer(named: name), let keypress = PasskeyKeypress(keypress) else {
-        return nil
-      }
-      return .keypress(keypress, peer)
-    case .paired(let name, let device):
-      let bond = device.isBonded ? bonds.first { $0.identity == device.identity } : nil
-      return peer(named: name).map { .paired($0, bond) }
-    case .pairingFailed(let name, let failure): return peer(named: name).map { .failed($0, PairingError(failure)) }
-    case .security(let name, let security): return peer(named: name).map { .security($0, PeerSecurity(security)) }
-    case .bondRemoved(let identity): return .bondRemoved(UUID(identity))
-    case .bondReplaced(let name, _): return peer(named: name).map { .bondReplaced($0) }
-    case .bondLost(let name, _, let loss): return peer(named: name).map { .bondLost($0, BondLostError(loss)) }
-    default: return nil
+    case .questionWithdrawn(let id): return .withdrawn(PairingReply.ID(id), peer)
+    case .keypress(let keypress): return PasskeyKeypress(keypress).map { .keypress($0, peer) }
+    case .succeeded(let device):
+      return .paired(peer, device.isBonded ? bonds.first { $0.identity == device.identity } : nil)
+    case .failed(let failure): return .failed(peer, PairingError(failure))
     }
   }
 

@@ -10,7 +10,7 @@ public struct ParsedArguments: Sendable {
   public private(set) var wantsHelp = false
 
   /// Reads the words after the name of the command. Options and operands may be mixed; all words after `--` are
-  /// operands.
+  /// operands, and so is a negative number, such as `-3.5 °C`.
   ///
   /// - Throws: ``ToolError`` with status 64 (EX_USAGE), which names the word at fault.
   public init(_ command: CommandDeclaration, _ words: some Sequence<String>) throws(ToolError) {
@@ -19,7 +19,7 @@ public struct ParsedArguments: Sendable {
     var rest = self.words[...]
     var onlyOperands = false
     while let word = rest.popFirst() {
-      if onlyOperands || !word.hasPrefix("-") || word == "-" {
+      if onlyOperands || !word.hasPrefix("-") || word == "-" || Self.isNegativeNumber(word) {
         operands.append(word)
       } else if word == "--" {
         onlyOperands = true
@@ -30,6 +30,10 @@ public struct ParsedArguments: Sendable {
       }
     }
     if !wantsHelp { try checkOperands() }
+  }
+
+  private static func isNegativeNumber(_ word: String) -> Bool {
+    word.utf8.dropFirst().first.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } == true
   }
 
   private mutating func take(_ word: String, _ rest: inout ArraySlice<String>) throws(ToolError) {
@@ -56,7 +60,8 @@ public struct ParsedArguments: Sendable {
 
   private func checkOperands() throws(ToolError) {
     if let extra = operands.dropFirst(command.operands.count).first {
-      throw .usage("unexpected operand '\(extra)'", of: command)
+      let phrase = Self.phrase(in: operands).map { ". Words that belong together need quotation marks: '\($0)'" } ?? ""
+      throw .usage("unexpected operand '\(extra)'\(phrase)", of: command)
     }
     for (index, operand) in command.operands.enumerated() {
       guard index < operands.count else {
@@ -65,6 +70,16 @@ public struct ParsedArguments: Sendable {
       }
       try check(operands[index], operand.values, at: "")
     }
+  }
+
+  /// The last two words that may be one operand: two words of a name, or a number and its unit.
+  private static func phrase(in operands: [String]) -> String? {
+    func isWord(_ text: String) -> Bool { !text.contains(" ") && text.first?.isNumber == false }
+    func isNumber(_ text: String) -> Bool { text.allSatisfy { $0.isNumber || "+-.".contains($0) } }
+    let pairs = zip(operands, operands.dropFirst()).filter { first, second in
+      isWord(second) && (isWord(first) || isNumber(first))
+    }
+    return pairs.last.map { "\($0.0) \($0.1)" }
   }
 
   private func check(_ word: String, _ accepted: [String]?, at place: String) throws(ToolError) {

@@ -1,13 +1,13 @@
 import BLEJSON
 import BLELinux
-public import BLEWire
+import BLEWire
 import Glibc
 
 /// A value of a JSON file that a person has written, with its place in the file.
 ///
-/// Errors name the file, the line, the place and what the field takes. An object has the fields that the program names
-/// and no others: otherwise a misspelt field would be ignored, and `"secruity": "encrypted"` would give an open
-/// characteristic.
+/// Errors name the file, the line, the place and what the field takes. An object has the fields that the program names,
+/// each once, and no others: otherwise a misspelt field would be ignored, and `"secruity": "encrypted"` would give an
+/// open characteristic.
 ///
 /// ```swift
 /// let name = try ConfigurationValue.read(file: "lamp.json") { value throws(ConfigurationFault) in
@@ -39,11 +39,15 @@ public struct ConfigurationValue: Sendable {
     _ octets: [UInt8], of file: String, _ body: (ConfigurationValue) throws(ConfigurationFault) -> Value
   ) throws(ConfigurationError) -> Value {
     func line(_ position: Int) -> Int { 1 + octets[..<min(position, octets.count)].count { $0 == UInt8(ascii: "\n") } }
-    var parser = JSONParser(octets)
+    var parser = JSONParser(octets, isStrict: true)
     let json: JSON
     do throws(JSONParser.Failure) { json = try parser.file() } catch {
-      throw ConfigurationError(
-        .malformed, "\(file):\(line(error.position)): this is not JSON: \(error.expected) is expected here")
+      let fault =
+        switch error.reason {
+        case .expected(let element): "this is not JSON: \(element) is expected here"
+        case .repeated(let name): "\"\(String(printable: name.prefix(40)))\" is given twice in this object"
+        }
+      throw ConfigurationError(.malformed, "\(file):\(line(error.position)): \(fault)")
     }
     do throws(ConfigurationFault) { return try body(ConfigurationValue(json, at: [])) } catch {
       let place = JSONParser.position(of: error.path, in: octets).map { ":\(line($0))" } ?? ""
@@ -107,14 +111,6 @@ public struct ConfigurationValue: Sendable {
     if let choice = Choice(rawValue: text) { return choice }
     let hint = nearest(to: text, in: words).map { ". Did you mean \"\($0)\"?" } ?? ""
     throw fault("'\(String(printable: text.prefix(40)))' is not one of \(words.joined(separator: ", "))\(hint)")
-  }
-
-  public func uuid() throws(ConfigurationFault) -> BluetoothUUID {
-    let text = try text()
-    guard let uuid = BluetoothUUID(text) else {
-      throw fault("'\(String(printable: text.prefix(40)))' is not a UUID: it has 4, 8 or 36 characters, such as 180F")
-    }
-    return uuid
   }
 
   /// The elements of a list.

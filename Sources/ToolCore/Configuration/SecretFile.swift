@@ -64,7 +64,7 @@ public enum SecretFile {
         switch error {
         case .isOpen: ". Make another secret, because others may have it, or run: chmod 600 '\(path)'"
         case .folderIsOpen: ". Run: chmod go-w '\(folder.isEmpty ? "." : folder)'"
-        default: ""
+        default: ""  // The error needs no remedy.
         }
       throw .input("the \(kind) \(path) is refused, because \(error)\(remedy)")
     }

@@ -1,3 +1,5 @@
+import BLEAdapter
+
 /// The command line of the gateway: of the program `ble-gateway`, and of `ble gateway`, which starts it.
 public enum GatewayDeclaration {
   /// - Parameter invocation: the words that start it.
@@ -19,7 +21,8 @@ public enum GatewayDeclaration {
         .value("prefix", "PREFIX", "the first part of each topic (ble)"),
         .value(
           "subscribe", "S/C",
-          "publishes the values of characteristic C in service S of each device that advertises S: 181A/2A6E",
+          "publishes the values of characteristic C in service S of each device that advertises S: 181A/2A6E, or by "
+            + "names: 'Battery/Battery Level'",
           isRepeatable: true),
         .value("username", "NAME", "the user at the broker"),
         .value("password-file", "FILE", "a file with the password in its first line", isFile: true),
@@ -71,5 +74,5 @@ public enum GatewayDeclaration {
 
 /// The version of the programs.
 public enum ProgramVersion {
-  public static let text = "0.1.0"
+  public static let text = PackageVersion.text
 }

@@ -196,7 +196,7 @@ extension PersonalAnswer {
   fileprivate func fits(_ question: AskedQuestion.Kind) -> Bool {
     switch (self, question) {
     case (.reject, _), (.passkey, .passkey), (.accept, .compare): true
-    default: false
+    default: false  // The answer is of another kind.
     }
   }
 }

@@ -48,13 +48,13 @@ struct LinkUse: Sendable {
     for record in trace where record.microseconds <= end {
       switch try? HCIPacket(decoding: record.packet) {
       case .event(let octets):
-        guard let parameters = (try? HCIEvent(octets))?.parameters else { continue }
-        Self.take(parameters, at: record.microseconds, into: &links)
+        guard let event = try? HCIEvent(octets) else { continue }
+        Self.take(event, at: record.microseconds, into: &links)
       case .aclData(let data):
         let packet = (time: record.microseconds, octets: data.data.count)
         let isSent = record.direction == .hostToController
         links[data.connectionHandle]?.take(packet, isSent: isSent, isInPeriod: record.microseconds >= start)
-      default: continue
+      case .command, .synchronousData, .isoData, nil: continue
       }
     }
     guard let link = links.values.max(by: { $0.octets < $1.octets }) else { return nil }
@@ -80,21 +80,26 @@ struct LinkUse: Sendable {
   }
 
   private static func take(
-    _ event: any HCIEventParameters, at time: Int64, into links: inout [ConnectionHandle: LinkTrace]
+    _ event: HCIEvent, at time: Int64, into links: inout [ConnectionHandle: LinkTrace]
   ) {
     switch event {
-    case let event as HCI.LEConnectionComplete where event.status == .success:
+    case .leConnectionComplete(let event) where event.status == .success:
       links[event.connectionHandle] = LinkTrace(interval: event.connectionInterval)
-    case let event as HCI.LEEnhancedConnectionComplete where event.status == .success:
+    case .leEnhancedConnectionComplete(let event) where event.status == .success:
       links[event.connectionHandle] = LinkTrace(interval: event.connectionInterval)
-    case let event as HCI.LEConnectionUpdateComplete where event.status == .success:
+    case .leConnectionUpdateComplete(let event) where event.status == .success:
       links[event.connectionHandle]?.parameters.interval = event.connectionInterval
-    case let event as HCI.LEPHYUpdateComplete: links[event.connectionHandle]?.parameters.packets.update(event)
-    case let event as HCI.LEDataLengthChange: links[event.connectionHandle]?.parameters.packets.update(event)
-    case let event as HCI.EncryptionChange: links[event.connectionHandle]?.parameters.packets.update(event)
-    case let event as HCI.EncryptionChangeV2: links[event.connectionHandle]?.parameters.packets.update(event)
-    case let event as HCI.NumberOfCompletedPackets:
+    case .lePHYUpdateComplete(let event): links[event.connectionHandle]?.parameters.packets.update(event)
+    case .leDataLengthChange(let event): links[event.connectionHandle]?.parameters.packets.update(event)
+    case .encryptionChange(let event):
+      links[event.connectionHandle]?.parameters.packets
+        .encryptionChanged(event.status, isOn: event.encryptionEnabled != .off)
+    case .encryptionChangeV2(let event):
+      links[event.connectionHandle]?.parameters.packets
+        .encryptionChanged(event.status, isOn: event.encryptionEnabled != .off)
+    case .numberOfCompletedPackets(let event):
       for entry in event.links { links[entry.connectionHandle]?.complete(Int(entry.numCompletedPackets), at: time) }
+    // Every other event leaves the use of the links as it is.
     default: break
     }
   }

@@ -1,4 +1,3 @@
-import BLEAssignedNumbers
 import BLEKit
 import BLEWire
 import Synchronization
@@ -51,6 +50,7 @@ enum AdapterUse {
     _ target: String, _ arguments: ParsedArguments, _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
   ) async throws {
     let timeout = try arguments.seconds("timeout") ?? .seconds(30)
+    try DeviceSearch.check(target, of: arguments.command)
     try await withAdapter(arguments) { adapter in
       try await withDevice(target, of: adapter, arguments, timeout: timeout, body)
     }
@@ -64,23 +64,41 @@ enum AdapterUse {
     _ target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
     _ body: @escaping @Sendable (RemoteDevice) async throws -> Void
   ) async throws {
-    let search = SearchProgress(target, with: adapter, timeout: timeout)
+    let device = try await connect(to: target, of: adapter, arguments, timeout: timeout)
+    let address = device.address
     let result: Result<Void, any Error>
+    do {
+      try await body(device)
+      result = .success(())
+    } catch { result = .failure(error) }
+    await end(device)
+    do { try result.get() } catch let error as BLEError where error.kind != .cancelled {
+      throw explained(error, of: address, with: adapter.bond(with: address), arguments)
+    }
+  }
+
+  /// Searches for the device with the address or name `target`, and connects to it. The callers have checked it
+  /// (``DeviceSearch/check(_:of:)``) before they opened the adapter.
+  ///
+  /// - Parameter timeout: the time until the link is up, in which the search and the attempts are repeated.
+  /// - Throws: ``ToolError`` with the address of the device, or the devices in range.
+  static func connect(
+    to target: String, of adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration,
+    inShell shellCommand: String? = nil
+  ) async throws -> RemoteDevice {
+    let search = SearchProgress(target, with: adapter, timeout: timeout)
     do {
       let device = try await adapter.connect(to: search.target, timeout: timeout)
       await search.end(connectedTo: device.address)
-      do {
-        try await body(device)
-        result = .success(())
-      } catch { result = .failure(error) }
-      await end(device)
-    } catch { result = .failure(error) }
-    await search.end()
-    do { try result.get() } catch let error as BLEError where error.kind != .cancelled {
+      return device
+    } catch {
+      await search.end()
+      guard error.kind != .cancelled else { throw error }
       guard let address = search.device else {
         throw error.kind == .notFound ? search.notFound(scan: arguments.commandLine("scan")) : error
       }
-      throw explained(error, of: address, with: adapter.bonds.first { $0.identity == address.identity }, arguments)
+      throw explained(
+        error, of: address, with: adapter.bond(with: address), arguments, inShell: shellCommand)
     }
   }
 
@@ -88,19 +106,47 @@ enum AdapterUse {
   private static let patience: Duration = .seconds(1)
 
   /// Ends the link.
-  private static func end(_ device: RemoteDevice) async {
+  static func end(_ device: RemoteDevice) async {
     // In a task of its own: a task that was cancelled cannot wait.
     _ = try? await Task { try await first(within: patience) { await device.disconnect() } }.value
   }
 
   /// An error of a device, with its address and the command that makes a bond if one is missing.
+  ///
+  /// - Parameters:
+  ///   - arguments: those of the command of the tool.
+  ///   - shellCommand: the command of `ble shell` that has failed; the remedy is then of commands of the shell.
   static func explained(
-    _ error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments
+    _ error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments,
+    inShell shellCommand: String? = nil
   ) -> ToolError {
     var text = error.description
     if !text.contains(device.octets.description) { text = "\(device): \(text)" }
-    if let command = command(for: error, of: device, with: bond, arguments) { text += ". Run: \(command)" }
+    let name = shellCommand ?? arguments.command.name
+    if let remedy = remedy(for: error, with: bond, arguments, of: name) {
+      text += ". Run: \(shellCommand == nil ? commandLine(remedy, for: device, arguments) : shellCommands(remedy))"
+    } else if name == "pair", error.pairingFailure?.reason == PairingRemedy.authenticationRequirements,
+      !PairingQuestions.isInteractive
+    {
+      text += ". Passkeys are displayed and entered on a terminal: run the command on one"
+    }
+    if let paired = error.bondLoss?.pairedAddress { text += addressRemedy(paired, arguments) }
     return ToolError(description: text, status: BLETool.status(of: error))
+  }
+
+  /// The commands of `ble shell`, which removes the bond that it uses itself: another program would leave it in use.
+  static func shellCommands(_ remedy: PairingRemedy) -> String {
+    let pair = remedy.isAuthenticated ? "pair --\(PairCommand.authenticated.name)" : "pair"
+    return remedy.removesBond ? "forget, then connect, then \(pair)" : pair
+  }
+
+  /// How a program gets the address that it had when it paired; empty if it is that of another controller.
+  private static func addressRemedy(_ paired: DeviceAddress, _ arguments: ParsedArguments) -> String {
+    if paired.isRandom { return ". Use: --address \(paired.octets)" }
+    guard PairingRemedy.isRadio(arguments.transport) else { return "" }
+    return
+      ". The address belongs to the place at the endpoint of the radio, and another program has the place of \(paired.octets): "
+      + "end it, or give each program an endpoint of its own (ble radio --help)"
   }
 
   /// The command after which the operation can succeed; nil if pairing does not help.
@@ -109,25 +155,23 @@ enum AdapterUse {
   static func command(
     for error: BLEError, of device: DeviceAddress, with bond: Bond?, _ arguments: ParsedArguments
   ) -> String? {
-    let address = device.word
-    let pair = arguments.commandLine(["pair", address] + (bond?.isProtected == true ? ["--authenticated"] : []))
-    if let loss = error.bondLoss {
-      switch loss.cause {
-      case .forgottenByPeer, .keysDiffer:
-        return "\(arguments.commandLine("bonds", "--remove", address)) && \(pair)"
-      case .missingHere: return pair
-      case .notEncrypted: return nil
-      }
-    }
-    // The command itself has requested it.
-    if arguments.command.name == "pair" { return nil }
-    if error.pairingFailure != nil { return pair }
-    switch error.kind {
-    // The adapter has paired on demand, without a question for the user: the device requires one.
-    case .att(.insufficientAuthentication): return arguments.commandLine("pair", address, "--authenticated")
-    case .att(.insufficientEncryption), .att(.insufficientEncryptionKeySize): return pair
-    default: return nil
-    }
+    remedy(for: error, with: bond, arguments, of: arguments.command.name)
+      .map { commandLine($0, for: device, arguments) }
+  }
+
+  private static func commandLine(
+    _ remedy: PairingRemedy, for device: DeviceAddress, _ arguments: ParsedArguments
+  ) -> String {
+    remedy.commandLine(for: device) { arguments.commandLine($0) }
+  }
+
+  /// - Parameter command: the name of the command that has failed.
+  private static func remedy(
+    for error: BLEError, with bond: Bond?, _ arguments: ParsedArguments, of command: String
+  ) -> PairingRemedy? {
+    // The command itself has requested the pairing.
+    if command == "pair", error.bondLoss == nil { return nil }
+    return PairingRemedy(error, bond: bond, transport: arguments.transport)
   }
 
   /// The result of `body`; nil if it takes longer than `limit`.
@@ -149,44 +193,11 @@ enum AdapterUse {
       return first
     }
   }
+}
 
-  /// The characteristic of `device` with the UUID or the name `text`: the one at `handle` if that is given, in the
-  /// service `service` if one is given.
-  static func characteristic(
-    _ text: String, service: String?, handle: UInt16?, of device: RemoteDevice
-  ) async throws -> RemoteCharacteristic {
-    try choice(text, service: service, handle: handle, in: try await device.services())
-  }
-
-  /// The characteristic that the words of a command line name, among those of services.
-  static func choice(
-    _ text: String, service: String?, handle: UInt16?, in services: [RemoteService]
-  ) throws(ToolError) -> RemoteCharacteristic {
-    let all = services.filter { found in service.map { UUIDName.matches($0, found.uuid) } ?? true }
-      .flatMap { service in service.characteristics.map { (service, $0) } }
-    let named = all.filter { UUIDName.matches(text, $0.1.uuid) }
-    let place = service.map { " in the service '\($0)'" } ?? ""
-    if named.isEmpty {
-      let names = all.map { AssignedNames.uuid($0.1.uuid) ?? $0.1.uuid.uuidString }
-      throw .notFound(
-        "the device has no characteristic '\(text)'\(place). It has: \(names.isEmpty ? "none" : names.joined(separator: ", "))"
-      )
-    }
-    let found = handle.map { handle in named.filter { $0.1.handle.rawValue == handle } } ?? named
-    if let first = found.first, found.count == 1 { return first.1 }
-    let places = named.map { service, characteristic in
-      let properties = InspectCommand.names(of: characteristic.properties).joined(separator: ", ")
-      return "\(characteristic.handle) (\(AssignedNames.uuid(service.uuid) ?? service.uuid.uuidString); \(properties))"
-    }
-    let list = places.joined(separator: ", ")
-    if let handle {
-      let digits = String(handle, radix: 16, uppercase: true)
-      throw .notFound("the device has no characteristic '\(text)'\(place) at handle 0x\(digits), but at: \(list)")
-    }
-    throw .usage(
-      "the device has \(found.count) characteristics '\(text)'\(place). Choose one of them by --handle or --service: \(list)"
-    )
-  }
+extension Adapter {
+  /// The bond with a device; nil for none.
+  func bond(with device: DeviceAddress) -> Bond? { bonds.first { $0.identity == device.identity } }
 }
 
 extension BLEError {
@@ -196,7 +207,7 @@ extension BLEError {
     case .security, .att(.insufficientAuthentication), .att(.insufficientEncryption),
       .att(.insufficientEncryptionKeySize):
       true
-    default: false
+    default: false  // The others are not about security.
     }
   }
 }

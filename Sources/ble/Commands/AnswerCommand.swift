@@ -63,7 +63,7 @@ enum AnswerCommand {
     let (device, isVoid) = (question.device, question.waitUntilEnded)
     let answer: PersonalAnswer
     switch question.asked.kind {
-    case .display(let number): return Output.error("Enter \(String(printable: number)) on \(device)")
+    case .display(let number): return Output.error("Passkey: enter \(String(printable: number)) on \(device)")
     case .compare(let number):
       let text = "Does \(device) show \(String(printable: number))? [y/N]"
       answer =

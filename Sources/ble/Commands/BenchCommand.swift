@@ -40,12 +40,13 @@ enum BenchCommand {
     /// Nil for reads, of which each waits for the one before, and without a link layer in the trace.
     var link: LinkReport?
 
-    var line: String {
+    /// The measurement, and the use of the link.
+    var lines: [String] {
       let rate = Double(operations) / seconds
       let time = "\((1_000 / rate).text(decimals: 3)) ms"
       let throughput = "\((Double(octets) / seconds / 1_000).text(decimals: 1)) kB/s"
       let line = "\(measurement.padded(to: 24)) \(throughput.leftPadded(to: 14)) \(time.leftPadded(to: 12)) each"
-      return link.map { "\(line)\n\($0.line)" } ?? line
+      return [line] + (link.map { [$0.line] } ?? [])
     }
   }
 
@@ -54,6 +55,7 @@ enum BenchCommand {
     guard let target = arguments.operand(0) else {
       throw ToolError.usage("DEVICE is missing; the other machine runs: ble bench --serve", of: declaration)
     }
+    try DeviceSearch.check(target, of: declaration)
     let duration = try arguments.seconds("seconds") ?? .seconds(3)
     let wants2M = arguments.has("2m")
     let hasPriority = arguments.has("throughput")
@@ -85,12 +87,13 @@ enum BenchCommand {
     if !isJSON {
       let phy = (try? await device.readPHY()).map { "\($0.transmit)" } ?? "unknown"
       let interval = (device.timing?.interval).map { "\($0)" } ?? "unknown"
-      Output.line("\(device.address), ATT_MTU \(device.mtu), PHY \(phy), interval \(interval), \(duration) each")
+      Output.line(
+        "\(device.address), ATT_MTU \(device.mtu), PHY \(phy), interval \(interval), \(duration) each", indent: 4)
     }
     func show(_ result: Result, _ direction: LinkUse.Direction? = nil) {
       var result = result
       if let direction { result.link = trace.report(result.seconds, direction) }
-      if isJSON { Output.json(result) } else { Output.line(result.line) }
+      if isJSON { Output.json(result) } else { for line in result.lines { Output.line(line, indent: 4) } }
     }
     let payload = [UInt8](repeating: 0x55, count: device.packetFillingLength)
     show(try await measure("reads", for: duration, octets: 2) { _ = try await device.read(number) })

@@ -63,7 +63,7 @@ enum DoctorCommand {
       Output.json(Report(works: controller != nil, checks: checks, controller: controller))
     } else {
       Output.line("Transport \(transport)")
-      for check in checks { Output.line(text(check)) }
+      for check in checks { Output.line(text(check, width: min(HelpText.width, Style.textWidth))) }
       if controller != nil { Output.line(Style.green("The adapter works.")) }
     }
     if status != 0 { throw ToolError(description: "", status: status) }
@@ -88,7 +88,8 @@ enum DoctorCommand {
     return ControllerFacts(try BTSnoopFile(try Files.octets(of: trace)[...]))
   }
 
-  private static func text(_ check: Check) -> String {
+  /// A check in two columns; in a narrow terminal, the finding is below the name.
+  static func text(_ check: Check, width: Int) -> String {
     let mark =
       switch check.verdict {
       case .good: Style.green("ok  ")
@@ -96,9 +97,12 @@ enum DoctorCommand {
       case .failure: Style.red("FAIL")
       case .information: "    "
       }
-    let lines = HelpText.wrapped(check.finding, indent: 25).split(separator: "\n", omittingEmptySubsequences: false)
-    var text = "\(mark) \(check.name.padded(to: 19)) " + lines.joined(separator: "\n").drop { $0 == " " }
-    if let remedy = check.remedy { text += "\n" + HelpText.wrapped("-> \(remedy)", indent: 25) }
+    let isNarrow = width < HelpText.narrowest
+    let indent = isNarrow ? 5 : 25
+    let finding = HelpText.wrapped(check.finding, indent: indent, width: width)
+    var text = "\(mark) "
+    text += isNarrow ? "\(check.name)\n\(finding)" : "\(check.name.padded(to: 19)) " + finding.drop { $0 == " " }
+    if let remedy = check.remedy { text += "\n" + HelpText.wrapped("-> \(remedy)", indent: indent, width: width) }
     return text
   }
 }

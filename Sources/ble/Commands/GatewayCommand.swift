@@ -1,4 +1,5 @@
 import BLELinux
+import CLinux
 import Glibc
 import ToolCore
 

@@ -6,14 +6,17 @@ import ToolCore
 /// `ble log`: a packet trace in plain words, or as a picture.
 enum LogCommand {
   static let declaration = CommandDeclaration(
-    name: "log", summary: "shows a packet trace (btsnoop) in plain words",
+    name: "log", summary: "shows a packet trace (btsnoop, pcap, pcapng, PacketLogger) in plain words",
     details: [
       "Each line has the seconds since the first packet, the direction (> from the host, < from the controller), the protocol, the "
         + "packet and its parameters. UUIDs and values are decoded where the trace has the discovery.",
       "Without --all, answers that report success, counts of buffers and the set-up of the controller are left out. Keys are never shown.",
     ],
     operands: [
-      .init(name: "FILE", help: "a btsnoop file of ble --snoop, btmon or Android; - for standard input", isFile: true)
+      .init(
+        name: "FILE",
+        help: "a btsnoop file of ble --snoop, btmon or Android; pcap or pcapng of tcpdump or Wireshark; .pklg of "
+          + "Apple's PacketLogger; - for standard input", isFile: true)
     ],
     options: [
       .flag("all", "shows every packet"),
@@ -22,12 +25,14 @@ enum LogCommand {
         values: ["hci", "l2cap", "att", "smp"]),
       .value("link", "LINK", "only packets of this link: its handle, such as 0x0040, or the address of the device"),
       .json,
-      .value("svg", "FILE", "draws a ladder diagram into FILE", isFile: true),
+      .flag("describe", "prints the description of the device that the trace shows, for ble serve"),
+      .value("svg", "FILE", "draws a ladder diagram into FILE, or - for standard output", isFile: true),
     ],
     examples: [
       .init(commandLine: "ble log demo.btsnoop", effect: "prints the conversation"),
       .init(commandLine: "ble log demo.btsnoop --layer att --layer smp", effect: "leaves HCI and L2CAP out"),
       .init(commandLine: "ble log demo.btsnoop --svg demo.svg", effect: "draws it"),
+      .init(commandLine: "btmon -w /dev/stdout | ble log -", effect: "prints packets while btmon captures them"),
     ],
     run: run)
 
@@ -50,49 +55,61 @@ enum LogCommand {
 
   private static func show(_ arguments: ParsedArguments) throws {
     let file = arguments.operand(0) ?? "-"
-    let (entries, isComplete) = try read(file)
     let filter = try TraceFilter(arguments)
-    let shown = entries.filter { filter.admits($0) }
-    if let picture = arguments.value("svg") {
-      do throws(SystemError) { try Files.write(LadderDiagram(shown).svg.utf8, to: picture) } catch {
-        throw ToolError.output("\(picture) cannot be written: \(Output.text(ofError: error.number))")
-      }
-      Output.line("\(picture): \(shown.count) of \(entries.count) packets")
-    } else if arguments.has("json") {
-      for entry in shown { Output.json(line(entry)) }
-    } else {
-      for entry in shown {
-        if Output.isClosed { return }
+    let picture = arguments.value("svg")
+    let describes = arguments.has("describe")
+    var (shown, count, links) = ([TraceEntry](), 0, TraceLinks())
+    var source = try TraceSource(file)
+    let fault = try source.forEachEntry { entry in
+      count += 1
+      links.add(entry, isSelected: filter.isOfLink(entry))
+      if describes { return true }
+      guard filter.admits(entry) else { return !Output.isClosed }
+      if picture != nil {
+        shown.append(entry)
+      } else if arguments.has("json") {
+        Output.json(line(entry))
+      } else {
         Output.line(coloured(entry))
       }
+      return !Output.isClosed
     }
-    if !isComplete { Output.error("ble: \(file): the last packet is incomplete") }
+    if Output.isClosed { return }
+    if let picture { try draw(shown, of: count, into: picture) }
+    if fault == nil, let incomplete = source.incompleteRecord {
+      Output.error("ble: \(file): the last packet is incomplete: it begins at octet \(incomplete)")
+    }
+    if let fault { throw ToolError.data("\(file): \(fault)") }
+    if let link = arguments.value("link"), !links.hasSelected {
+      throw ToolError.notFound("\(file) has no link '\(link)'. \(links)")
+    }
+    if describes { try describe(source.devices.filter { filter.isLink($0.link, with: $0.address) }, of: file) }
   }
 
-  /// The entries of a file, and whether its last record is complete.
-  static func read(_ file: String) throws(ToolError) -> ([TraceEntry], isComplete: Bool) {
-    let octets: [UInt8]
-    if file == "-" {
-      octets = try StandardInput.octets()
-    } else {
-      do throws(SystemError) { octets = try Files.octets(of: file) } catch {
-        let reason = Output.text(ofError: error.number)
-        throw .input("\(file) cannot be read: \(reason). Name a btsnoop file, such as the one of --snoop FILE.")
-      }
+  /// Prints the description of the device of a trace.
+  private static func describe(
+    _ devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)], of file: String
+  ) throws(ToolError) {
+    guard let (link, address, device) = devices.first else {
+      throw .data(
+        "\(file) has no discovery of services. Record one, or describe the device with ble inspect --describe.")
     }
-    do { return try entries(in: octets[...]) } catch { throw .data("\(file): \(error)") }
+    let name = address?.word ?? link.map { "\($0)" } ?? "device"
+    guard devices.count == 1 else {
+      let names = devices.map { $0.address?.word ?? $0.link.map { "\($0)" } ?? "" }
+      throw .usage("\(file) shows several devices. Choose one of them by --link: \(names.joined(separator: ", "))")
+    }
+    device.printDescription(orNamed: name)
   }
 
-  /// The entries of a trace, and whether its last record is complete.
-  static func entries(in octets: Bytes) throws(BTSnoopError) -> ([TraceEntry], isComplete: Bool) {
-    let records = try BTSnoopFile(octets)
-    var reader = TraceReader()
-    var entries: [TraceEntry] = []
-    var iterator = records.makeIterator()
-    while let record = iterator.next() {
-      if let entry = reader.entry(for: record) { entries.append(entry) }
+  /// Writes the diagram into a file; `-` is standard output.
+  private static func draw(_ entries: [TraceEntry], of count: Int, into picture: String) throws(ToolError) {
+    let svg = LadderDiagram(entries).svg
+    if picture == "-" { return Output.text(svg) }
+    do throws(SystemError) { try Files.write(svg.utf8, to: picture) } catch {
+      throw .output("\(picture) cannot be written: \(Output.text(ofError: error.number))")
     }
-    return (entries, iterator.unread.isEmpty)
+    Output.line("\(picture): \(entries.count) of \(count) packets")
   }
 
   private static func line(_ entry: TraceEntry) -> Line {

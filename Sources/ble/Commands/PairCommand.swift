@@ -5,6 +5,9 @@ import ToolCore
 
 /// `ble pair` and `ble bonds`: pairing, and the bonds of this user.
 enum PairCommand {
+  static let authenticated = CommandDeclaration.Option.flag(
+    "authenticated", "fails where the key is not protected against a man in the middle")
+
   static let pair = CommandDeclaration(
     name: "pair", summary: "pairs with a device and bonds",
     details: [
@@ -13,7 +16,7 @@ enum PairCommand {
     operands: [.device],
     options: CommandDeclaration.Option.adapter + [
       CommandDeclaration.Option.timeout,
-      .flag("authenticated", "fails where the key is not protected against a man in the middle"),
+      authenticated,
       .flag("legacy", "pairs as devices before Bluetooth 4.2 do, without LE Secure Connections"),
     ],
     examples: [.init(commandLine: "ble pair Keyboard", effect: "pairs, and prints the security of the link")],
@@ -30,7 +33,8 @@ enum PairCommand {
       .json,
       .value(
         "remove", "ADDRESS",
-        "removes the bond with this device, and the device from those that are remembered; the device has to remove its own bond, too"
+        "removes the bond with this device, and the device from those that are remembered; the device has to remove "
+          + "its own bond, too. End programs that run with these bonds first"
       ),
     ],
     run: showBonds)
@@ -56,18 +60,27 @@ enum PairCommand {
     options.pairing.allowsSecureConnections = !arguments.has("legacy")
     let level: PeerSecurity.Level = arguments.has("authenticated") ? .authenticated : .encrypted
     let target = arguments.operand(0) ?? ""
+    try DeviceSearch.check(target, of: pair)
     try await AdapterUse.withAdapter(options) { adapter in
       let requests = adapter.pairingRequests
       let questions = Task { await PairingQuestions.answer(requests) }
       defer { questions.cancel() }
       try await AdapterUse.withDevice(target, of: adapter, arguments, timeout: timeout) { device in
         try await device.pair(level: level)
-        let security = device.security
-        Output.line(
-          "\(device.address): \(security.isBonded ? "bonded" : "paired without a bond"), "
-            + "\(text(security.level)), key of \(security.keySize) octets")
+        Output.line(result(of: device))
       }
     }
+  }
+
+  /// The line after a pairing.
+  static func result(of device: RemoteDevice) -> String {
+    "\(device.address): \(device.security.isBonded ? "bonded" : "paired without a bond"), \(text(device.security))"
+  }
+
+  /// The security of a link in plain words.
+  static func text(_ security: PeerSecurity) -> String {
+    security.level == .none
+      ? text(security.level) : "\(text(security.level)), key of \(security.keySize) octets"
   }
 
   private static func text(_ level: PeerSecurity.Level) -> String {
@@ -92,7 +105,7 @@ enum PairCommand {
       } else {
         let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
         let strength = bond.isProtected ? "authenticated" : "not authenticated"
-        Output.line("\(bond.identity.word)  \(kind), \(strength), key of \(bond.keySize) octets")
+        Output.line("\(bond.identity.word)  \(kind), \(strength), key of \(bond.keySize) octets", indent: 4)
       }
     }
     let bonded = Set(bonds.map(\.identity))
@@ -104,7 +117,7 @@ enum PairCommand {
       if arguments.has("json") {
         Output.json(RememberedLine(address: device.octets.description, addressType: kind(device)))
       } else {
-        Output.line("\(device.word)  remembered, without a bond")
+        Output.line("\(device.word)  remembered, without a bond", indent: 4)
       }
     }
   }
@@ -113,8 +126,12 @@ enum PairCommand {
 
   private static func remove(_ text: String, _ arguments: ParsedArguments) async throws {
     guard let word = AddressWord(text) else {
+      // Bonds have no names.
+      let known = ((try? stored(arguments)) ?? []).map(\.identity.word).sorted()
+      let list = known.isEmpty ? "" : ". The bonds are with: \(known.joined(separator: ", "))"
       throw ToolError.usage(
-        "--remove takes an address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not '\(String(printable: text))'",
+        "--remove takes an address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not "
+          + "'\(String(printable: text))'\(list)",
         of: bonds)
     }
     try await AdapterUse.withAdapter(arguments) { adapter in
@@ -132,20 +149,28 @@ enum PairCommand {
       for bond in found { adapter.remove(bond) }
       for device in remembered { _ = adapter.forget(device) }
       Output.line("\(device.word): removed")
+      if !found.isEmpty, let file = try file(arguments) {
+        Output.error(
+          "ble: a program that runs with the bonds in \(file) uses this one until it ends, and can store it again. If "
+            + "one runs, end it and run the command again")
+      }
     }
+  }
+
+  /// The file of the bonds of the adapter that the command line names; nil if they are in memory.
+  private static func file(_ arguments: ParsedArguments) throws -> String? {
+    PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
   }
 
   /// The bonds in the file of the adapter that the command line names, which may be missing.
   private static func stored(_ arguments: ParsedArguments) throws -> [Bond] {
-    guard let path = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport()) else {
-      return []
-    }
+    guard let path = try file(arguments) else { return [] }
     do { return try FileBondStore(path: path).contents()?.bonds ?? [] } catch { throw ToolError.input("\(error)") }
   }
 
   /// The devices in the file beside the bonds.
   private static func remembered(_ arguments: ParsedArguments) throws -> [DeviceAddress] {
-    let bonds = PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
-    return AdapterOptions.DeviceStorage.standard.path(beside: bonds).map { DeviceFile(path: $0).all } ?? []
+    return AdapterOptions.DeviceStorage.standard.path(beside: try file(arguments)).map { DeviceFile(path: $0).all }
+      ?? []
   }
 }

@@ -165,7 +165,7 @@ enum ProxyCommand {
         switch error.kind {
         case .busy: "Another proxy runs, or give a free port: --listen \(endpoint.hostText):0"
         case .noPermission: "Give a port above 1023: --listen \(endpoint.hostText):\(defaultPort)"
-        default: "To listen on every address: --listen _:\(endpoint.port)"
+        default: "To listen on every address: --listen _:\(endpoint.port)"  // The address is at fault.
         }
       let cause = error.cause.map { " (\($0))" } ?? ""
       throw ToolError(

@@ -1,5 +1,6 @@
 import BLEKit
 import BLEWire
+import Synchronization
 import ToolCore
 
 /// `ble scan`: the devices in range.
@@ -54,10 +55,16 @@ enum ScanCommand {
     for text in arguments.allValues("service") {
       let uuids = UUIDName.uuids(text)
       guard !uuids.isEmpty else {
-        let hint = UUIDName.nearestService(to: text).map { ". Did you mean '\($0)'?" } ?? ""
+        let hint = UUIDName.nearestName(to: text, of: .service).map { ". Did you mean '\($0)'?" } ?? ""
         throw ToolError.usage("'\(text)' is neither a UUID nor the name of a service\(hint)", of: declaration)
       }
-      options.services += uuids
+      let services = uuids.filter { !UUIDName.Kind.service.excludes($0) }
+      guard !services.isEmpty || BluetoothUUID(text) != nil else {
+        throw ToolError.usage(
+          "'\(text)' is the name of \(uuids.map(\.uuidString).joined(separator: ", ")), which is not a service: "
+            + "devices advertise services, such as 'Environmental Sensing'", of: declaration)
+      }
+      options.services += services.isEmpty ? uuids : services
     }
     if arguments.has("coded") { options.phys = [.le1M, .leCoded] }
     let isTable = Style.canDraw && !arguments.has("json")
@@ -71,22 +78,48 @@ enum ScanCommand {
 
     try await AdapterUse.withAdapter(arguments) { adapter in
       let table = isTable ? DeviceTable(isWide: isWide) : nil
-      defer { table?.end() }
-      _ = try await AdapterUse.first(within: duration ?? .seconds(86_400 * 365)) { [options] () async throws -> Bool? in
-        // The end of the duration cancels the task: what waits for a scan response is reported then.
-        for try await result in adapter.scan(options) {
-          if Output.isClosed { return true }
-          if let table {
-            table.add(result)
-          } else if isJSON {
-            Output.json(line(result))
-          } else {
-            Output.line(plain(result))
-          }
-        }
-        return true
+      table?.begin()
+      let start = ContinuousClock.now
+      let hasFound = Atomic(false)
+      let progress = ProgressLine {
+        if isTable || hasFound.load(ordering: .relaxed) { return nil }
+        let left = duration.map { max(.zero, $0 - (.now - start)).components.seconds }
+        return "scanning: no device so far\(left.map { ", \($0) s left" } ?? "")"
       }
+      let result: Result<Bool?, any Error>
+      do {
+        result = .success(
+          try await AdapterUse.first(within: duration ?? .seconds(86_400 * 365)) { [options] () async throws -> Bool? in
+            // The end of the duration cancels the task: what waits for a scan response is reported then.
+            for try await result in adapter.scan(options) {
+              if !hasFound.exchange(true, ordering: .relaxed) { await progress.end() }
+              if Output.isClosed { return true }
+              if let table {
+                table.add(result)
+              } else if isJSON {
+                Output.json(line(result))
+              } else {
+                Output.line(plain(result))
+              }
+            }
+            return true
+          })
+      } catch { result = .failure(error) }
+      await progress.end()
+      table?.end()
+      if !hasFound.load(ordering: .relaxed), !Output.isClosed {
+        Output.error("ble: \(nothingFound(after: .now - start, arguments))")
+      }
+      _ = try result.get()
     }
+  }
+
+  /// The message of a scan without a result.
+  private static func nothingFound(after time: Duration, _ arguments: ParsedArguments) -> String {
+    let filters = ["service", "name", "rssi"].filter { arguments.value($0) != nil }.map { "--\($0)" }
+    let head = "no device was found in \(time.formattedSeconds)"
+    if filters.isEmpty { return "\(head): none advertises in range" }
+    return "\(head) with \(filters.joined(separator: " and ")). Run: \(arguments.commandLine("scan"))"
   }
 
   /// `-61 dBm  F0:F1:F2:F3:F4:F5-public  "Thermometer", Health Thermometer`

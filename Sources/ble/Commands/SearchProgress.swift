@@ -10,16 +10,12 @@ final class SearchProgress: Sendable {
   private let start = ContinuousClock.now
   private let search: Mutex<DeviceSearch>
   private let connected = Mutex<DeviceAddress?>(nil)
-  private let line: Mutex<Task<Void, Never>?>
+  private let line = Mutex<ProgressLine?>(nil)
 
   init(_ target: String, with adapter: Adapter, timeout: Duration) {
     (name, self.timeout) = (target, timeout)
     search = Mutex(DeviceSearch(target, bonds: adapter.bonds.map(\.identity)))
-    line = Mutex(nil)
-    show()
-    let line = Task { [weak self] in
-      while (try? await Task.sleep(for: .seconds(1))) != nil { self?.show() }
-    }
+    let line = ProgressLine { [weak self] in self?.text }
     self.line.withLock { $0 = line }
   }
 
@@ -37,21 +33,17 @@ final class SearchProgress: Sendable {
   /// The error of a search without a device.
   func notFound(scan: String) -> ToolError { search.withLock { $0.notFound(after: timeout, scan: scan) } }
 
-  private func show() {
+  private var text: String {
     let left = max(.zero, timeout - (ContinuousClock.now - start)).components.seconds
     let (count, found) = search.withLock { ($0.count, $0.found) }
     let name = String(printable: name)
-    Output.progress(
-      found.map { "connecting to '\(name)' at \($0.word), \(left) s left" }
-        ?? "searching for '\(name)': \(count) \(count == 1 ? "device" : "devices") in range, \(left) s left")
+    return found.map { "connecting to '\(name)' at \($0.word), \(left) s left" }
+      ?? "searching for '\(name)': \(count) \(count == 1 ? "device" : "devices") in range, \(left) s left"
   }
 
   /// Erases the line, after its last text.
   func end(connectedTo device: DeviceAddress? = nil) async {
     if let device { connected.withLock { $0 = device } }
-    guard let line = line.withLock({ $0.take() }) else { return }
-    line.cancel()
-    await line.value
-    Output.progress("")
+    await line.withLock { $0.take() }?.end()
   }
 }

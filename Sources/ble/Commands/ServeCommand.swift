@@ -14,6 +14,8 @@ enum ServeCommand {
     details: [
       "FILE is JSON: the name, and services with characteristics and values. Values that clients write are kept until the end and sent to "
         + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
+      "Bonds are kept for the adapter. On a simulated radio, where several devices have one transport, they are kept for the path of FILE, "
+        + "whatever its content.",
       "A characteristic with \"security\": \"authenticated\" needs a passkey, or a comparison of numbers, which the terminal displays and asks "
         + "for. Without a terminal the passkey is printed. \"passkey\": \"123456\" in the file is used in every pairing "
         + "instead; anyone who has seen it can pair, and a file that other users can read is refused. A FILE without a "
@@ -36,7 +38,7 @@ enum ServeCommand {
     while true {
       var options = try arguments.adapterOptions(
         deviceName: description.name, appearance: description.appearance)
-      options.pairing.storage = Self.storage(of: description.name, try arguments.canonicalTransport())
+      options.pairing.storage = Self.storage(of: file, try arguments.canonicalTransport())
       options.pairing.fixedPasskey = description.passkey
       if description.passkey != nil {
         options.pairing.capability = .displayOnly
@@ -56,12 +58,24 @@ enum ServeCommand {
   }
 
   /// The place of the bonds. On a radio, the programs of one transport are devices that pair with each other, so a
-  /// peripheral has its own bonds there.
-  private static func storage(of name: String, _ transport: String) -> PairingOptions.Storage {
+  /// peripheral has its own bonds there. It is the same peripheral as long as its description has the same path:
+  /// everything in the file may change.
+  private static func storage(of file: String, _ transport: String) -> PairingOptions.Storage {
     let isRadio = transport.hasPrefix("tcp-client:") || transport.hasPrefix("unix-client:")
     guard isRadio else { return .standard }
-    let program = "ble-serve-" + name.replacing("/", with: "_")
-    return PairingOptions.Storage.standard.path(transport: transport, program: program).map { .file($0) } ?? .standard
+    return PairingOptions.Storage.standard.path(transport: transport, program: program(for: file)).map { .file($0) }
+      ?? .standard
+  }
+
+  /// The name of a description in the names of files: that of the file, and a hash of its path.
+  static func program(for file: String) -> String {
+    let name = file.split(separator: "/").last.map(String.init) ?? "description"
+    let folder = file.hasPrefix("/") ? String(file.dropLast(name.count)) : "./\(file.dropLast(name.count))"
+    let path = (Files.realPath(of: folder) ?? folder) + "/" + name
+    // FNV-1a: the hash of the standard library differs between runs.
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for octet in path.utf8 { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01B3 }
+    return "ble-serve-\(name.prefix(64))-\(String(hash, radix: 16))"
   }
 
   /// Serves until the structure of the description changes.
@@ -71,7 +85,11 @@ enum ServeCommand {
     _ services: [LocalService], _ description: ServiceDescription, _ values: ServedValues, _ file: String,
     _ adapter: Adapter
   ) async throws -> ServiceDescription? {
-    let publication = try await adapter.publish(services)
+    let publication: ServicePublication
+    do throws(BLEError) { publication = try await adapter.publish(services) } catch {
+      guard error.kind == .invalidArgument else { throw error }
+      throw ToolError.data("\(file): \(error)")
+    }
     values.publish(publication)
     let advertised = description.advertise ?? description.services.filter(\.isPrimary).map(\.uuid)
     let advertisement = Advertisement(localName: description.name, serviceUUIDs: advertised)
@@ -118,21 +136,7 @@ enum ServeCommand {
   /// The part of an advertisement that does not fit into its 31 octets and those of the scan response; nil if all of it
   /// fits.
   static func notice(_ advertisement: Advertisement) -> String? {
-    guard let payload = try? advertisement.payload(under: AdvertisingOptions().policy) else { return nil }
-    var parts: [String] = []
-    if let name = advertisement.localName, !name.isEmpty, payload.localName?.isComplete != true {
-      let sent = payload.localName.map { "'\($0.displayText)' (\($0.octets.count) octets) is sent" } ?? "it is not sent"
-      parts.append(
-        "the name '\(String(printable: name))' has \(name.utf8.count) octets and does not fit into the advertisement: \(sent), and devices that "
-          + "search for the whole name do not find it. Shorten it, or list fewer services in \"advertise\"")
-    }
-    if !payload.overflowServiceUUIDs.isEmpty {
-      let services = payload.overflowServiceUUIDs.map { AssignedNames.uuid($0) ?? $0.uuidString }
-      parts.append(
-        "these services do not fit into the advertisement, and devices that search for them do not find it: "
-          + "\(services.joined(separator: ", ")). List fewer in \"advertise\"")
-    }
-    return parts.isEmpty ? nil : parts.joined(separator: "; ")
+    advertisement.omission(place: "in \"advertise\"") { AssignedNames.uuid($0) ?? $0.uuidString }
   }
 
   /// Waits for a change of the file; new values are sent, and a new structure is returned.
@@ -198,6 +202,7 @@ final class ServedValues: Sendable {
     if let text = description.description {
       result.descriptors.append(LocalDescriptor("2901", value: Array(text.utf8)))
     }
+    if let command = description.command { return produced(by: command, description, result) }
     if description.properties.contains(.read) {
       result = result.read(security: security) { [weak self] _ in self?.values.withLock { $0[place] } ?? [] }
     }
@@ -215,6 +220,35 @@ final class ServedValues: Sendable {
     }
     let subscribed: @Sendable (Subscriber) async throws -> Void = {
       Output.event("\($0.device.address) subscribed to \(uuid.uuidString)")
+    }
+    if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
+    if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }
+    return result
+  }
+
+  /// A characteristic whose value a command prints: for each read, at most once a second, and in each period while
+  /// clients are subscribed.
+  private func produced(
+    by command: String, _ description: ServiceDescription.Characteristic, _ characteristic: LocalCharacteristic
+  ) -> LocalCharacteristic {
+    let source = CommandValue(command, of: description.uuid) { Output.error("ble: \($0)") }
+    let (uuid, security) = (description.uuid, description.security.required)
+    let period = Duration.seconds(Int64(description.period))
+    var result = characteristic
+    if description.properties.contains(.read) {
+      result = result.read(security: security) { _ in try await source.octets(notOlderThan: .seconds(1)) }
+    }
+    let subscribed: @Sendable (Subscriber) async throws -> Void = { subscriber in
+      Output.event("\(subscriber.device.address) subscribed to \(uuid.uuidString)")
+      var last: [UInt8]?
+      while !Task.isCancelled {
+        // Half a period: another client may have the value of this period already.
+        if let octets = try? await source.octets(notOlderThan: period / 2), octets != last {
+          try await subscriber.send(octets)
+          last = octets
+        }
+        try await Task.sleep(for: period)
+      }
     }
     if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
     if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }

@@ -4,16 +4,19 @@ import ToolCore
 
 /// `ble read`, `ble write` and `ble subscribe`: one characteristic of a device.
 enum ValueCommands {
-  private static let operands: [CommandDeclaration.Operand] = [
-    .device,
-    .init(name: "CHARACTERISTIC", help: "its UUID or its assigned name, such as 2A19 or 'Battery Level'"),
+  /// The characteristic of a command, here and in ``ShellCommand``.
+  static let characteristic = CommandDeclaration.Operand(
+    name: "CHARACTERISTIC", help: "its UUID, its assigned name, such as 2A19 or 'Battery Level', or its description")
+  /// The options that choose one of several characteristics.
+  static let choices: [CommandDeclaration.Option] = [
+    .value("service", "UUID", "the service, by its UUID or name, where the device has several such characteristics"),
+    .value("handle", "HANDLE", "the handle, such as 0x0021, where a service has several: ble inspect shows it"),
   ]
-  private static let options =
-    CommandDeclaration.Option.adapter + [
-      CommandDeclaration.Option.timeout,
-      .value("service", "UUID", "the service, by its UUID or name, where the device has several such characteristics"),
-      .value("handle", "HANDLE", "the handle, such as 0x0021, where a service has several: ble inspect shows it"),
-    ]
+  static let withoutResponse = CommandDeclaration.Option.flag(
+    "no-response", "sends a Write Command: the device does not answer")
+
+  private static let operands: [CommandDeclaration.Operand] = [.device, characteristic]
+  private static let options = CommandDeclaration.Option.adapter + [CommandDeclaration.Option.timeout] + choices
 
   static let read = CommandDeclaration(
     name: "read", summary: "reads a characteristic",
@@ -28,25 +31,43 @@ enum ValueCommands {
   static let write = CommandDeclaration(
     name: "write", summary: "writes a characteristic",
     details: [
-      "VALUE is pairs of hexadecimal digits, text:… for UTF-8, or - for the octets of standard input, which are written as they are."
+      "VALUE is pairs of hexadecimal digits, text:… for UTF-8, a number with its type (uint8 to uint64, int8 to int64, float32, float64, "
+        + "each with be for the most significant octet first), such as int16:2150 or uint8:1,2,3, a value as ble read prints it, such as "
+        + "'21.5 °C' or chest, or - for the octets of standard input, which are written as they are.",
+      "Digits without a unit or a type are octets: 64 is one octet, 0x64. Where values have a fixed length, another "
+        + "number of octets needs hex: before it: a temperature is '23 °C', not 23.",
     ],
-    operands: operands + [.init(name: "VALUE", help: "for example 01ff, text:hello or -, at most 512 octets")],
-    options: options + [.flag("no-response", "sends a Write Command: the device does not answer")],
+    operands: operands + [
+      .init(name: "VALUE", help: "for example 01ff, int16:2150, text:hello or -, at most 512 octets")
+    ],
+    options: options + [withoutResponse],
     examples: [
       .init(commandLine: "ble write Lamp FFE1 text:on", effect: "writes two octets"),
+      .init(commandLine: "ble write Sensor 'Measurement Interval' 'every 60 s'", effect: "writes 60 as 16 bits"),
       .init(commandLine: "ble write Lamp FFE1 - < scene.bin", effect: "writes the content of a file"),
     ],
     run: { arguments in
       let text = arguments.operand(2) ?? ""
-      let value = text == "-" ? try await standardInput() : try octets(text)
+      let input = text == "-" ? try await standardInput() : nil
+      // A fault is reported before the search where the type of the characteristic is on the command line.
+      let uuids = UUIDName.uuids(arguments.operand(1) ?? "")
+      if input == nil, let uuid = uuids.first, uuids.count == 1 { _ = try TypedValue.octets(text, of: uuid) }
       try await use(arguments) { device, characteristic in
-        if arguments.has("no-response") {
-          try await device.writeWithoutResponse(value, to: characteristic)
-        } else {
-          try await device.write(value, to: characteristic)
-        }
+        let value = try input ?? TypedValue.octets(text, of: characteristic.uuid)
+        try await send(value, to: characteristic, of: device, arguments)
       }
     })
+
+  /// Writes a value as the options say.
+  static func send(
+    _ value: [UInt8], to characteristic: RemoteCharacteristic, of device: RemoteDevice, _ arguments: ParsedArguments
+  ) async throws {
+    if arguments.has(withoutResponse.name) {
+      try await device.writeWithoutResponse(value, to: characteristic)
+    } else {
+      try await device.write(value, to: characteristic)
+    }
+  }
 
   static let subscribe = CommandDeclaration(
     name: "subscribe", summary: "prints each value that a characteristic notifies or indicates",
@@ -78,8 +99,11 @@ enum ValueCommands {
     var unit: String?
   }
 
-  @Sendable private static func show(
-    _ octets: [UInt8], of characteristic: RemoteCharacteristic, _ arguments: ParsedArguments
+  /// Prints a value in the form that the options `--json` and `--hex` say.
+  ///
+  /// - Parameter label: the text before a value in plain words.
+  @Sendable static func show(
+    _ octets: [UInt8], of characteristic: RemoteCharacteristic, _ arguments: ParsedArguments, label: String = ""
   ) {
     let text = ValueText.text(octets[...], of: characteristic.uuid)
     if arguments.has("json") {
@@ -89,51 +113,34 @@ enum ValueCommands {
           characteristic: characteristic.uuid.uuidString, handle: characteristic.handle.rawValue,
           hex: octets[...].hexadecimal, text: text, value: measured?.value, unit: measured?.unit))
     } else {
-      Output.line(arguments.has("hex") ? octets[...].hexadecimal : text)
+      Output.line(label + (arguments.has("hex") ? octets[...].hexadecimal : text))
     }
   }
 
   private static func use(
     _ arguments: ParsedArguments, _ body: @escaping @Sendable (RemoteDevice, RemoteCharacteristic) async throws -> Void
   ) async throws {
-    let (target, name) = (arguments.operand(0) ?? "", arguments.operand(1) ?? "")
-    let (service, handle) = (arguments.value("service"), try arguments.handle("handle"))
-    try await AdapterUse.withDevice(target, arguments) { device in
-      try await body(
-        device, try await AdapterUse.characteristic(name, service: service, handle: handle, of: device))
+    // A malformed option is an error before the device is searched for.
+    _ = try arguments.handle("handle")
+    try await AdapterUse.withDevice(arguments.operand(0) ?? "", arguments) { device in
+      try await body(device, try await find(arguments.operand(1) ?? "", of: device, arguments))
     }
+  }
+
+  /// The characteristic that an operand and the options name.
+  static func find(
+    _ name: String, of device: RemoteDevice, _ arguments: ParsedArguments
+  ) async throws -> RemoteCharacteristic {
+    try await AdapterUse.characteristic(
+      name, service: arguments.value("service"), handle: try arguments.handle("handle"), of: device)
   }
 
   /// The octets of standard input until its end. A signal ends the process while it is read.
   private static func standardInput() async throws -> [UInt8] {
     let octets = try await BLETool.endingAtOnce { () throws(ToolError) in
       // One more than a value may have, to detect that there are too many.
-      try StandardInput.octets(atMost: maximumLength + 1)
+      try StandardInput.octets(atMost: TypedValue.maximumLength + 1)
     }
-    return try checked(octets)
-  }
-
-  /// The octets of an attribute value at most (Vol 3, Part F, 3.2.9).
-  private static let maximumLength = 512
-
-  private static func checked(_ octets: [UInt8]) throws(ToolError) -> [UInt8] {
-    guard octets.count <= maximumLength else {
-      throw .data("a value has at most \(maximumLength) octets, not \(octets.count) or more")
-    }
-    return octets
-  }
-
-  /// The octets of an operand: `text:…`, or pairs of hexadecimal digits, which spaces and colons may separate.
-  static func octets(_ text: String) throws(ToolError) -> [UInt8] {
-    let octets: [UInt8]?
-    if text.hasPrefix("text:") {
-      octets = Array(text.dropFirst(5).utf8)
-    } else {
-      octets = [UInt8](hexadecimal: text.filter { $0 != " " && $0 != ":" })
-    }
-    guard let octets else {
-      throw .data("'\(text)' is neither pairs of hexadecimal digits nor text:…")
-    }
-    return try checked(octets)
+    return try TypedValue.checked(octets)
   }
 }

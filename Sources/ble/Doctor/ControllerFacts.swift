@@ -20,8 +20,8 @@ struct ControllerFacts: Encodable, Sendable {
   init(_ trace: BTSnoopFile) {
     for record in trace {
       guard record.direction == .controllerToHost, let packet = try? HCIPacket(decoding: record.packet),
-        case .event(let octets) = packet, let event = try? HCIEvent(octets),
-        let complete = event.parameters as? HCI.CommandComplete, let answer = try? complete.decodedResponse()
+        case .event(let octets) = packet, case .commandComplete(let complete)? = try? HCIEvent(octets),
+        let answer = try? complete.decodedResponse()
       else { continue }
       add(answer)
     }

@@ -41,7 +41,7 @@ enum Diagnosis {
     case noAddressFamily:
       return Check(
         name: name, verdict: .failure, finding: "Linux \(facts.kernelRelease) has no Bluetooth",
-        remedy: "Run: sudo modprobe bluetooth. Without hardware, use --transport virtual or ble radio.")
+        remedy: "Run: sudo modprobe bluetooth. Without hardware, ble demo and ble radio have a simulated one.")
     case let number where notPermitted.contains(number):
       return Check(
         name: name, verdict: .failure, finding: "this process may not open Bluetooth sockets (error \(number))",

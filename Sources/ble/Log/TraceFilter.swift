@@ -49,10 +49,17 @@ struct TraceFilter {
   func admits(_ entry: TraceEntry) -> Bool {
     if entry.isRoutine, !entry.isFailure, !showsAll { return false }
     if !layers.isEmpty, !layers.contains(entry.layer.rawValue.lowercased()) { return false }
+    return isOfLink(entry)
+  }
+
+  /// Whether the entry belongs to the link, where the options name one.
+  func isOfLink(_ entry: TraceEntry) -> Bool { isLink(entry.link, with: entry.peer) }
+
+  func isLink(_ handle: ConnectionHandle?, with device: DeviceAddress?) -> Bool {
     switch link {
-    case .handle(let handle)?: return entry.link == handle
-    case .device(let address)?: return entry.peer.map(address.names) ?? false
-    case nil: return true
+    case .handle(let wanted)?: handle == wanted
+    case .device(let address)?: device.map(address.names) ?? false
+    case nil: true
     }
   }
 }

@@ -1,7 +1,9 @@
+import BLEGAP
 import BLEHCI
 import BLEL2CAP
 import BLESMP
 import BLEWire
+import ToolCore
 
 /// Turns the packets of a trace into entries: it decodes HCI, reassembles L2CAP frames and keeps what it has learned
 /// about each link.
@@ -13,10 +15,44 @@ struct TraceReader {
     var channels: [ChannelID: SPSM] = [:]
   }
 
+  private struct Advertiser {
+    var name: String?
+    var appearance: UInt16?
+    /// In the order of the trace.
+    var services: [BluetoothUUID] = []
+  }
+
+  /// The devices whose attributes are known after their link has ended, and those whose advertisements are.
+  static let deviceLimit = 256
+  /// The advertised services that are kept of a device.
+  private static let advertisedServices = 256
+
   private var links: [ConnectionHandle: LinkState] = [:]
+  private var attributes: [DeviceAddress: AttributeNames] = [:]
+  private var advertisers: [DeviceAddress: Advertiser] = [:]
   private var firstTime: Int64?
 
   init() {}
+
+  /// The devices whose services the trace shows, by the links, and their addresses if the trace has them.
+  var devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)] {
+    let current = links.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { handle, link in
+      link.attributes.discovered.map { (link: Optional(handle), address: link.peer, device: $0.device) }
+    }
+    let connected = Set(current.compactMap(\.address))
+    let before = attributes.filter { !connected.contains($0.key) }.sorted { $0.key.word < $1.key.word }
+      .compactMap { address, names in
+        names.discovered.map { (link: ConnectionHandle?.none, address: Optional(address), device: $0.device) }
+      }
+    return (current + before).map { link, address, device in
+      var device = device
+      if let advertiser = address.flatMap({ advertisers[$0] }) {
+        (device.name, device.appearance) = (advertiser.name, advertiser.appearance)
+        device.advertised = advertiser.services
+      }
+      return (link, address, device)
+    }
+  }
 
   /// The entry of the next record; nil for a fragment of a frame that is not complete.
   mutating func entry(for record: BTSnoopRecord) -> TraceEntry? {
@@ -86,33 +122,36 @@ extension TraceReader {
     }
     entry.name = "\(type(of: parameters).name)"
     entry.details = FieldSummary.text(of: parameters)
-    switch parameters {
-    case let event as HCI.CommandComplete: try describe(event, in: &entry)
-    case let event as HCI.CommandStatus:
+    switch event {
+    case .commandComplete(let event): try describe(event, in: &entry)
+    case .commandStatus(let event):
       entry.name = "Command Status of \(event.opcode.name ?? "\(event.opcode)")"
       report(event.status, in: &entry)
       entry.isRoutine = event.status == .success
-    case is HCI.NumberOfCompletedPackets: entry.isRoutine = true
-    case is HCI.LEGenerateDHKeyComplete: entry.details = "with a key"
-    case let event as HCI.LEConnectionComplete:
+    case .numberOfCompletedPackets: entry.isRoutine = true
+    case .leGenerateDHKeyComplete: entry.details = "with a key"
+    case .leConnectionComplete(let event):
       open(event.connectionHandle, event.status, event.role, event.peerAddress, event.connectionInterval, in: &entry)
-    case let event as HCI.LEEnhancedConnectionComplete: open(event, in: &entry)
-    case let event as HCI.LEEnhancedConnectionCompleteV2: open(event.connection, in: &entry)
-    case let event as HCI.DisconnectionComplete:
+    case .leEnhancedConnectionComplete(let event): open(event, in: &entry)
+    case .leEnhancedConnectionCompleteV2(let event): open(event.connection, in: &entry)
+    case .disconnectionComplete(let event):
       entry.link = event.connectionHandle
       entry.peer = links[event.connectionHandle]?.peer
       entry.details = "\(entry.peer.map { "\($0), " } ?? "")reason: \(event.reason)"
       // The link is kept: packets that the host sent before it received the event can follow.
       if event.status != .success { report(event.status, in: &entry) }
-    case let event as HCI.EncryptionChange:
+    case .encryptionChange(let event):
       entry.link = event.connectionHandle
       report(event.status, in: &entry)
-    case let event as HCI.LEAdvertisingReport:
+    case .leAdvertisingReport(let event):
+      for report in event.reports { add(report.data, of: report.address) }
       entry.details = event.reports.map { "\($0.address) \($0.rssi) dBm, \(AdvertisementText.line($0.data))" }
         .joined(separator: "; ")
-    case let event as HCI.LEExtendedAdvertisingReport:
+    case .leExtendedAdvertisingReport(let event):
+      for report in event.reports { add(report.data, of: report.address) }
       entry.details = event.reports.map { "\($0.address) \($0.rssi) dBm, \(AdvertisementText.line($0.data))" }
         .joined(separator: "; ")
+    // Every other event is described by its fields alone.
     default: break
     }
   }
@@ -138,11 +177,29 @@ extension TraceReader {
     in entry: inout TraceEntry
   ) {
     guard status == .success else { return report(status, in: &entry) }
-    links[handle] = LinkState(peer: address)
+    if let last = links[handle], let peer = last.peer, attributes[peer] != nil || attributes.count < Self.deviceLimit {
+      attributes[peer] = last.attributes
+    }
+    // A client that knows the attributes does not discover them again (Vol 3, Part G, 2.5.2).
+    links[handle] = LinkState(peer: address, attributes: attributes[address] ?? AttributeNames())
     entry.link = handle
     entry.peer = address
     let milliseconds = Double(interval) * 1.25
     entry.details = "\(address), this host is the \(role), interval \(milliseconds) ms, handle \(handle)"
+  }
+
+  /// Keeps what a device advertises.
+  private mutating func add(_ octets: Bytes, of address: DeviceAddress) {
+    guard advertisers[address] != nil || advertisers.count < Self.deviceLimit else { return }
+    let contents = AdvertisedData(advertisingData: octets)
+    var advertiser = advertisers[address] ?? Advertiser()
+    advertiser.name = contents.name ?? advertiser.name
+    advertiser.appearance = contents.appearance?.rawValue ?? advertiser.appearance
+    for uuid in contents.serviceUUIDs
+    where advertiser.services.count < Self.advertisedServices && !advertiser.services.contains(uuid) {
+      advertiser.services.append(uuid)
+    }
+    advertisers[address] = advertiser
   }
 
   private func report(_ status: HCIErrorCode, in entry: inout TraceEntry, keepingDetails: Bool = false) {
@@ -189,17 +246,20 @@ extension TraceReader {
       let pdu = try SMPPDU(decoding: payload)
       entry.name = pdu.code.name ?? "\(pdu.code)"
       // Keys and the values that they follow from are not shown.
-      if let failure = pdu.packet as? PairingFailed {
-        (entry.details, entry.isFailure) = ("\(failure.reason)", true)
-      } else if pdu.packet is PairingRequest || pdu.packet is PairingResponse || pdu.packet is SecurityRequest {
-        entry.details = FieldSummary.text(of: pdu.packet)
+      switch pdu {
+      case .pairingFailed(let failure): (entry.details, entry.isFailure) = ("\(failure.reason)", true)
+      case .pairingRequest, .pairingResponse, .securityRequest: entry.details = FieldSummary.text(of: pdu.packet)
+      case .pairingConfirm, .pairingRandom, .encryptionInformation, .centralIdentification, .identityInformation,
+        .identityAddressInformation, .signingInformation, .pairingPublicKey, .pairingDHKeyCheck,
+        .pairingKeypressNotification:
+        break
       }
     case .signalling:
       let pdu = try SignallingPDU(decoding: payload)
       entry.name = pdu.command.code.name ?? "\(pdu.command.code)"
       entry.details = pdu.command.packet.map { FieldSummary.text(of: $0) } ?? Bytes(pdu.command.data).hexadecimal
-      entry.isRoutine = pdu.command.packet is FlowControlCredit
-      entry.isFailure = pdu.command.packet is CommandReject
+      entry.isRoutine = pdu.command.code == .flowControlCredit
+      entry.isFailure = pdu.command.code == .commandReject
     default:
       entry.name = "Data"
       entry.details = "\(payload.count) octets on channel \(channel)"

@@ -49,10 +49,14 @@ final class DeviceTable: Sendable {
     }
   }
 
+  /// Draws the table before the first report.
+  func begin() { Screen.show(Self.page([], width: Style.columns, height: Style.rows, isWide: isWide)) }
+
   /// Prints all devices to the first screen, where they remain.
   func end() {
     Screen.leave()
     state.withLock { state in
+      if state.drawn == nil { return }
       for line in Self.lines(state.rows.strongestFirst, width: Style.columns, isWide: isWide) { Output.line(line) }
     }
   }
@@ -60,6 +64,7 @@ final class DeviceTable: Sendable {
   /// The head and the devices that fit into `height` lines, with the number of those that do not.
   static func page(_ rows: [Row], width: Int, height: Int, isWide: Bool) -> [String] {
     var lines = [head(width)]
+    if rows.isEmpty, height > 1 { lines.append(Style.faint("scanning: no device so far".shortened(to: width))) }
     for (number, row) in rows.enumerated() {
       let next = Self.lines(row, width: width, isWide: isWide)
       let isLast = number == rows.count - 1

@@ -1,6 +1,7 @@
 import BLEJSON
 import BLELinux
 import BLEWire
+import CLinux
 import Dispatch
 import Glibc
 import Synchronization
@@ -25,7 +26,13 @@ enum Output {
     case failed(Int32)
   }
 
-  private static let state = Mutex<(end: End?, action: @Sendable () -> Void)>((nil, {}))
+  /// Not a tuple: a mutex of one with a closure wraps the closure once more at each access, and never frees it.
+  private struct State {
+    var end: End?
+    var action: @Sendable () -> Void = {}
+  }
+
+  private static let state = Mutex(State())
 
   static var end: End? { state.withLock { $0.end } }
 
@@ -64,6 +71,12 @@ enum Output {
   static func prepare() { signal(SIGPIPE, SIG_IGN) }
 
   static func line(_ text: String) { write(text + "\n") }
+
+  /// A line in the width of the terminal: what does not fit is on lines after it, indented.
+  static func line(_ text: String, indent: Int) {
+    line(
+      text.wrapped(to: Style.textWidth, indent: indent).joined(separator: "\n" + String(repeating: " ", count: indent)))
+  }
 
   static func text(_ text: String) { write(text) }
 

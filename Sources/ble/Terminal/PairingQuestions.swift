@@ -35,7 +35,7 @@ enum PairingQuestions {
     case .consent, .replaceBond: await confirm("Pair with \(device)?", request)
     case .compare(let number): await confirm("Does \(device) show \(number)?", request)
     case .display(let passkey):
-      if showsPasskeys { Output.error("Enter \(passkey) on \(device)") }
+      if showsPasskeys { Output.error("Passkey: enter \(passkey) on \(device)") }
     case .enterPasskey:
       guard let passkey = await ask("The six digits that \(device) shows:", request, answer: passkey) else {
         return reply.reject()

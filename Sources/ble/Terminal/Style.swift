@@ -25,6 +25,9 @@ enum Style: String {
   /// The width of the terminal in columns; 80 if standard output is not a terminal.
   static var columns: Int { size.map { Int($0.ws_col) } ?? 80 }
 
+  /// The width in which text is wrapped: that of the terminal. Text that is not for a terminal is not wrapped.
+  static var textWidth: Int { isTerminal ? max(20, columns) : .max }
+
   /// The height of the terminal in lines; 24 if standard output is not a terminal.
   static var rows: Int { size.map { Int($0.ws_row) } ?? 24 }
 

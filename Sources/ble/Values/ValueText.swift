@@ -7,21 +7,29 @@ import ToolCore
 ///
 /// A value that does not have the format of its type is shown as octets.
 enum ValueText {
-  /// The decoded value; without a decoder, text in quotation marks if all octets are text, otherwise hexadecimal
-  /// octets.
+  /// The decoded value; without a decoder, the octets, as ``plain(_:)``.
   static func text(_ octets: Bytes, of uuid: BluetoothUUID?) -> String {
     if let uuid, uuid.isTextType { return string(octets) }
-    if let short = uuid?.shortValue, let number = UInt16(exactly: short), let decoded = decoders[number]?(octets) {
-      return decoded
-    }
-    return plain(octets)
+    return uuid?.number.flatMap { decoded(octets, of: $0) } ?? plain(octets)
   }
 
-  /// `empty`, text in quotation marks, or hexadecimal octets.
+  /// The text of a value with the format of its type; nil for other octets, and without a decoder.
+  static func decoded(_ octets: Bytes, of number: UInt16) -> String? { decoders[number]?(octets) }
+
+  /// `empty`, or hexadecimal octets, which are followed by the text in quotation marks if they are text.
+  ///
+  /// The octets come first in any case: a counter whose octets are letters for once has the form of the values before.
   static func plain(_ octets: Bytes) -> String {
     if octets.isEmpty { return "empty" }
-    guard octets.count > 3, let text = quoted(octets) else { return spaced(octets) }
-    return "\(text) (\(spaced(octets.prefix(16)))\(octets.count > 16 ? " …" : ""))"
+    return spaced(octets) + (text(in: octets).map { " \"\($0)\"" } ?? "")
+  }
+
+  /// The text in `octets`: at least four, all of them printable characters in UTF-8, and not only spaces; otherwise
+  /// nil. Numbers have control characters and NULs.
+  private static func text(in octets: Bytes) -> String? {
+    guard octets.count > 3, let text = String(validating: octets, as: UTF8.self) else { return nil }
+    let scalars = text.unicodeScalars
+    return scalars.allSatisfy(String.isPrintable) && scalars.contains { !$0.properties.isWhitespace } ? text : nil
   }
 
   /// Pairs of hexadecimal digits, separated by spaces; the first 64 octets.
@@ -44,13 +52,14 @@ enum ValueText {
     return text.valid == nil ? "\(shown) (\(spaced(octets)))" : shown
   }
 
-  private static func quoted(_ octets: Bytes) -> String? {
-    ble.text(in: octets).map { "\"\(String(printable: $0))\"" }
-  }
-
   private typealias Decode = @Sendable (Bytes) -> String?
 
-  private static let decoders: [UInt16: Decode] = [
+  private static let decoders = others.merging(
+    EnvironmentalSensing.quantities.compactMap { quantity in
+      quantity.format.uuid.number.map { ($0, environmental(quantity)) }
+    }, uniquingKeysWith: { other, _ in other })
+
+  private static let others: [UInt16: Decode] = [
     0x2A01: { $0.exactly(2)?.uint16(at: 0).map { AssignedNames.appearance($0) ?? "appearance \($0)" } },
     0x2A04: connectionParameters,
     0x2A05: { octets in
@@ -81,15 +90,6 @@ enum ValueText {
     0x2A50: pnpIdentifier,
     0x2908: { HIDReportReference(octets: Array($0)).map { "\($0.kind) report \($0.id)" } },
     0x2BED: batteryStatus,
-    0x2A2C: environmental(MagneticDeclination.self), 0x2A6C: environmental(Elevation.self),
-    0x2A6D: environmental(Pressure.self), 0x2A6E: environmental(Temperature.self),
-    0x2A6F: environmental(Humidity.self), 0x2A70: environmental(TrueWindSpeed.self),
-    0x2A71: environmental(TrueWindDirection.self), 0x2A72: environmental(ApparentWindSpeed.self),
-    0x2A73: environmental(ApparentWindDirection.self), 0x2A74: environmental(GustFactor.self),
-    0x2A75: environmental(PollenConcentration.self), 0x2A76: environmental(UVIndex.self),
-    0x2A77: environmental(Irradiance.self), 0x2A78: environmental(Rainfall.self),
-    0x2A79: environmental(WindChill.self), 0x2A7A: environmental(HeatIndex.self),
-    0x2A7B: environmental(DewPoint.self),
     0x2AA6: { $0.exactly(1)?.first.map { $0 == 0 ? "resolution is not supported" : "resolution is supported" } },
     0x2B29: { $0.first.map { "client features: \(flags($0, ["robust caching", "EATT", "multiple notifications"]))" } },
     0x2B3A: { $0.first.map { "server features: \(flags($0, ["EATT"]))" } },
@@ -206,6 +206,11 @@ enum ValueText {
     let digits = String(number, radix: 16, uppercase: true)
     return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
   }
+}
+
+extension BluetoothUUID {
+  /// The assigned number of 16 bits; nil for another UUID.
+  var number: UInt16? { shortValue.flatMap { UInt16(exactly: $0) } }
 }
 
 extension Bytes {

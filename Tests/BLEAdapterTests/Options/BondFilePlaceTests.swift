@@ -12,7 +12,7 @@ import Testing
   }
 
   private func path(_ transport: String, _ variables: [String: String]) -> String? {
-    (store(transport, variables) { _, _ in } as? FileBondStore)?.path
+    (store(transport, variables) { _ in } as? FileBondStore)?.path
   }
 
   @Test func takesTheFirstFolderThatTheUserOrSystemdNames() {
@@ -35,7 +35,7 @@ import Testing
 
   @Test func aSimulatedAdapterKeepsNoFile() {
     let lines = Lines()
-    #expect(store("virtual:a", ["HOME": "/home/a"]) { lines.append($1) } is MemoryBondStore)
+    #expect(store("virtual:a", ["HOME": "/home/a"]) { lines.append($0.text) } is MemoryBondStore)
     #expect(path("virtual:a", ["BLE_BONDS": "/b"]) == "/b")
     #expect(lines.take().isEmpty)
   }
@@ -43,7 +43,7 @@ import Testing
   /// Any user may put a file into a temporary folder.
   @Test func withoutAFolderOfTheUserBondsStayInMemoryAndTheLogSaysSo() {
     let lines = Lines()
-    #expect(store("linux", [:]) { lines.append($1) } is MemoryBondStore)
+    #expect(store("linux", [:]) { lines.append($0.text) } is MemoryBondStore)
     let said = lines.take()
     #expect(said.count == 1 && said.first?.contains("in memory") == true && said.first?.contains("BLE_BONDS") == true)
   }

@@ -1,6 +1,7 @@
 import AdapterFixtures
 import BLECrypto
 import BLEHost
+import BLELinux
 import BLESMP
 import Synchronization
 import Testing
@@ -12,7 +13,7 @@ import Testing
   @Test func theKeeperHandsOverWhatWasSavedAndSavesWhatChanges() throws {
     let known = BondFixtures.record(3)
     let notebook = BondFixtures.Notebook(known)
-    let keeper = BondStorage(notebook, log: { _, _ in })
+    let keeper = BondStorage(notebook, log: { _ in })
     let commands = keeper.commands(PairingOptions())
     guard commands.count == 3, case .security(.setBonds(let bonds)) = commands[0],
       case .security(.setPairing(let settings?)) = commands[1], case .privacy(nil) = commands[2]
@@ -23,8 +24,8 @@ import Testing
     #expect(bonds == known.bonds && settings.identityResolvingKey == known.identityResolvingKey)
     var changed = bonds[1]
     changed.peerSignCounter = 77
-    keeper.receive(.bondChanged(changed))
-    keeper.receive(.bondRemoved(bonds[0].identity))
+    keeper.receive(.changed(changed))
+    keeper.receive(.removed(bonds[0].identity))
     keeper.settle()
     #expect(notebook.records.withLock { $0.last }?.bonds == [changed, known.bonds[2]])
     #expect(keeper.bonds == [changed, known.bonds[2]])
@@ -34,7 +35,7 @@ import Testing
     (Duration.seconds(900), Duration.seconds(900)), (.zero, .seconds(1)), (.seconds(86_400), .seconds(3600)),
   ])
   func aPrivateAddressIsMadeWithTheKeyThatPeersAreGiven(wanted: Duration, taken: Duration) {
-    let keeper = BondStorage(BondFixtures.Notebook(BondFixtures.record(1)), log: { _, _ in })
+    let keeper = BondStorage(BondFixtures.Notebook(BondFixtures.record(1)), log: { _ in })
     var privacy = PrivacyOptions()
     (privacy.usesPrivateAddress, privacy.rotation) = (true, wanted)
     let commands = keeper.commands(PairingOptions(), privacy)
@@ -74,7 +75,7 @@ import Testing
   /// Two programs that begin with one new file give their peers one key.
   @Test func programsThatShareAStoreShareTheKey() throws {
     let folder = try BondFixtures.Folder()
-    let keepers = (0..<2).map { _ in BondStorage(FileBondStore(path: folder.file), log: { _, _ in }) }
+    let keepers = (0..<2).map { _ in BondStorage(FileBondStore(path: folder.file), log: { _ in }) }
     func key(_ keeper: BondStorage) -> SecretKey? {
       if case .security(.setPairing(let settings?)) = keeper.commands(PairingOptions())[1] {
         settings.identityResolvingKey
@@ -86,7 +87,7 @@ import Testing
     for keeper in keepers { keeper.shareKey() }
     #expect(key(keepers[0]) == key(keepers[1]) && key(keepers[0]) != nil)
     // A store that keeps nothing leaves the key as it is.
-    let forgetful = BondStorage(MemoryBondStore(), log: { _, _ in })
+    let forgetful = BondStorage(MemoryBondStore(), log: { _ in })
     let before = key(forgetful)
     forgetful.shareKey()
     #expect(key(forgetful) == before)
@@ -94,9 +95,9 @@ import Testing
 
   @Test func aStoreThatFailsIsReportedAndTheProgramGoesOn() {
     let lines = Lines()
-    let keeper = BondStorage(BondFixtures.Notebook(isFull: true), log: { lines.append($1) })
+    let keeper = BondStorage(BondFixtures.Notebook(isFull: true), log: { lines.append($0.text) })
     let bond = BondFixtures.record(3).bonds[0]
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     keeper.settle()
     let attempt = "bonds are kept in memory, and saving is tried again: the notebook is full"
     #expect(lines.take() == ["the notebook is full", attempt] && keeper.bonds == [bond])

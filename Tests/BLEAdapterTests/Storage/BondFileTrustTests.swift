@@ -1,4 +1,5 @@
 import AdapterFixtures
+import BLELinux
 import Foundation
 import Glibc
 import Testing
@@ -135,7 +136,7 @@ import Testing
   @Test func aFileThatIsCorruptWhileSavingIsSetAsideAndReplaced() throws {
     let folder = try BondFixtures.Folder()
     let lines = Lines()
-    let store = FileBondStore(path: folder.file, log: { lines.append($1) })
+    let store = FileBondStore(path: folder.file, log: { lines.append($0.text) })
     try store.save(BondFixtures.record(1))
     _ = try store.load()
     #expect(lines.take().isEmpty)

@@ -3,6 +3,7 @@ import BLEATT
 import BLECrypto
 import BLEGATT
 import BLEHost
+import BLELinux
 import BLESMP
 import BLEWire
 import Foundation
@@ -77,7 +78,7 @@ import Testing
   private let lines = Lines()
 
   private func keeper() -> BondStorage {
-    BondStorage(store, log: { [lines] in lines.append($1) }, timing: clock.timing)
+    BondStorage(store, log: { [lines] in lines.append($0.text) }, timing: clock.timing)
   }
 
   /// The host waits with sign counters until their bond is stored.
@@ -90,16 +91,16 @@ import Testing
     var bond = Self.bond(1)
     bond.peerSignCounter = 0
     store.saveFailure.withLock { $0 = "full" }
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     clock.advance()
     #expect(stored.withLock { $0 }.isEmpty)
     store.saveFailure.withLock { $0 = nil }
     bond.peerSignCounter += 1
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     clock.advance(.seconds(10))
     #expect(stored.withLock { $0 } == [[bond]])
     bond.peerSignCounter += 1
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     clock.advance()
     #expect(stored.withLock { $0.last } == [bond])
   }
@@ -116,23 +117,23 @@ import Testing
     let keeper = keeper()
     let (bond, other) = (Self.bond(1), Self.bond(2))
     #expect(await confirmation(keeper, bond) == nil && store.attempts.withLock { $0 } == 0, "there is no bond")
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     // It does not wait for the timer.
     #expect(await confirmation(keeper, bond) == nil)
     #expect(store.content.withLock { $0 }?.bonds == [bond])
     store.saveFailure.withLock { $0 = "the disk is full" }
-    keeper.receive(.bondChanged(other))
+    keeper.receive(.changed(other))
     #expect(await confirmation(keeper, other) == "the disk is full")
     #expect(await confirmation(keeper, bond) == nil, "it was stored before")
     #expect(await confirmation(keeper, other) == "the disk is full")
     #expect(store.attempts.withLock { $0 } == 2, "the attempt that has failed is not repeated for each question")
     // Notes of a bond are no keys.
-    keeper.receive(.bondChanged(Self.subscribed(bond, 1)))
+    keeper.receive(.changed(Self.subscribed(bond, 1)))
     #expect(await confirmation(keeper, bond) == nil)
     store.saveFailure.withLock { $0 = nil }
     #expect(await confirmation(keeper, other) == nil, "another change was made since")
     #expect(store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 1), other])
-    keeper.receive(.bondRemoved(other.identity))
+    keeper.receive(.removed(other.identity))
     #expect(await confirmation(keeper, other) == nil)
   }
 
@@ -141,7 +142,7 @@ import Testing
     store.loadFailure.withLock { $0 = "not now" }
     let keeper = keeper()
     let bond = Self.bond(1)
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     #expect(await confirmation(keeper, bond) == "not now")
     #expect(store.saveCount == 0)
   }
@@ -160,16 +161,16 @@ import Testing
   @Test func aTogglingSubscriberIsSavedOnceASecond() {
     let keeper = keeper()
     let bond = Self.bond(1)
-    keeper.receive(.bondChanged(bond))
+    keeper.receive(.changed(bond))
     clock.advance()
     #expect(store.saveCount == 1)
     for number in 0..<200 {
-      keeper.receive(.bondChanged(Self.subscribed(bond, number)))
+      keeper.receive(.changed(Self.subscribed(bond, number)))
       clock.advance(.milliseconds(10))
     }
     #expect(store.saveCount == 4, "one for the bond, and one each second from 0 to 2")
     #expect(store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 199)])
-    keeper.receive(.bondChanged(Self.subscribed(bond, 199)))
+    keeper.receive(.changed(Self.subscribed(bond, 199)))
     clock.advance(.seconds(5))
     #expect(store.saveCount == 4, "nothing has changed")
   }
@@ -185,10 +186,10 @@ import Testing
         mayEnd.wait()
       }
     }
-    keeper.receive(.bondChanged(Self.bond(1)))
+    keeper.receive(.changed(Self.bond(1)))
     DispatchQueue(label: "saving").async(group: saved) { [clock] in clock.advance() }
     begun.wait()
-    for seed in 2...5 { keeper.receive(.bondChanged(Self.bond(UInt64(seed)))) }
+    for seed in 2...5 { keeper.receive(.changed(Self.bond(UInt64(seed)))) }
     #expect(keeper.bonds.count == 5 && keeper.commands(PairingOptions()).count == 3)
     store.whileSaving.withLock { $0 = nil }
     mayEnd.signal()
@@ -199,7 +200,7 @@ import Testing
 
   /// The end of a program: the last client has left during a save, and the process must not end before it.
   @Test func aSaveOfAStorageThatIsGoneIsWaitedFor() {
-    var keeper: BondStorage? = BondStorage(store, log: { _, _ in })
+    var keeper: BondStorage? = BondStorage(store, log: { _ in })
     let (begun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     store.whileSaving.withLock {
       $0 = {
@@ -207,7 +208,7 @@ import Testing
         mayEnd.wait()
       }
     }
-    keeper?.receive(.bondChanged(Self.bond(1)))
+    keeper?.receive(.changed(Self.bond(1)))
     begun.wait()
     keeper = nil
     #expect(!BondStorage.waitForSaves(atMost: .zero))
@@ -219,17 +220,17 @@ import Testing
   @Test func aChangeOfTrustIsSavedAtOnce() {
     let keeper = keeper()
     let (one, two) = (Self.bond(1), Self.bond(2))
-    keeper.receive(.bondChanged(one))
+    keeper.receive(.changed(one))
     clock.advance()
-    keeper.receive(.bondChanged(two))
+    keeper.receive(.changed(two))
     clock.advance()
     #expect(store.saveCount == 2)
     var anew = one
     anew.peripheralKey = two.peripheralKey
-    keeper.receive(.bondChanged(anew))
+    keeper.receive(.changed(anew))
     clock.advance()
     #expect(store.saveCount == 3)
-    keeper.receive(.bondRemoved(one.identity))
+    keeper.receive(.removed(one.identity))
     clock.advance()
     #expect(store.saveCount == 4 && store.content.withLock { $0 }?.bonds == [two])
   }
@@ -237,12 +238,12 @@ import Testing
   @Test func whatWaitsIsSavedWhenThingsSettleAndWhenTheKeeperEnds() {
     var keeper: BondStorage? = keeper()
     let bond = Self.bond(1)
-    for number in 0..<2 { keeper?.receive(.bondChanged(Self.subscribed(bond, number))) }
+    for number in 0..<2 { keeper?.receive(.changed(Self.subscribed(bond, number))) }
     keeper?.settle()
-    keeper?.receive(.bondChanged(Self.subscribed(bond, 2)))
+    keeper?.receive(.changed(Self.subscribed(bond, 2)))
     keeper?.settle()
     #expect(store.saveCount == 2 && store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 2)])
-    keeper?.receive(.bondChanged(Self.subscribed(bond, 3)))
+    keeper?.receive(.changed(Self.subscribed(bond, 3)))
     keeper = nil
     #expect(store.saveCount == 3 && store.content.withLock { $0 }?.bonds == [Self.subscribed(bond, 3)])
     clock.advance(.seconds(90))
@@ -252,12 +253,12 @@ import Testing
   @Test func aFailedSaveIsRepeatedWithOneLine() {
     let keeper = keeper()
     store.saveFailure.withLock { $0 = "the disk is full" }
-    keeper.receive(.bondChanged(Self.bond(1)))
+    keeper.receive(.changed(Self.bond(1)))
     clock.advance()
     #expect(lines.take() == ["bonds are kept in memory, and saving is tried again: the disk is full"])
     clock.advance(.seconds(600))
     #expect(store.attempts.withLock { $0 } == 15 && lines.take().isEmpty)
-    for seed: UInt64 in 2..<100 { keeper.receive(.bondChanged(Self.bond(seed))) }
+    for seed: UInt64 in 2..<100 { keeper.receive(.changed(Self.bond(seed))) }
     clock.advance()
     #expect(store.attempts.withLock { $0 } == 15, "more changes do not make more attempts")
     store.saveFailure.withLock { $0 = nil }
@@ -269,7 +270,7 @@ import Testing
   @Test func theLastAttemptSaysThatBondsAreLost() {
     let keeper = keeper()
     store.saveFailure.withLock { $0 = "the disk is full" }
-    keeper.receive(.bondChanged(Self.bond(1)))
+    keeper.receive(.changed(Self.bond(1)))
     clock.advance()
     _ = lines.take()
     keeper.settle(isLast: true)
@@ -288,9 +289,9 @@ import Testing
     #expect(lines.take() == ["not now"] && keeper.bonds.isEmpty)
     keeper.shareKey()
     let new = Self.bond(1)
-    keeper.receive(.bondChanged(new))
-    keeper.receive(.bondChanged(known.bonds[1]))
-    keeper.receive(.bondRemoved(known.bonds[1].identity))
+    keeper.receive(.changed(new))
+    keeper.receive(.changed(known.bonds[1]))
+    keeper.receive(.removed(known.bonds[1].identity))
     clock.advance(.seconds(90))
     keeper.settle()
     #expect(store.attempts.withLock { $0 } == 0 && keeper.bonds == [new])
@@ -312,7 +313,7 @@ import Testing
     store.content.withLock { $0 = known }
     store.loadFailure.withLock { $0 = "not now" }
     let keeper = keeper()
-    for bond in known.bonds { keeper.receive(.bondRemoved(bond.identity)) }
+    for bond in known.bonds { keeper.receive(.removed(bond.identity)) }
     store.loadFailure.withLock { $0 = nil }
     clock.advance(.seconds(60))
     #expect(keeper.bonds == Array(known.bonds.prefix(more)))
@@ -331,9 +332,9 @@ import Testing
     let folder = try BondFixtures.Folder()
     folder.write(Data("{".utf8))
     let (file, lines) = (FileBondStore(path: folder.file), lines)
-    let keeper = BondStorage(file, log: { lines.append($1) }, timing: clock.timing)
+    let keeper = BondStorage(file, log: { lines.append($0.text) }, timing: clock.timing)
     #expect(lines.take().first?.contains("corrupt-1") == true)
-    keeper.receive(.bondChanged(Self.bond(1)))
+    keeper.receive(.changed(Self.bond(1)))
     keeper.settle()
     #expect(try FileBondStore(path: folder.file).load()?.bonds == [Self.bond(1)] && lines.take().isEmpty)
     #expect(folder.names == ["bonds.json", "bonds.json.corrupt-1", "bonds.json.lock"])
@@ -342,11 +343,11 @@ import Testing
   /// A program that shares the store wrote a bond between our load and our key.
   @Test func sharingTheKeyKeepsTheBondsOfOthers() throws {
     let folder = try BondFixtures.Folder()
-    let keeper = BondStorage(FileBondStore(path: folder.file), log: { _, _ in }, timing: clock.timing)
+    let keeper = BondStorage(FileBondStore(path: folder.file), log: { _ in }, timing: clock.timing)
     let theirs = BondFixtures.record(4, bonds: 2)
     try FileBondStore(path: folder.file).save(theirs)
     keeper.shareKey()
-    keeper.receive(.bondChanged(Self.bond(1)))
+    keeper.receive(.changed(Self.bond(1)))
     keeper.settle()
     #expect(try FileBondStore(path: folder.file).load()?.bonds == theirs.bonds + [Self.bond(1)])
   }

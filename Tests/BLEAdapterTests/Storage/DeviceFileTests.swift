@@ -20,7 +20,7 @@ import Testing
 
   /// A run of a program.
   private func run() -> DeviceFile {
-    DeviceFile(path: folder.file, log: { [log] in log.append($1) })
+    DeviceFile(path: folder.file, log: { [log] in log.append($0.text) })
   }
 
   private func isKnown(_ number: UInt64, to devices: DeviceFile) -> Bool {

@@ -1,4 +1,5 @@
 import AdapterFixtures
+import BLELinux
 import BLEWire
 import Foundation
 import Testing
@@ -20,7 +21,7 @@ import Testing
   }
 
   private func open(_ identifier: String) -> RestorationStore? {
-    .open(identifier, .central, options, log: { [lines] in lines.append($1) })
+    .open(identifier, .central, options, log: { [lines] in lines.append($0.text) })
   }
 
   @Test func anIdentifierHasAsManyOctetsAsTheLimitAtMost() {
@@ -34,7 +35,7 @@ import Testing
     func opened() throws -> RestorationStore {
       let store = RestorationStore.open(
         "main \(isInFile) \(folder.path)", .central, beside: isInFile ? folder.file : nil, "virtual",
-        log: { [lines] in lines.append($1) })
+        log: { [lines] in lines.append($0.text) })
       return try #require(store)
     }
     let longest = [UInt8](repeating: 1, count: RestorationStore.lengthLimit)
@@ -49,7 +50,7 @@ import Testing
   @Test func aStateOfANewerVersionStays() throws {
     func opened() throws -> RestorationStore {
       let store = RestorationStore.open(
-        "newer", .central, beside: folder.file, "virtual", log: { [lines] in lines.append($1) }, later: { $0() })
+        "newer", .central, beside: folder.file, "virtual", log: { [lines] in lines.append($0.text) }, later: { $0() })
       return try #require(store)
     }
     func write() throws -> String {
@@ -78,7 +79,7 @@ import Testing
       let folder = try BondFixtures.Folder()
       func open(_ place: String?) throws -> RestorationStore {
         let store = RestorationStore.open(
-          "main \(place ?? "-")", .central, beside: place, "virtual", log: { _, _ in }, later: { $0() })
+          "main \(place ?? "-")", .central, beside: place, "virtual", log: { _ in }, later: { $0() })
         return try #require(store)
       }
       for place in [folder.file, nil] {

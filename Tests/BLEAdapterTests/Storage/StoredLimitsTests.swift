@@ -76,7 +76,7 @@ struct StoredLimitsTests {
   private func saved(_ record: BondRecord) throws -> (record: BondRecord, octets: Int, lines: [String]) {
     let folder = try BondFixtures.Folder()
     let log = Lines()
-    try FileBondStore(path: folder.file, log: { log.append($1) }).save(record)
+    try FileBondStore(path: folder.file, log: { log.append($0.text) }).save(record)
     let octets = try #require(FileManager.default.contents(atPath: folder.file)).count
     return (try #require(try FileBondStore(path: folder.file).load()), octets, log.take())
   }

@@ -110,8 +110,8 @@ private enum Fault: CustomStringConvertible {
     case .error(0x12): return { _ in false }
     // An error is the end of the list.
     case .error: return { $0.start >= AttributeHandle(first) }
-    // Those in the response. One that claims all handles hides those that follow, and one that begins within the service
-    // before ends that.
+    // Those in the response. One that claims all handles hides those that follow, and one that begins within the
+    // service before ends that.
     case .octets(let octets, _):
       let entries = stride(from: 2, to: exchange.response.count, by: Int(exchange.response[1])).map { start in
         AttributeHandle(UInt16(exchange.response[start]) | UInt16(exchange.response[start + 1]) << 8)

@@ -1,6 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEWire
+import TestSupport
 import Testing
 
 @Suite("Events and errors of a GATT client")
@@ -87,8 +88,8 @@ struct GATTClientTests {
     #expect(talk.events() == [.notification(3, [1, 2, 3]), .indication(3, [1, 2, 3])])
   }
 
-  /// An ATT_MTU of 517 has room for 514 octets, two more than an attribute has (Vol 3, Part F, 3.2.9). Devices that send
-  /// streams fill it.
+  /// An ATT_MTU of 517 has room for 514 octets, two more than an attribute has (Vol 3, Part F, 3.2.9). Devices that
+  /// send streams fill it.
   @Test(arguments: ["1b", "1d"]) func reportsAValueThatFillsItsPDU(opcode: String) throws {
     var talk = ClientConversation(mtu: 517)
     for length in 512...515 {
@@ -108,7 +109,7 @@ struct GATTClientTests {
 
   /// The values of a Multiple Handle Value Notification equal those of the declared packet, for any octets.
   @Test func decodesAMultipleNotificationAsDeclared() throws {
-    var source = SystemRandomNumberGenerator()
+    var source = SplitMix64(seed: 1)
     for _ in 0..<2000 {
       var pdu: [UInt8] = [0x23]
       for _ in 0..<Int.random(in: 0...12, using: &source) { pdu.append(.random(in: 0...3, using: &source)) }

@@ -2,6 +2,7 @@ import BLEATT
 import BLEGATT
 import BLEWire
 import Foundation
+import TestSupport
 import Testing
 
 /// Our client against our server: a client discovers, reads and writes what a server has published, for random

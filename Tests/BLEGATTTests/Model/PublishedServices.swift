@@ -1,6 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEWire
+import TestSupport
 
 /// Random services as a server publishes them, and the attributes of its database: two forms of the same draws.
 ///

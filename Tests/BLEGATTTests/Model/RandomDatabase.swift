@@ -1,6 +1,7 @@
 import BLEATT
 import BLEGATT
 import BLEWire
+import TestSupport
 
 /// A random database, as the definitions of a server and as the table of the model: two lists from the same draws.
 struct RandomDatabase {
@@ -119,19 +120,5 @@ extension AccessRequirement {
     self.init(
       security: SecurityLevel(rawValue: UInt8(access.level)) ?? .none,
       minimumKeySize: UInt8(max(7, access.keySize)), authorization: access.authorization)
-  }
-}
-
-/// A reproducible sequence of random numbers.
-struct SplitMix64: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
   }
 }

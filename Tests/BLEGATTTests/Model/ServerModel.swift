@@ -2,9 +2,8 @@
 /// requests, and arrays of octets. It is written from the specification and has no declaration in common with the
 /// server that it is compared with; it is slow and has one client.
 ///
-/// Where the specification leaves a choice, the model follows a decision: 0012 (Client Characteristic Configuration),
-/// 0013 (prepared writes), 0014 (permissions). The application answers at once: it accepts each write, and it has the
-/// values.
+/// Where the specification leaves a choice, the model follows Docs/Decisions/gatt.md: CCCD, prepared writes,
+/// permissions. The application answers at once: it accepts each write, and it has the values.
 struct ServerModel {
   /// What a permission demands of the link.
   struct Access {

@@ -2,6 +2,7 @@ import BLEATT
 import BLEGATT
 import BLEWire
 import Foundation
+import TestSupport
 import Testing
 
 /// The server against the model of the specification: random databases, random sequences of requests on links of random

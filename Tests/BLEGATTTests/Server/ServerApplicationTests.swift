@@ -10,14 +10,14 @@ struct ServerApplicationTests {
   @Test func sendsTheApplicationsValue() throws {
     var server = try TestServer()
     let handle = server.handle(.dynamic)
-    #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == nil)
+    #expect(server.request(ATTPDU.readRequest(.init(handle: handle))) == nil)
     let token = try server.takeToken()
     #expect(server.bearer.isWaitingForApplication)
     #expect(server.respond(token, .value([1, 2, 3])) == [[0x0B, 1, 2, 3]])
     #expect(!server.bearer.isWaitingForApplication && server.bearer.deadline == nil)
     // A second answer has no effect.
     #expect(server.respond(token, .value([4])) == nil)
-    #expect(server.send(ATTPDU(ReadBlobRequest(handle: handle, valueOffset: 7)).encoded) == [])
+    #expect(server.send(ATTPDU.readBlobRequest(.init(handle: handle, valueOffset: 7)).encoded) == [])
     let events = server.takeEvents()
     guard case .read(let second, .dynamic, offset: 7)? = events.first, events.count == 1 else {
       return #expect(Bool(false), "\(events)")
@@ -25,31 +25,31 @@ struct ServerApplicationTests {
     #expect(second != token)
     #expect(server.respond(second, .error(.invalidOffset)) == [[0x01, 0x0C] + handle.encoded + [0x07]])
     // A longer value is cut; the error code 0 becomes Unlikely Error.
-    _ = server.request(ATTPDU(ReadRequest(handle: handle)))
+    _ = server.request(ATTPDU.readRequest(.init(handle: handle)))
     #expect(try server.answer(.value(Bytes(0..<100))) == [[0x0B] + Array(0..<22)])
-    _ = server.request(ATTPDU(ReadRequest(handle: handle)))
+    _ = server.request(ATTPDU.readRequest(.init(handle: handle)))
     #expect(
       try server.answer(.error(ATTErrorCode(rawValue: 0)))
         == [[0x01, 0x0A] + handle.encoded + [0x0E]])
-    _ = server.request(ATTPDU(ReadRequest(handle: handle)))
+    _ = server.request(ATTPDU.readRequest(.init(handle: handle)))
     #expect(try server.answer(.success) == [[0x0B]])
   }
 
   @Test func sendsTheApplicationsWriteResult() throws {
     var server = try TestServer()
     let handle = server.handle(.dynamic)
-    #expect(server.request(ATTPDU(WriteRequest(handle: handle, value: [1, 2]))) == nil)
+    #expect(server.request(ATTPDU.writeRequest(.init(handle: handle, value: [1, 2]))) == nil)
     let events = server.takeEvents()
     guard case .write(let token?, let parts, isPrepared: false)? = events.first else {
       return #expect(Bool(false), "\(events)")
     }
     #expect(parts == [WritePart(attribute: .dynamic, offset: 0, value: [1, 2])])
     #expect(server.respond(token, .success) == [[0x13]])
-    _ = server.request(ATTPDU(WriteRequest(handle: handle, value: [3])))
+    _ = server.request(ATTPDU.writeRequest(.init(handle: handle, value: [3])))
     #expect(
       try server.answer(.error(.init(rawValue: 0x80)))
         == [[0x01, 0x12] + handle.encoded + [0x80]])
-    #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [4])).encoded) == [])
+    #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: [4])).encoded) == [])
     #expect(
       server.takeEvents() == [.write(nil, [WritePart(attribute: .dynamic, offset: 0, value: [4])], isPrepared: false)])
     #expect(!server.bearer.isWaitingForApplication)
@@ -63,14 +63,14 @@ struct ServerApplicationTests {
     server.bearer.mtu = 517
     for length in 512...514 {
       let value = [UInt8](repeating: 7, count: length)
-      #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: value[...])).encoded) == [])
+      #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: value[...])).encoded) == [])
       #expect(
         server.takeEvents() == [
           .write(nil, [WritePart(attribute: .dynamic, offset: 0, value: value)], isPrepared: false)
         ])
       guard length > 512 else { continue }
       #expect(
-        server.request(ATTPDU(WriteRequest(handle: handle, value: value[...])))
+        server.request(ATTPDU.writeRequest(.init(handle: handle, value: value[...])))
           == .refusal(.writeRequest, handle, .invalidAttributeValueLength))
     }
     #expect(server.takeEvents() == [])
@@ -83,7 +83,7 @@ struct ServerApplicationTests {
     ] {
       let request = PrepareWriteRequest(
         handle: server.handle(attribute), valueOffset: UInt16(offset), partAttributeValue: value)
-      _ = server.request(ATTPDU(request))
+      _ = server.request(.prepareWriteRequest(request))
     }
     #expect(server.send(hex: "18 01") == [])
     let events = server.takeEvents()
@@ -104,7 +104,7 @@ struct ServerApplicationTests {
     #expect(server.database.storedValue(of: .short) == Array("hello".utf8))
     for attribute in [AttributeID.short, .dynamic] {
       _ = server.request(
-        ATTPDU(PrepareWriteRequest(handle: server.handle(attribute), valueOffset: 0, partAttributeValue: [5])))
+        ATTPDU.prepareWriteRequest(.init(handle: server.handle(attribute), valueOffset: 0, partAttributeValue: [5])))
     }
     _ = server.send(hex: "18 01")
     #expect(try server.answer(.success) == [[0x19]])
@@ -153,12 +153,12 @@ struct ServerApplicationTests {
     var server = try TestServer()
     _ = server.subscribe(.both, 1)
     _ = server.takeEvents()
-    #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
+    #expect(server.request(ATTPDU.readRequest(.init(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
-    #expect(server.send(ATTPDU(WriteCommand(handle: server.handle(.short), value: [1])).encoded) == [])
-    #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.short))).encoded) == [])
-    #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.dynamic))).encoded) == [])
-    #expect(server.send(ATTPDU(ReadRequest(handle: server.handle(.both))).encoded) == [])
+    #expect(server.send(ATTPDU.writeCommand(.init(handle: server.handle(.short), value: [1])).encoded) == [])
+    #expect(server.send(ATTPDU.readRequest(.init(handle: server.handle(.short))).encoded) == [])
+    #expect(server.send(ATTPDU.readRequest(.init(handle: server.handle(.dynamic))).encoded) == [])
+    #expect(server.send(ATTPDU.readRequest(.init(handle: server.handle(.both))).encoded) == [])
     #expect(server.takeEvents() == Array(repeating: .violation(.overlappingRequest), count: 3))
     // Updates are sent meanwhile.
     #expect(server.notify(.both, [9]) == (.sent, [[0x1B] + server.handle(.both).encoded + [9]]))
@@ -171,10 +171,10 @@ struct ServerApplicationTests {
 
   @Test func limitsTheWaitingPDUs() throws {
     var server = try TestServer(limits: GATTServer.Limits(maximumWaitingPDUs: 2))
-    #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
+    #expect(server.request(ATTPDU.readRequest(.init(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
     for value in 1...3 as ClosedRange<UInt8> {
-      #expect(server.send(ATTPDU(WriteCommand(handle: server.handle(.short), value: [value])).encoded) == [])
+      #expect(server.send(ATTPDU.writeCommand(.init(handle: server.handle(.short), value: [value])).encoded) == [])
     }
     #expect(server.takeEvents() == [.pduDropped])
     #expect(server.respond(token, .success) == [[0x0B]])
@@ -184,9 +184,9 @@ struct ServerApplicationTests {
   @Test func rejectsAfterTheApplicationTimeout() throws {
     var server = try TestServer()
     let handle = server.handle(.dynamic)
-    #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == nil)
+    #expect(server.request(ATTPDU.readRequest(.init(handle: handle))) == nil)
     let token = try server.takeToken()
-    _ = server.send(ATTPDU(ReadRequest(handle: server.handle(.both))).encoded)
+    _ = server.send(ATTPDU.readRequest(.init(handle: server.handle(.both))).encoded)
     _ = server.takeEvents()
     #expect(server.bearer.deadline == .start + .seconds(29))
     server.now = .start + .seconds(28)
@@ -199,7 +199,7 @@ struct ServerApplicationTests {
 
   @Test func hasNoTimeoutBeforeTheDeadline() throws {
     var server = try TestServer()
-    _ = server.request(ATTPDU(WriteRequest(handle: server.handle(.dynamic), value: [1])))
+    _ = server.request(ATTPDU.writeRequest(.init(handle: server.handle(.dynamic), value: [1])))
     let token = try server.takeToken()
     var output = GATTServer.Output()
     server.bearer.tick(
@@ -211,7 +211,7 @@ struct ServerApplicationTests {
   @Test func rejectsAReadMultipleAfterTheRemovalOfAService() throws {
     var server = try TestServer()
     let handles = [server.handle(.dynamic), server.handle(.both)]
-    #expect(server.request(ATTPDU(ReadMultipleRequest(setOfHandles: handles))) == nil)
+    #expect(server.request(ATTPDU.readMultipleRequest(.init(setOfHandles: handles))) == nil)
     let token = try server.takeToken()
     try server.database.remove(ServiceID(rawValue: 1))
     #expect(server.respond(token, .value([1])) == [[0x01, 0x0E] + handles[1].encoded + [0x01]])

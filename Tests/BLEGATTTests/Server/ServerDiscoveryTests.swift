@@ -11,8 +11,8 @@ struct ServerDiscoveryTests {
     // The Client Rx MTU, and the ATT_MTU after the exchange.
     for (client, agreed) in [(0, 23), (22, 23), (23, 23), (24, 24), (185, 185), (517, 517), (0xFFFF, 517)] {
       var server = try TestServer()
-      let request = ATTPDU(ExchangeMTURequest(clientRxMTU: UInt16(client)))
-      #expect(server.request(request) == ATTPDU(ExchangeMTUResponse(serverRxMTU: 517)))
+      let request = ATTPDU.exchangeMTURequest(.init(clientRxMTU: UInt16(client)))
+      #expect(server.request(request) == ATTPDU.exchangeMTUResponse(.init(serverRxMTU: 517)))
       #expect(server.bearer.mtu == agreed)
       #expect(server.takeEvents() == (agreed == 23 ? [] : [.mtuChanged(agreed)]))
     }
@@ -21,15 +21,15 @@ struct ServerDiscoveryTests {
   @Test func limitsTheServerRxMTU() throws {
     for (limit, offered) in [(0, 23), (23, 23), (185, 185), (517, 517), (2000, 517)] {
       var server = try TestServer(limits: GATTServer.Limits(maximumMTU: limit))
-      let answer = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 517)))
-      #expect(answer == ATTPDU(ExchangeMTUResponse(serverRxMTU: UInt16(offered))))
+      let answer = server.request(ATTPDU.exchangeMTURequest(.init(clientRxMTU: 517)))
+      #expect(answer == ATTPDU.exchangeMTUResponse(.init(serverRxMTU: UInt16(offered))))
       #expect(server.bearer.mtu == offered)
     }
   }
 
   @Test func ignoresASecondMTUExchange() throws {
     var server = try TestServer()
-    _ = server.request(ATTPDU(ExchangeMTURequest(clientRxMTU: 100)))
+    _ = server.request(ATTPDU.exchangeMTURequest(.init(clientRxMTU: 100)))
     _ = server.takeEvents()
     #expect(server.send(hex: "02 0502") == ["030502"])
     #expect(server.bearer.mtu == 100)
@@ -166,7 +166,8 @@ struct ServerDiscoveryTests {
     var services: [AttributeHandle] = []
     var next = AttributeHandle.first
     while let found = server.request(
-      ATTPDU(ReadByGroupTypeRequest(startingHandle: next, endingHandle: .last, attributeGroupType: "2800")))?.packet
+      ATTPDU.readByGroupTypeRequest(.init(startingHandle: next, endingHandle: .last, attributeGroupType: "2800")))?
+      .packet
       as? ReadByGroupTypeResponse
     {
       services += found.attributeDataList.map(\.handle)
@@ -176,7 +177,7 @@ struct ServerDiscoveryTests {
     var declarations: [AttributeHandle] = []
     next = .first
     while let found = server.request(
-      ATTPDU(ReadByTypeRequest(startingHandle: next, endingHandle: .last, attributeType: "2803")))?.packet
+      ATTPDU.readByTypeRequest(.init(startingHandle: next, endingHandle: .last, attributeType: "2803")))?.packet
       as? ReadByTypeResponse
     {
       declarations += found.attributeDataList.map(\.handle)
@@ -185,13 +186,13 @@ struct ServerDiscoveryTests {
     #expect(declarations.count == 5000)
     #expect(declarations.last == 15_998)
     let byUUID = server.request(
-      ATTPDU(
-        FindByTypeValueRequest(
+      ATTPDU.findByTypeValueRequest(
+        .init(
           startingHandle: .first, endingHandle: .last, attributeType: 0x2800, attributeValue: [0xE6, 0x83])))
     #expect(
       byUUID
-        == ATTPDU(
-          FindByTypeValueResponse(handlesInformationList: [.init(foundAttributeHandle: 15_969, groupEndHandle: 15_984)])
+        == ATTPDU.findByTypeValueResponse(
+          .init(handlesInformationList: [.init(foundAttributeHandle: 15_969, groupEndHandle: 15_984)])
         ))
   }
 }

@@ -97,7 +97,7 @@ struct TestServer {
   func descriptor(_ attribute: AttributeID) -> AttributeHandle { AttributeHandle(handle(attribute).rawValue + 1) }
 
   mutating func subscribe(_ attribute: AttributeID, _ bits: UInt8) -> ATTPDU? {
-    request(ATTPDU(WriteRequest(handle: descriptor(attribute), value: [bits, 0])))
+    request(ATTPDU.writeRequest(.init(handle: descriptor(attribute), value: [bits, 0])))
   }
 
   private mutating func drain() -> [[UInt8]] {
@@ -176,7 +176,7 @@ extension SecurityState {
 
 extension ATTPDU {
   static func refusal(_ opcode: ATTOpcode, _ handle: AttributeHandle, _ code: ATTErrorCode) -> Self {
-    ATTPDU(ErrorResponse(to: opcode, handle: handle, code: code))
+    ATTPDU.errorResponse(.init(to: opcode, handle: handle, code: code))
   }
 }
 

@@ -32,7 +32,8 @@ struct ServerQueueChangeTests {
   }
 
   static func prepare(_ server: inout TestServer, _ handle: AttributeHandle, _ offset: UInt16, _ value: Bytes) {
-    _ = server.request(ATTPDU(PrepareWriteRequest(handle: handle, valueOffset: offset, partAttributeValue: value)))
+    _ = server.request(
+      ATTPDU.prepareWriteRequest(.init(handle: handle, valueOffset: offset, partAttributeValue: value)))
   }
 
   /// Assigns the handle of ``kept`` to another characteristic.
@@ -63,12 +64,12 @@ struct ServerQueueChangeTests {
     Self.prepare(&server, handle, 0, [6])
     try Self.replaceKept(in: &server, by: .readableAndWritable)
     #expect(
-      server.request(ATTPDU(ExecuteWriteRequest(flags: .write)))
+      server.request(ATTPDU.executeWriteRequest(.init(flags: .write)))
         == .refusal(.executeWriteRequest, handle, .invalidHandle))
     #expect(server.database.storedValue(of: Self.successor) == [7])
     // A write that is prepared now is for the new attribute.
     Self.prepare(&server, handle, 0, [8])
-    #expect(server.request(ATTPDU(ExecuteWriteRequest(flags: .write))) == ATTPDU(ExecuteWriteResponse()))
+    #expect(server.request(ATTPDU.executeWriteRequest(.init(flags: .write))) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: Self.successor) == [8])
   }
 

@@ -10,13 +10,15 @@ struct ServerReadTests {
   @Test func read_GAR_BV_01() throws {
     var server = try TestServer()
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.short))))
-        == ATTPDU(ReadResponse(value: [0x68, 0x65, 0x6C, 0x6C, 0x6F])))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.short))))
+        == ATTPDU.readResponse(.init(value: [0x68, 0x65, 0x6C, 0x6C, 0x6F])))
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.long)))) == ATTPDU(ReadResponse(value: Bytes(0..<22))))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.long))))
+        == ATTPDU.readResponse(.init(value: Bytes(0..<22))))
     server.bearer.mtu = 30
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.long)))) == ATTPDU(ReadResponse(value: Bytes(0..<29))))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.long))))
+        == ATTPDU.readResponse(.init(value: Bytes(0..<29))))
     #expect(server.takeEvents() == [])
   }
 
@@ -36,22 +38,22 @@ struct ServerReadTests {
     ]
     for (handle, security, code) in cases {
       server.security = security
-      #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == .refusal(.readRequest, handle, code))
-      let blob = ATTPDU(ReadBlobRequest(handle: handle, valueOffset: 1))
+      #expect(server.request(ATTPDU.readRequest(.init(handle: handle))) == .refusal(.readRequest, handle, code))
+      let blob = ATTPDU.readBlobRequest(.init(handle: handle, valueOffset: 1))
       #expect(server.request(blob) == .refusal(.readBlobRequest, handle, code))
-      let multiple = ATTPDU(ReadMultipleRequest(setOfHandles: [server.handle(.short), handle]))
+      let multiple = ATTPDU.readMultipleRequest(.init(setOfHandles: [server.handle(.short), handle]))
       #expect(server.request(multiple) == .refusal(.readMultipleRequest, handle, code))
-      let variable = ATTPDU(ReadMultipleVariableRequest(setOfHandles: [server.handle(.short), handle]))
+      let variable = ATTPDU.readMultipleVariableRequest(.init(setOfHandles: [server.handle(.short), handle]))
       #expect(server.request(variable) == .refusal(.readMultipleVariableRequest, handle, code))
     }
     server.security = .justWorks
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.encrypted))))
-        == ATTPDU(ReadResponse(value: Bytes("secret".utf8))))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.encrypted))))
+        == ATTPDU.readResponse(.init(value: Bytes("secret".utf8))))
     server.security = .passkey
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.authenticated))))
-        == ATTPDU(ReadResponse(value: Bytes("mitm".utf8))))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.authenticated))))
+        == ATTPDU.readResponse(.init(value: Bytes("mitm".utf8))))
   }
 
   @Test func checksTheHighestRequirements() throws {
@@ -84,28 +86,28 @@ struct ServerReadTests {
     var server = try TestServer()
     let handle = server.handle(.long)
     func blob(_ offset: Int) -> ATTPDU? {
-      server.request(ATTPDU(ReadBlobRequest(handle: handle, valueOffset: UInt16(offset))))
+      server.request(ATTPDU.readBlobRequest(.init(handle: handle, valueOffset: UInt16(offset))))
     }
-    #expect(blob(0) == ATTPDU(ReadBlobResponse(partAttributeValue: Bytes(0..<22))))
-    #expect(blob(22) == ATTPDU(ReadBlobResponse(partAttributeValue: Bytes(22..<40))))
-    #expect(blob(39) == ATTPDU(ReadBlobResponse(partAttributeValue: [39])))
-    #expect(blob(40) == ATTPDU(ReadBlobResponse(partAttributeValue: [])))
+    #expect(blob(0) == ATTPDU.readBlobResponse(.init(partAttributeValue: Bytes(0..<22))))
+    #expect(blob(22) == ATTPDU.readBlobResponse(.init(partAttributeValue: Bytes(22..<40))))
+    #expect(blob(39) == ATTPDU.readBlobResponse(.init(partAttributeValue: [39])))
+    #expect(blob(40) == ATTPDU.readBlobResponse(.init(partAttributeValue: [])))
     #expect(blob(41) == .refusal(.readBlobRequest, handle, .invalidOffset))
     #expect(blob(0xFFFF) == .refusal(.readBlobRequest, handle, .invalidOffset))
     // A short value is read in parts as well.
-    let short = ATTPDU(ReadBlobRequest(handle: server.handle(.short), valueOffset: 4))
-    #expect(server.request(short) == ATTPDU(ReadBlobResponse(partAttributeValue: [0x6F])))
+    let short = ATTPDU.readBlobRequest(.init(handle: server.handle(.short), valueOffset: 4))
+    #expect(server.request(short) == ATTPDU.readBlobResponse(.init(partAttributeValue: [0x6F])))
   }
 
   @Test func readByType_GAR_BV_03() throws {
     var server = try TestServer()
     func read(_ type: BluetoothUUID, from first: AttributeHandle = .first) -> ATTPDU? {
-      server.request(ATTPDU(ReadByTypeRequest(startingHandle: first, endingHandle: .last, attributeType: type)))
+      server.request(ATTPDU.readByTypeRequest(.init(startingHandle: first, endingHandle: .last, attributeType: type)))
     }
     #expect(
       read("FFF1")
-        == ATTPDU(
-          ReadByTypeResponse(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
+        == ATTPDU.readByTypeResponse(
+          .init(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
     #expect(read("FFF0") == .refusal(.readByTypeRequest, .first, .attributeNotFound))
     // The first attribute that cannot be read is the one in the error, not the start of the range.
     #expect(read("FFF4") == .refusal(.readByTypeRequest, server.handle(.writeOnly), .readNotPermitted))
@@ -115,8 +117,8 @@ struct ServerReadTests {
     #expect(cut.attributeDataList.map(\.value) == [Bytes(0..<19)])
     #expect(
       read("0000FFF1-0000-1000-8000-00805F9B34FB")
-        == ATTPDU(
-          ReadByTypeResponse(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
+        == ATTPDU.readByTypeResponse(
+          .init(attributeDataList: [.init(handle: server.handle(.short), value: Bytes("hello".utf8))])))
   }
 
   @Test func readByTypeLimitsTheLengthToOneOctet() throws {
@@ -168,27 +170,28 @@ struct ServerReadTests {
     var server = try TestServer()
     let handles = [server.handle(.short), server.handle(.both), server.handle(.fourOctets)]
     #expect(
-      server.request(ATTPDU(ReadMultipleRequest(setOfHandles: handles)))
-        == ATTPDU(ReadMultipleResponse(setOfValues: Bytes("hello".utf8) + [1, 2, 3, 1, 2, 3, 4])))
-    let cut = server.request(ATTPDU(ReadMultipleRequest(setOfHandles: [server.handle(.both), server.handle(.long)])))
-    #expect(cut == ATTPDU(ReadMultipleResponse(setOfValues: [1, 2, 3] + Bytes(0..<19))))
+      server.request(ATTPDU.readMultipleRequest(.init(setOfHandles: handles)))
+        == ATTPDU.readMultipleResponse(.init(setOfValues: Bytes("hello".utf8) + [1, 2, 3, 1, 2, 3, 4])))
+    let cut = server.request(
+      ATTPDU.readMultipleRequest(.init(setOfHandles: [server.handle(.both), server.handle(.long)])))
+    #expect(cut == ATTPDU.readMultipleResponse(.init(setOfValues: [1, 2, 3] + Bytes(0..<19))))
   }
 
   @Test func readMultipleVariable_GAR_BV_08() throws {
     var server = try TestServer()
     let handles = [server.handle(.short), server.handle(.both)]
     #expect(
-      server.request(ATTPDU(ReadMultipleVariableRequest(setOfHandles: handles)))
-        == ATTPDU(
-          ReadMultipleVariableResponse(values: [
+      server.request(ATTPDU.readMultipleVariableRequest(.init(setOfHandles: handles)))
+        == ATTPDU.readMultipleVariableResponse(
+          .init(values: [
             .init(length: 5, value: Bytes("hello".utf8)), .init(length: 3, value: [1, 2, 3]),
           ])))
     // The last value is cut, and its length is that of the whole value; also the two octets of a length can be cut.
     let long = [server.handle(.both), server.handle(.long)]
     #expect(
-      server.request(ATTPDU(ReadMultipleVariableRequest(setOfHandles: long)))
-        == ATTPDU(
-          ReadMultipleVariableResponse(values: [
+      server.request(ATTPDU.readMultipleVariableRequest(.init(setOfHandles: long)))
+        == ATTPDU.readMultipleVariableResponse(
+          .init(values: [
             .init(length: 3, value: [1, 2, 3]), .init(length: 40, value: Bytes(0..<15)),
           ])))
   }

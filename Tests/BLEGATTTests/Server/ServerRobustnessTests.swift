@@ -1,5 +1,6 @@
 import BLEATT
 import BLEWire
+import TestSupport
 import Testing
 
 @testable import BLEGATT
@@ -39,14 +40,14 @@ struct ServerRobustnessTests {
   @Test func rejectsRequestsLongerThanTheMTU() throws {
     var server = try TestServer()
     let value = Bytes(repeating: 1, count: 20)
-    let fits = ATTPDU(WriteRequest(handle: server.handle(.short), value: value))
-    #expect(server.request(fits) == ATTPDU(WriteResponse()))
+    let fits = ATTPDU.writeRequest(.init(handle: server.handle(.short), value: value))
+    #expect(server.request(fits) == ATTPDU.writeResponse(.init()))
     _ = server.takeEvents()
-    let tooLong = ATTPDU(WriteRequest(handle: server.handle(.writeOnly), value: value + [1]))
+    let tooLong = ATTPDU.writeRequest(.init(handle: server.handle(.writeOnly), value: value + [1]))
     #expect(server.request(tooLong) == .refusal(.writeRequest, .none, .invalidPDU))
     #expect(server.takeEvents() == [.violation(.exceedsMTU(octets: 24))])
     #expect(
-      server.send(ATTPDU(WriteCommand(handle: server.handle(.writeOnly), value: value + [1])).encoded) == [])
+      server.send(ATTPDU.writeCommand(.init(handle: server.handle(.writeOnly), value: value + [1])).encoded) == [])
     #expect(server.database.storedValue(of: .writeOnly) == [])
   }
 
@@ -54,7 +55,7 @@ struct ServerRobustnessTests {
   /// with Invalid PDU.
   @Test(arguments: 0..<8 as Range<UInt64>)
   func decodesAsDeclared(seed: UInt64) throws {
-    var source = Seeded(state: seed)
+    var source = SplitMix64(seed: seed)
     let requests = Self.requests.sorted()
     for _ in 0..<300 {
       var server = try TestServer()
@@ -73,7 +74,7 @@ struct ServerRobustnessTests {
   /// response within the MTU, a command none.
   @Test(arguments: 0..<16 as Range<UInt64>)
   func survivesRandomPDUs(seed: UInt64) throws {
-    var source = Seeded(state: seed &* 77)
+    var source = SplitMix64(seed: seed &* 77)
     var server = try TestServer(hash: true)
     let handles = server.database.attributes.map(\.handle.rawValue)
     var isWaiting = false
@@ -125,15 +126,15 @@ struct ServerRobustnessTests {
     let long = database.handle(of: .long) ?? .none
     let both = database.handle(of: .both) ?? .none
     for client in clients.indices {
-      _ = send(client, ATTPDU(ExchangeMTURequest(clientRxMTU: UInt16(23 + 10 * client))))
+      _ = send(client, ATTPDU.exchangeMTURequest(.init(clientRxMTU: UInt16(23 + 10 * client))))
       let part = Bytes(repeating: UInt8(client), count: client + 1)
-      _ = send(client, ATTPDU(PrepareWriteRequest(handle: long, valueOffset: 0, partAttributeValue: part)))
+      _ = send(client, ATTPDU.prepareWriteRequest(.init(handle: long, valueOffset: 0, partAttributeValue: part)))
       let bits: Bytes = [client % 2 == 0 ? 1 : 0, 0]
-      _ = send(client, ATTPDU(WriteRequest(handle: AttributeHandle(both.rawValue + 1), value: bits)))
+      _ = send(client, ATTPDU.writeRequest(.init(handle: AttributeHandle(both.rawValue + 1), value: bits)))
     }
     for client in clients.indices {
       #expect(clients[client].mtu == 23 + 10 * client)
-      #expect(send(client, ATTPDU(ExecuteWriteRequest(flags: .write))) == [0x19])
+      #expect(send(client, ATTPDU.executeWriteRequest(.init(flags: .write))) == [0x19])
       #expect(database.storedValue(of: .long) == [UInt8](repeating: UInt8(client), count: client + 1))
       output.removeAll()
       let value = [UInt8](repeating: 1, count: 200)
@@ -153,7 +154,7 @@ struct ServerRobustnessTests {
     }
   }
 
-  private static func randomPDU(_ handles: [UInt16], _ source: inout Seeded) -> [UInt8] {
+  private static func randomPDU(_ handles: [UInt16], _ source: inout SplitMix64) -> [UInt8] {
     func octet() -> UInt8 { .random(in: 0...255, using: &source) }
     func handle() -> [UInt8] {
       let number =
@@ -182,18 +183,5 @@ struct ServerRobustnessTests {
     case 14: return [0x12] + handle() + [octet() & 3, 0]
     default: return [0x1E]
     }
-  }
-}
-
-/// SplitMix64: the same numbers from the same seed, on every machine.
-struct Seeded: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

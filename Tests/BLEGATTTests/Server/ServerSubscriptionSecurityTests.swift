@@ -59,10 +59,12 @@ struct ServerSubscriptionSecurityTests {
       let descriptor = server.descriptor(.both)
       let answer = server.subscribe(.both, bits)
       let expected = refusal.map { ATTPDU.refusal(.writeRequest, descriptor, $0) }
-      #expect(answer == expected ?? ATTPDU(WriteResponse()), "\(String(describing: read)) \(link)")
+      #expect(answer == expected ?? ATTPDU.writeResponse(.init()), "\(String(describing: read)) \(link)")
       // A client that may subscribe may also read.
       if read != nil, refusal == nil {
-        #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1])))
+        #expect(
+          server.request(ATTPDU.readRequest(.init(handle: server.handle(.both))))
+            == ATTPDU.readResponse(.init(value: [1])))
       }
       #expect(server.bearer.subscriptions(database: server.database).isEmpty == (refusal != nil))
     }
@@ -75,14 +77,14 @@ struct ServerSubscriptionSecurityTests {
       let descriptor = server.descriptor(.both)
       let part = PrepareWriteRequest(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])
       #expect(
-        server.request(ATTPDU(part))
+        server.request(.prepareWriteRequest(part))
           == refusal.map { .refusal(.prepareWriteRequest, descriptor, $0) }
-          ?? ATTPDU(PrepareWriteResponse(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])))
+          ?? ATTPDU.prepareWriteResponse(.init(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0])))
       // The link is no longer encrypted at the execution.
       server.security = .none
-      let answer = server.request(ATTPDU(ExecuteWriteRequest(flags: .write)))
+      let answer = server.request(ATTPDU.executeWriteRequest(.init(flags: .write)))
       let lost = ATTPDU.refusal(.executeWriteRequest, descriptor, .insufficientAuthentication)
-      #expect(answer == (refusal == nil ? lost : ATTPDU(ExecuteWriteResponse())))
+      #expect(answer == (refusal == nil ? lost : ATTPDU.executeWriteResponse(.init())))
       #expect(server.bearer.subscriptions(database: server.database).isEmpty)
     }
   }
@@ -132,7 +134,7 @@ struct ServerSubscriptionSecurityTests {
   /// A protected value to which each client may subscribe is allowed; the log has a warning.
   @Test func allowsSubscriptionsWithoutARequirement() throws {
     var server = try Self.server(reads: .authenticated, updates: .open)
-    #expect(server.subscribe(.both, 1) == ATTPDU(WriteResponse()))
+    #expect(server.subscribe(.both, 1) == ATTPDU.writeResponse(.init()))
     #expect(server.notify(.both, [5]).0 == .sent)
   }
 }

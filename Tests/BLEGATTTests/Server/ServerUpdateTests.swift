@@ -10,13 +10,13 @@ struct ServerUpdateTests {
   @Test func keepsAConfigurationForEachClient() throws {
     var server = try TestServer()
     let descriptor = server.descriptor(.both)
-    #expect(server.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [0, 0])))
-    #expect(server.subscribe(.both, 3) == ATTPDU(WriteResponse()))
+    #expect(server.request(ATTPDU.readRequest(.init(handle: descriptor))) == ATTPDU.readResponse(.init(value: [0, 0])))
+    #expect(server.subscribe(.both, 3) == ATTPDU.writeResponse(.init()))
     #expect(server.takeEvents() == [.subscription(.both, [.notify, .indicate])])
-    #expect(server.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [3, 0])))
+    #expect(server.request(ATTPDU.readRequest(.init(handle: descriptor))) == ATTPDU.readResponse(.init(value: [3, 0])))
     #expect(server.bearer.subscriptions(database: server.database) == [.both: [.notify, .indicate]])
     var other = TestServer(server.database)
-    #expect(other.request(ATTPDU(ReadRequest(handle: descriptor))) == ATTPDU(ReadResponse(value: [0, 0])))
+    #expect(other.request(ATTPDU.readRequest(.init(handle: descriptor))) == ATTPDU.readResponse(.init(value: [0, 0])))
     #expect(other.notify(.both, [1]).0 == .notSubscribed)
     // The same value is not reported again; 0 ends the subscription.
     _ = server.subscribe(.both, 3)
@@ -29,7 +29,7 @@ struct ServerUpdateTests {
   @Test func rejectsInvalidConfigurations() throws {
     var server = try TestServer()
     func write(_ attribute: AttributeID, _ value: Bytes) -> ATTPDU? {
-      server.request(ATTPDU(WriteRequest(handle: server.descriptor(attribute), value: value)))
+      server.request(ATTPDU.writeRequest(.init(handle: server.descriptor(attribute), value: value)))
     }
     for value in [[], [1], [1, 0, 0], [0, 0, 0, 0]] as [Bytes] {
       #expect(
@@ -41,14 +41,15 @@ struct ServerUpdateTests {
         == .refusal(
           .writeRequest, server.descriptor(.indicated), .clientCharacteristicConfigurationImproperlyConfigured))
     // Bits that are reserved for future use are ignored.
-    #expect(write(.indicated, [0xFE, 0xFF]) == ATTPDU(WriteResponse()))
+    #expect(write(.indicated, [0xFE, 0xFF]) == ATTPDU.writeResponse(.init()))
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.descriptor(.indicated)))) == ATTPDU(ReadResponse(value: [2, 0])))
+      server.request(ATTPDU.readRequest(.init(handle: server.descriptor(.indicated))))
+        == ATTPDU.readResponse(.init(value: [2, 0])))
     // A characteristic whose updates require encryption requires it for subscriptions too.
     #expect(
       write(.guarded, [1, 0]) == .refusal(.writeRequest, server.descriptor(.guarded), .insufficientAuthentication))
     server.security = .justWorks
-    #expect(write(.guarded, [1, 0]) == ATTPDU(WriteResponse()))
+    #expect(write(.guarded, [1, 0]) == ATTPDU.writeResponse(.init()))
     #expect(server.notify(.guarded, [1]).0 == .sent)
     server.security = SecurityState(isBonded: true)
     #expect(server.notify(.guarded, [1]).0 == .insufficientSecurity)
@@ -84,7 +85,8 @@ struct ServerUpdateTests {
     #expect(server.notify(.both, [2]) == (.sent, []))
     #expect(server.notify(.indicated, [3]) == (.sent, []))
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.both))))
+        == ATTPDU.readResponse(.init(value: [1, 2, 3])))
     #expect(server.send(hex: "1E") == [[0x1D] + server.handle(.both).encoded + [2]].map(\.hexadecimal))
     #expect(server.takeEvents() == [.indicationConfirmed(.indicated)])
     #expect(server.send([0x1E]) == [[0x1D] + handle + [3]])
@@ -161,7 +163,7 @@ struct ServerUpdateTests {
     _ = server.subscribe(.indicated, 2)
     _ = server.notify(.indicated, [1])
     _ = server.takeEvents()
-    #expect(server.request(ATTPDU(ReadRequest(handle: server.handle(.dynamic)))) == nil)
+    #expect(server.request(ATTPDU.readRequest(.init(handle: server.handle(.dynamic)))) == nil)
     let token = try server.takeToken()
     #expect(server.send([0x1E]) == [])
     #expect(server.takeEvents() == [.indicationConfirmed(.indicated)])
@@ -182,7 +184,7 @@ struct ServerUpdateTests {
     let values: [(AttributeID, Bytes)] = [(.both, [1]), (.guarded, [2, 3])]
     // Only for a client with the feature.
     #expect(!notify(values))
-    #expect(server.request(ATTPDU(WriteRequest(handle: 0x000B, value: [0x04]))) == ATTPDU(WriteResponse()))
+    #expect(server.request(ATTPDU.writeRequest(.init(handle: 0x000B, value: [0x04]))) == ATTPDU.writeResponse(.init()))
     #expect(notify(values))
     let expected = MultipleHandleValueNotification(tuples: [
       .init(handle: server.handle(.both), value: [1]), .init(handle: server.handle(.guarded), value: [2, 3]),
@@ -233,7 +235,7 @@ struct ServiceChangedTests {
         ]))
     #expect(server.serviceChanged(added.range) == [[0x1D, 0x08, 0, 0x25, 0, 0x28, 0]])
     #expect(server.send(hex: "06 0100 FFFF 0028 0F18") == ["0725002800"])
-    #expect(server.subscribe(AttributeID(rawValue: 100), 1) == ATTPDU(WriteResponse()))
+    #expect(server.subscribe(AttributeID(rawValue: 100), 1) == ATTPDU.writeResponse(.init()))
     #expect(server.notify(AttributeID(rawValue: 100), [1]).0 == .sent)
     try server.database.remove(ServiceID(rawValue: 2))
     _ = server.serviceChanged(added.range)
@@ -244,23 +246,25 @@ struct ServiceChangedTests {
 
   @Test func setsClientSupportedFeatures() throws {
     var server = try TestServer(hash: true)
-    #expect(server.request(ATTPDU(ReadRequest(handle: Self.features))) == ATTPDU(ReadResponse(value: [0])))
-    #expect(server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1]))) == ATTPDU(WriteResponse()))
-    #expect(server.request(ATTPDU(ReadRequest(handle: Self.features))) == ATTPDU(ReadResponse(value: [1])))
+    #expect(server.request(ATTPDU.readRequest(.init(handle: Self.features))) == ATTPDU.readResponse(.init(value: [0])))
+    #expect(
+      server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [1]))) == ATTPDU.writeResponse(.init()))
+    #expect(server.request(ATTPDU.readRequest(.init(handle: Self.features))) == ATTPDU.readResponse(.init(value: [1])))
     // A bit cannot be cleared.
     #expect(
-      server.request(ATTPDU(WriteRequest(handle: Self.features, value: [4])))
+      server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [4])))
         == .refusal(.writeRequest, Self.features, .valueNotAllowed))
-    #expect(server.request(ATTPDU(WriteRequest(handle: Self.features, value: [5]))) == ATTPDU(WriteResponse()))
     #expect(
-      server.request(ATTPDU(WriteRequest(handle: Self.features, value: [])))
+      server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [5]))) == ATTPDU.writeResponse(.init()))
+    #expect(
+      server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [])))
         == .refusal(.writeRequest, Self.features, .invalidAttributeValueLength))
     #expect(server.bearer.supportedFeatures == [.robustCaching, .multipleHandleValueNotifications])
   }
 
   func changedServer(features: UInt8 = 1) throws -> TestServer {
     var server = try TestServer(hash: true)
-    if features != 0 { _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [features]))) }
+    if features != 0 { _ = server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [features]))) }
     try server.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
     return server
   }
@@ -268,7 +272,8 @@ struct ServiceChangedTests {
   @Test func rejectsNothingWithoutRobustCaching() throws {
     var server = try changedServer(features: 0)
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.both))))
+        == ATTPDU.readResponse(.init(value: [1, 2, 3])))
   }
 
   @Test func rejectsOneRequestOfAnUnawareClient_GAS_BV_04() throws {
@@ -276,17 +281,20 @@ struct ServiceChangedTests {
     let handle = server.handle(.short)
     #expect(!server.bearer.isChangeAware(database: server.database))
     // Commands are ignored, discovery succeeds, the first request with a handle is rejected, the next one is not.
-    #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [1])).encoded) == [])
+    #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: [1])).encoded) == [])
     #expect(server.send(hex: "06 0100 FFFF 0028 0118").first?.hasPrefix("07") == true)
-    #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == .refusal(.readRequest, handle, .databaseOutOfSync))
-    #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [1])).encoded) == [])
+    #expect(
+      server.request(ATTPDU.readRequest(.init(handle: handle))) == .refusal(.readRequest, handle, .databaseOutOfSync))
+    #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: [1])).encoded) == [])
     #expect(server.database.storedValue(of: .short) == Array("hello".utf8))
-    #expect(server.request(ATTPDU(ReadRequest(handle: handle))) == ATTPDU(ReadResponse(value: Bytes("hello".utf8))))
+    #expect(
+      server.request(ATTPDU.readRequest(.init(handle: handle)))
+        == ATTPDU.readResponse(.init(value: Bytes("hello".utf8))))
     #expect(server.bearer.isChangeAware(database: server.database))
     try server.database.remove(ServiceID(rawValue: 2))
     let prepare = PrepareWriteRequest(handle: handle, valueOffset: 0, partAttributeValue: [1])
     #expect(
-      server.request(ATTPDU(prepare)) == .refusal(.prepareWriteRequest, handle, .databaseOutOfSync))
+      server.request(.prepareWriteRequest(prepare)) == .refusal(.prepareWriteRequest, handle, .databaseOutOfSync))
   }
 
   @Test func becomesAwareByReadingTheHash_GAS_BV_05() throws {
@@ -294,17 +302,18 @@ struct ServiceChangedTests {
     let before = server.database.databaseHash()
     guard
       let read = server.request(
-        ATTPDU(ReadByTypeRequest(startingHandle: .first, endingHandle: .last, attributeType: "2B2A")))?.packet
+        ATTPDU.readByTypeRequest(.init(startingHandle: .first, endingHandle: .last, attributeType: "2B2A")))?.packet
         as? ReadByTypeResponse
     else { return #expect(Bool(false), "no hash") }
     #expect(read.attributeDataList.map { Array($0.value) } == [before])
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.both))))
+        == ATTPDU.readResponse(.init(value: [1, 2, 3])))
   }
 
   @Test func becomesAwareByConfirmingServiceChanged_GAS_BV_06() throws {
     var server = try TestServer(hash: true)
-    _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1])))
+    _ = server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [1])))
     _ = server.send(hex: "12 0900 0200")
     let added = try server.database.add(ServiceDefinition(id: ServiceID(rawValue: 2), uuid: "180F"))
     #expect(server.serviceChanged(added.range).count == 1)
@@ -312,7 +321,8 @@ struct ServiceChangedTests {
     #expect(server.send([0x1E]) == [])
     #expect(server.bearer.isChangeAware(database: server.database))
     #expect(
-      server.request(ATTPDU(ReadRequest(handle: server.handle(.both)))) == ATTPDU(ReadResponse(value: [1, 2, 3])))
+      server.request(ATTPDU.readRequest(.init(handle: server.handle(.both))))
+        == ATTPDU.readResponse(.init(value: [1, 2, 3])))
   }
 
   /// A client that disconnected without a confirmation gets the indication again, with and without robust caching.
@@ -338,7 +348,7 @@ struct ServiceChangedTests {
     var server = try TestServer(hash: true)
     _ = server.send(hex: "12 0900 0200")
     _ = server.subscribe(.both, 1)
-    _ = server.request(ATTPDU(WriteRequest(handle: Self.features, value: [1])))
+    _ = server.request(ATTPDU.writeRequest(.init(handle: Self.features, value: [1])))
     let record = server.bearer.record(database: server.database)
     #expect(record.configurations.count == 2)
     #expect(record.databaseHash.count == 16)

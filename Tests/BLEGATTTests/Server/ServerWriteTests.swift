@@ -11,12 +11,12 @@ struct ServerWriteTests {
     var server = try TestServer()
     let handle = server.handle(.short)
     for value in ["abc", "", String(repeating: "x", count: 20)] {
-      let request = ATTPDU(WriteRequest(handle: handle, value: Bytes(value.utf8)))
-      #expect(server.request(request) == ATTPDU(WriteResponse()))
+      let request = ATTPDU.writeRequest(.init(handle: handle, value: Bytes(value.utf8)))
+      #expect(server.request(request) == ATTPDU.writeResponse(.init()))
       #expect(server.takeEvents() == [.stored(.short)])
       #expect(server.database.storedValue(of: .short) == Array(value.utf8))
     }
-    let long = ATTPDU(WriteRequest(handle: handle, value: Bytes(repeating: 0, count: 20) + [0]))
+    let long = ATTPDU.writeRequest(.init(handle: handle, value: Bytes(repeating: 0, count: 20) + [0]))
     server.bearer.mtu = 100
     #expect(server.request(long) == .refusal(.writeRequest, handle, .invalidAttributeValueLength))
     #expect(server.takeEvents() == [])
@@ -38,12 +38,12 @@ struct ServerWriteTests {
     ]
     for (handle, security, code) in cases {
       server.security = security
-      let write = ATTPDU(WriteRequest(handle: handle, value: [0x78]))
+      let write = ATTPDU.writeRequest(.init(handle: handle, value: [0x78]))
       #expect(server.request(write) == .refusal(.writeRequest, handle, code))
-      let prepare = ATTPDU(PrepareWriteRequest(handle: handle, valueOffset: 0, partAttributeValue: [0x78]))
+      let prepare = ATTPDU.prepareWriteRequest(.init(handle: handle, valueOffset: 0, partAttributeValue: [0x78]))
       #expect(server.request(prepare) == .refusal(.prepareWriteRequest, handle, code))
       // A command has no response, and no effect here.
-      #expect(server.send(ATTPDU(WriteCommand(handle: handle, value: [0x78])).encoded) == [])
+      #expect(server.send(ATTPDU.writeCommand(.init(handle: handle, value: [0x78])).encoded) == [])
     }
     #expect(server.takeEvents() == [])
     #expect(server.database.storedValue(of: .encrypted) == Array("secret".utf8))
@@ -53,22 +53,22 @@ struct ServerWriteTests {
   @Test func keepsTheEndOfAValueOfFixedLength() throws {
     var server = try TestServer()
     let handle = server.handle(.fourOctets)
-    #expect(server.request(ATTPDU(WriteRequest(handle: handle, value: [9, 8]))) == ATTPDU(WriteResponse()))
+    #expect(server.request(ATTPDU.writeRequest(.init(handle: handle, value: [9, 8]))) == ATTPDU.writeResponse(.init()))
     #expect(server.database.storedValue(of: .fourOctets) == [9, 8, 3, 4])
-    let long = ATTPDU(WriteRequest(handle: handle, value: [1, 2, 3, 4, 5]))
+    let long = ATTPDU.writeRequest(.init(handle: handle, value: [1, 2, 3, 4, 5]))
     #expect(server.request(long) == .refusal(.writeRequest, handle, .invalidAttributeValueLength))
   }
 
   @Test func writeCommand_GAW_BV_01() throws {
     var server = try TestServer()
     for value in 0..<10 as Range<UInt8> {
-      #expect(server.send(ATTPDU(WriteCommand(handle: server.handle(.short), value: [value])).encoded) == [])
+      #expect(server.send(ATTPDU.writeCommand(.init(handle: server.handle(.short), value: [value])).encoded) == [])
     }
     #expect(server.database.storedValue(of: .short) == [9])
     #expect(server.takeEvents().count == 10)
     let tooLong = Bytes(repeating: 0, count: 21)
     server.bearer.mtu = 100
-    #expect(server.send(ATTPDU(WriteCommand(handle: server.handle(.short), value: tooLong)).encoded) == [])
+    #expect(server.send(ATTPDU.writeCommand(.init(handle: server.handle(.short), value: tooLong)).encoded) == [])
     #expect(server.database.storedValue(of: .short) == [9])
   }
 
@@ -97,17 +97,17 @@ struct PreparedWriteTests {
   func prepare(_ server: inout TestServer, _ attribute: AttributeID, _ offset: Int, _ value: Bytes) -> ATTPDU? {
     let request = PrepareWriteRequest(
       handle: server.handle(attribute), valueOffset: UInt16(offset), partAttributeValue: value)
-    return server.request(ATTPDU(request))
+    return server.request(.prepareWriteRequest(request))
   }
 
   func isEchoed(_ server: inout TestServer, _ attribute: AttributeID, _ offset: Int, _ value: Bytes) -> Bool {
     prepare(&server, attribute, offset, value)
-      == ATTPDU(
-        PrepareWriteResponse(handle: server.handle(attribute), valueOffset: UInt16(offset), partAttributeValue: value))
+      == ATTPDU.prepareWriteResponse(
+        .init(handle: server.handle(attribute), valueOffset: UInt16(offset), partAttributeValue: value))
   }
 
   func execute(_ server: inout TestServer, _ flags: ExecuteWriteRequest.Flags = .write) -> ATTPDU? {
-    server.request(ATTPDU(ExecuteWriteRequest(flags: flags)))
+    server.request(ATTPDU.executeWriteRequest(.init(flags: flags)))
   }
 
   @Test func writesALongValueInParts_BV_05() throws {
@@ -118,7 +118,7 @@ struct PreparedWriteTests {
       #expect(isEchoed(&server, .long, offset, part))
     }
     #expect(server.database.storedValue(of: .long)?.count == 40)
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .long) == Array(value))
     #expect(server.takeEvents() == [.stored(.long)])
   }
@@ -126,8 +126,8 @@ struct PreparedWriteTests {
   @Test func discardsACancelledQueue_BV_07() throws {
     var server = try TestServer()
     #expect(isEchoed(&server, .long, 0, [9, 9]))
-    #expect(execute(&server, .cancel) == ATTPDU(ExecuteWriteResponse()))
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server, .cancel) == ATTPDU.executeWriteResponse(.init()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .long) == (0..<40).map { UInt8($0) })
     #expect(server.takeEvents() == [])
   }
@@ -149,7 +149,7 @@ struct PreparedWriteTests {
       var server = try TestServer()
       for (offset, value) in parts { #expect(isEchoed(&server, .long, offset, value)) }
       if let expected {
-        #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+        #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
         #expect(server.database.storedValue(of: .long) == expected, "\(parts)")
       } else {
         #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.long), .invalidOffset))
@@ -162,7 +162,7 @@ struct PreparedWriteTests {
     var server = try TestServer()
     #expect(isEchoed(&server, .short, 0, Bytes(repeating: 1, count: 18)))
     #expect(isEchoed(&server, .short, 18, [2, 2]))
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(isEchoed(&server, .short, 20, [3]))
     #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.short), .invalidAttributeValueLength))
     // 512 octets are accepted and 513 are not, also for a dynamic value.
@@ -179,7 +179,7 @@ struct PreparedWriteTests {
     }
     // A value of fixed length keeps what was not written.
     #expect(isEchoed(&server, .fourOctets, 1, [9]))
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .fourOctets) == [1, 9, 3, 4])
   }
 
@@ -188,7 +188,7 @@ struct PreparedWriteTests {
     #expect(isEchoed(&server, .short, 0, [1]))
     #expect(isEchoed(&server, .long, 0, [2]))
     #expect(isEchoed(&server, .short, 1, [3]))
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .short) == [1, 3])
     #expect(server.database.storedValue(of: .long) == [2])
     #expect(isEchoed(&server, .short, 0, [8]))
@@ -196,7 +196,7 @@ struct PreparedWriteTests {
     #expect(execute(&server) == .refusal(.executeWriteRequest, server.handle(.long), .invalidOffset))
     #expect(server.database.storedValue(of: .short) == [1, 3])
     // The rejected queue is empty.
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .short) == [1, 3])
   }
 
@@ -205,12 +205,12 @@ struct PreparedWriteTests {
     let handle = server.handle(.long)
     for offset in 0..<3 { #expect(isEchoed(&server, .long, offset, [1])) }
     #expect(prepare(&server, .long, 3, [1]) == .refusal(.prepareWriteRequest, handle, .prepareQueueFull))
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(isEchoed(&server, .long, 0, Bytes(repeating: 0, count: 18)))
     #expect(isEchoed(&server, .long, 18, Bytes(repeating: 0, count: 18)))
     #expect(prepare(&server, .long, 36, [0, 0, 0, 0, 0]) == .refusal(.prepareWriteRequest, handle, .prepareQueueFull))
     #expect(isEchoed(&server, .long, 36, [0, 0, 0, 0]))
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .long)?.count == 40)
   }
 
@@ -236,12 +236,12 @@ struct PreparedWriteTests {
     let descriptor = server.descriptor(.both)
     for (offset, octet) in [(0, UInt8(1)), (1, 0)] {
       let request = PrepareWriteRequest(handle: descriptor, valueOffset: UInt16(offset), partAttributeValue: [octet])
-      #expect(server.request(ATTPDU(request)) != nil)
+      #expect(server.request(.prepareWriteRequest(request)) != nil)
     }
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.takeEvents() == [.subscription(.both, .notify)])
     let three = PrepareWriteRequest(handle: descriptor, valueOffset: 0, partAttributeValue: [1, 0, 0])
-    _ = server.request(ATTPDU(three))
+    _ = server.request(.prepareWriteRequest(three))
     #expect(execute(&server) == .refusal(.executeWriteRequest, descriptor, .invalidAttributeValueLength))
   }
 
@@ -249,9 +249,9 @@ struct PreparedWriteTests {
     var server = try TestServer()
     #expect(isEchoed(&server, .long, 0, [1]))
     var other = TestServer(server.database)
-    #expect(execute(&other) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&other) == ATTPDU.executeWriteResponse(.init()))
     #expect(other.database.storedValue(of: .long)?.count == 40)
-    #expect(execute(&server) == ATTPDU(ExecuteWriteResponse()))
+    #expect(execute(&server) == ATTPDU.executeWriteResponse(.init()))
     #expect(server.database.storedValue(of: .long) == [1])
   }
 }

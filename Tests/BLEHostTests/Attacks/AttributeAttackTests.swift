@@ -36,7 +36,7 @@ import Testing
             ]))))
     var handles: [AttributeID: UInt8] = [:]
     for event in bench.takeEvents() {
-      if case .serviceAdded(_, .success(let added)) = event {
+      if case .services(.added(_, .success(let added))) = event {
         handles = added.attributes.mapValues { UInt8(truncatingIfNeeded: $0.rawValue) }
       }
     }
@@ -127,7 +127,7 @@ import Testing
     #expect(bench.att(0x40, [0x12, handle + 1, 0, 2, 0]) == [[0x13]])
     #expect(bench.att(0x40, [0x0A, handle, 0]).isEmpty)
     let asked = bench.events.compactMap { event -> RequestToken? in
-      if case .read(_, let token, _, _) = event { token } else { nil }
+      if case .server(_, .read(let token, _, _)) = event { token } else { nil }
     }
     let token = try #require(asked.last)
     bench.perform(.update(UpdateToken(rawValue: 1), Self.dynamic, [1], to: bench.peers))
@@ -143,7 +143,7 @@ import Testing
     bench.perform(.respond(Self.peer, token, .success([6, 6, 6])))
     #expect(!bench.attPayloads(from: sent).contains([0x0B, 6, 6, 6]))
     let second = bench.events.compactMap { event -> (LinkID, RequestToken)? in
-      if case .read(let peer, let token, _, _) = event { (peer, token) } else { nil }
+      if case .server(let peer, .read(let token, _, _)) = event { (peer, token) } else { nil }
     }
     let (next, last) = try #require(second.last)
     #expect(last != token || next != Self.peer)

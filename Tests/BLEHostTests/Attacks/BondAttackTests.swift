@@ -29,7 +29,7 @@ import Testing
   }
 
   private static func replaced(_ couple: Couple, _ host: Int) -> Int {
-    couple.events(host).count { if case .bondReplaced = $0 { true } else { false } }
+    couple.events(host).count { if case .bonds(.replaced) = $0 { true } else { false } }
   }
 
   /// ATT PDUs that a host sent from a packet on.
@@ -60,7 +60,7 @@ import Testing
     #expect(attacker.couple.perform(.read(plain)) == .failure(.notEncrypted))
     #expect(Self.attributes(attacker.couple, of: 1, since: start).isEmpty)
     // The bond is as it was.
-    #expect(attacker.couple.events(1).allSatisfy { if case .bondRemoved = $0 { false } else { true } })
+    #expect(attacker.couple.events(1).allSatisfy { if case .bonds(.removed) = $0 { false } else { true } })
     #expect(bond.strength.isAuthenticated)
   }
 
@@ -77,7 +77,7 @@ import Testing
     }
     #expect(Self.replaced(attacker.couple, 0) == 0)
     #expect(attacker.couple.paired(0).isEmpty && attacker.couple.bond(0) == nil)
-    #expect(attacker.couple.events(0).allSatisfy { if case .bondRemoved = $0 { false } else { true } })
+    #expect(attacker.couple.events(0).allSatisfy { if case .bonds(.removed) = $0 { false } else { true } })
     // The state of the bond is not the impostor's: neither its subscriptions nor its identity are proven.
     #expect(attacker.couple.security(0)?.isBondProven != true)
     #expect(attacker.couple.read(Couple.encrypted) == .failure(.insufficientEncryption))
@@ -116,7 +116,7 @@ import Testing
   func cve_2026_8676_bondReplacement(replacement: BondRules.Replacement) throws {
     var (couple, _) = try Self.bonded(replacement, io: .noInputNoOutput, impostor: 1)
     couple.world.application = { host, event in
-      guard host == 0, case .pairing(let peer, let id, .replaceBond) = event else { return [] }
+      guard host == 0, case .pairing(let peer, .question(let id, .replaceBond)) = event else { return [] }
       return [.link(peer, .answerPairing(id, .reject))]
     }
     try couple.connect()
@@ -150,8 +150,8 @@ import Testing
       if case .client(_, .finished(_, let result)) = event { result } else { nil }
     }
     #expect(results == [.failure(.notEncrypted)])
-    #expect(bench.events.contains { if case .bondLost = $0 { true } else { false } })
-    #expect(bench.events.allSatisfy { if case .bondRemoved = $0 { false } else { true } })
+    #expect(bench.events.contains { if case .bonds(.lost) = $0 { true } else { false } })
+    #expect(bench.events.allSatisfy { if case .bonds(.removed) = $0 { false } else { true } })
     let values = bench.events.count { if case .client(_, .notification) = $0 { true } else { false } }
     #expect(values == 0, "values of an impostor")
   }

@@ -22,7 +22,7 @@ private struct ChannelVictim {
   /// The commands that the attacked host has sent on the signalling channel, in hexadecimal digits.
   var commands: [String] { pair.frames(of: host, on: 5) }
   var isLinkUp: Bool {
-    pair.couple.events(host).allSatisfy { if case .disconnected = $0 { false } else { true } }
+    pair.couple.events(host).allSatisfy { if case .link(_, .disconnected) = $0 { false } else { true } }
   }
 
   /// Sends a command, and returns what the attacked host sends.

@@ -16,7 +16,7 @@ import Testing
     bench.perform(.services(.add(Couple.service)))
     var secret: UInt8?
     for event in bench.takeEvents() {
-      guard case .serviceAdded(_, .success(let added)) = event else { continue }
+      guard case .services(.added(_, .success(let added))) = event else { continue }
       secret = added.attributes[Couple.encrypted].map { UInt8(truncatingIfNeeded: $0.rawValue) }
     }
     if role == 0 {
@@ -59,7 +59,7 @@ import Testing
     var (bench, secret) = try Self.bench(role)
     for packet in packets { bench.receive(packet) }
     let levels = bench.events.compactMap { event -> SecurityLevel? in
-      if case .security(_, let security) = event { security.level } else { nil }
+      if case .link(_, .security(let security)) = event { security.level } else { nil }
     }
     #expect(levels.allSatisfy { $0 == SecurityLevel.none }, "\(name)")
     let read = bench.att(0x40, [0x0A, secret, 0])

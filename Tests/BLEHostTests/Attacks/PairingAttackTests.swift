@@ -111,7 +111,7 @@ import Testing
   @Test func fixedPasskeyGuessedInRounds() throws {
     var couple = Couple(peripheral: .with(.displayOnly), central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+      guard host == 1, case .pairing(let peer, .question(let id, .enterPasskey)) = event else { return [] }
       return Passkey(1).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     for _ in 0..<20 {
@@ -129,7 +129,7 @@ import Testing
     var couple = Couple(
       peripheral: .with(.displayOnly) { $0.fixedPasskey = nil }, central: { _ in .with(.keyboardOnly) })
     couple.world.application = { host, event in
-      guard host == 1, case .pairing(let peer, let id, .enterPasskey) = event else { return [] }
+      guard host == 1, case .pairing(let peer, .question(let id, .enterPasskey)) = event else { return [] }
       return Passkey(1).map { [.link(peer, .answerPairing(id, .passkey($0)))] } ?? []
     }
     for _ in 0..<4 {

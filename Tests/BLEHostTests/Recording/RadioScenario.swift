@@ -62,13 +62,13 @@ struct RadioScenario {
   /// What the users and the applications of the hosts say.
   private static func answers(to event: HostEvent, _ choices: inout Choices) -> [HostCommand] {
     switch event {
-    case .pairing(let peer, let id, let question):
+    case .pairing(let peer, .question(let id, let question)):
       return choices.answer(to: question).map { [.link(peer, .answerPairing(id, $0))] } ?? []
-    case .read(let peer, let token, _, _):
+    case .server(let peer, .read(let token, _, _)):
       if choices.chance(3) { return [] }
       let isRefused = choices.chance(10)
       return [.respond(peer, token, isRefused ? .failure(.unlikelyError) : .success(choices.octets(5)))]
-    case .write(let peer, let token?, _):
+    case .server(let peer, .write(let token, _)):
       if choices.chance(3) { return [] }
       return [.respond(peer, token, choices.chance(10) ? .failure(.valueNotAllowed) : .success([]))]
     default: return []
@@ -118,9 +118,9 @@ struct RadioScenario {
       for event in world.takeHeard(host) {
         switch event {
         case .connected(let link): links[host].append(link.peer)
-        case .serviceAdded(_, .success(let handles)) where host == 0:
+        case .services(.added(_, .success(let handles))) where host == 0:
           choices.known += handles.attributes.values.sorted { $0.rawValue < $1.rawValue }
-        case .disconnected(let peer, _): links[host].removeAll { $0 == peer }
+        case .link(let peer, .disconnected(_)): links[host].removeAll { $0 == peer }
         default: break
         }
       }

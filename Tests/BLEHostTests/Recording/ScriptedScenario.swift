@@ -92,12 +92,12 @@ struct ScriptedScenario {
     for event in bench.takeEvents() {
       switch event {
       case .connected(let link): peers.append(link.peer)
-      case .serviceAdded(_, .success(let handles)):
+      case .services(.added(_, .success(let handles))):
         choices.known += handles.attributes.values.sorted { $0.rawValue < $1.rawValue }
-      case .disconnected(let peer, _): peers.removeAll { $0 == peer }
-      case .read(let peer, let token, _, _): requests.append((peer, token))
-      case .write(let peer, let token?, _): requests.append((peer, token))
-      case .pairing(let peer, let id, let question):
+      case .link(let peer, .disconnected(_)): peers.removeAll { $0 == peer }
+      case .server(let peer, .read(let token, _, _)): requests.append((peer, token))
+      case .server(let peer, .write(let token, _)): requests.append((peer, token))
+      case .pairing(let peer, .question(let id, let question)):
         if let answer = choices.answer(to: question) { perform(.link(peer, .answerPairing(id, answer)), "answer") }
       default: break
       }

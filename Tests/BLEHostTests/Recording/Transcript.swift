@@ -36,7 +36,7 @@ struct Transcript {
   mutating func reported(_ event: HostEvent, by host: Int) {
     // Our address follows from the packets that a scenario records.
     if case .address = event { return }
-    if case .discovered(let found) = event {
+    if case .scanning(.discovered(let found)) = event {
       for report in found {
         let line = "\(host) < \(Self.text(of: report))"
         reports[line, default: 0] += 1
@@ -55,40 +55,41 @@ struct Transcript {
     switch event {
     case .address(let address): return "address \(address)"
     case .state(let state, let error): return "state \(state.rawValue) \(Self.text(of: error))"
-    case .serviceAdded(let id, .success(let handles)):
+    case .services(.added(let id, .success(let handles))):
       let attributes = handles.attributes.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\($0.key.rawValue)@\($0.value.rawValue)" }
       return "service added \(id.rawValue) \(Self.text(of: handles.range)) \(attributes.joined(separator: " "))"
-    case .serviceAdded(let id, .failure): return "service not added \(id.rawValue)"
-    case .serviceRemoved(let id, .success(let range)): return "service removed \(id.rawValue) \(Self.text(of: range))"
-    case .serviceRemoved(let id, .failure): return "service not removed \(id.rawValue)"
+    case .services(.added(let id, .failure)): return "service not added \(id.rawValue)"
+    case .services(.removed(let id, .success(let range))):
+      return "service removed \(id.rawValue) \(Self.text(of: range))"
+    case .services(.removed(let id, .failure)): return "service not removed \(id.rawValue)"
     case .refused(let error): return "refused \(Self.text(of: error))"
-    case .advertisingStarted(let id, .success): return "advertising started \(id.rawValue)"
-    case .advertisingStarted(let id, .failure(let error)):
+    case .advertising(let id, .started(.success)): return "advertising started \(id.rawValue)"
+    case .advertising(let id, .started(.failure(let error))):
       return "advertising not started \(id.rawValue) \(Self.text(of: error))"
-    case .advertisingPaused(let id, let code): return "advertising paused \(id.rawValue) \(code?.rawValue ?? 0)"
-    case .advertisingEnded(let id, let error): return "advertising ended \(id.rawValue) \(Self.text(of: error))"
-    case .advertisingResumed(let id): return "advertising resumed \(id.rawValue)"
+    case .advertising(let id, .paused(let code)): return "advertising paused \(id.rawValue) \(code?.rawValue ?? 0)"
+    case .advertising(let id, .ended(let error)): return "advertising ended \(id.rawValue) \(Self.text(of: error))"
+    case .advertising(let id, .resumed): return "advertising resumed \(id.rawValue)"
     case .connected(let link):
       let role = link.role == .central ? "central" : "peripheral"
       return
         "connected \(link.peer.rawValue) \(link.address) \(role) \(Self.text(of: link.timing)) \(link.request?.rawValue ?? 0)"
-    case .identified(let peer, let identity): return "identified \(peer.rawValue) \(identity)"
-    case .disconnected(let peer, let reason): return "disconnected \(peer.rawValue) \(reason.rawValue)"
+    case .link(let peer, .identified(let identity)): return "identified \(peer.rawValue) \(identity)"
+    case .link(let peer, .disconnected(let reason)): return "disconnected \(peer.rawValue) \(reason.rawValue)"
     case .foreignLink(let device, let isUp): return "foreign link \(device) \(isUp ? "up" : "down")"
-    case .mtu(let peer, let mtu): return "mtu \(peer.rawValue) \(mtu)"
-    case .connectionUpdated(let peer, let timing): return "updated \(peer.rawValue) \(Self.text(of: timing))"
-    case .dataLength(let peer, let length):
+    case .link(let peer, .mtu(let mtu)): return "mtu \(peer.rawValue) \(mtu)"
+    case .link(let peer, .connectionUpdated(let timing)): return "updated \(peer.rawValue) \(Self.text(of: timing))"
+    case .link(let peer, .dataLength(let length)):
       return "data length \(peer.rawValue) \(length.transmitOctets) \(length.receiveOctets)"
-    case .connectionUpdateRefused(let peer, let error):
+    case .link(let peer, .connectionUpdateRefused(let error)):
       return "update refused \(peer.rawValue) \(Self.text(of: error))"
-    case .rssi(let peer, .success(let rssi)): return "rssi \(peer.rawValue) \(rssi)"
-    case .rssi(let peer, .failure(let error)): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
-    case .phy(let peer, .success(let phy)):
+    case .link(let peer, .rssi(.success(let rssi))): return "rssi \(peer.rawValue) \(rssi)"
+    case .link(let peer, .rssi(.failure(let error))): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
+    case .link(let peer, .phy(.success(let phy))):
       return "phy \(peer.rawValue) \(phy.transmit.phy.rawValue) \(phy.receive.phy.rawValue)"
-    case .phy(let peer, .failure(let error)): return "no phy \(peer.rawValue) \(Self.text(of: error))"
-    case .discovered(let found): return found.map { Self.text(of: $0) }.joined(separator: ", ")
-    case .scanStopped(let error): return "scan stopped \(Self.text(of: error))"
+    case .link(let peer, .phy(.failure(let error))): return "no phy \(peer.rawValue) \(Self.text(of: error))"
+    case .scanning(.discovered(let found)): return found.map { Self.text(of: $0) }.joined(separator: ", ")
+    case .scanning(.stopped(let error)): return "scan stopped \(Self.text(of: error))"
     case .connectionFailed(let id, let error): return "connection failed \(id.rawValue) \(Self.text(of: error))"
     case .client(let peer, let event): return "client \(peer.rawValue) \(Self.text(of: event))"
     case .diagnostic(let diagnostic):
@@ -103,38 +104,40 @@ struct Transcript {
 
   private mutating func serverText(of event: HostEvent) -> String? {
     switch event {
-    case .read(let peer, let token, let attribute, let offset):
+    case .server(let peer, .read(let token, let attribute, let offset)):
       "read \(peer.rawValue) #\(number(of: token)) \(attribute.rawValue) +\(offset)"
-    case .write(let peer, let token, let parts):
-      "write \(peer.rawValue) \(token.map { "#\(number(of: $0))" } ?? "-") "
+    case .server(let peer, .write(let token, let parts)):
+      "write \(peer.rawValue) #\(number(of: token)) "
         + parts.map { "\($0.attribute.rawValue)+\($0.offset)=\($0.value.hexadecimal)" }.joined(separator: " ")
-    case .command(let peer, let attribute, let value):
+    case .server(let peer, .command(let attribute, let value)):
       "write \(peer.rawValue) - \(attribute.rawValue)+0=\(value.hexadecimal)"
-    case .stored(let peer, let attribute, let value):
+    case .server(let peer, .stored(let attribute, let value)):
       "stored \(peer.rawValue) \(attribute.rawValue)=\(value.hexadecimal)"
-    case .requestTimedOut(let peer, let token): "request timed out \(peer.rawValue) #\(number(of: token))"
-    case .subscription(let peer, let attribute, let subscription):
+    case .server(let peer, .requestTimedOut(let token)): "request timed out \(peer.rawValue) #\(number(of: token))"
+    case .server(let peer, .subscription(let attribute, let subscription)):
       "subscription \(peer.rawValue) \(attribute.rawValue) \(subscription.rawValue)"
-    case .updateFinished(let peer, let token): "update finished \(peer.rawValue) \(token.rawValue)"
+    case .server(let peer, .updateFinished(let token)): "update finished \(peer.rawValue) \(token.rawValue)"
     default: nil
     }
   }
 
   private func securityText(of event: HostEvent) -> String {
     switch event {
-    case .security(let peer, let security):
+    case .link(let peer, .security(let security)):
       "security \(peer.rawValue) \(security.level) \(security.keySize) bonded \(security.isBonded) proven \(security.isBondProven) authorized \(security.isAuthorized)"
-    case .pairing(let peer, let id, let question): "pairing \(peer.rawValue) ?\(id.rawValue) \(Self.text(of: question))"
-    case .pairingQuestionWithdrawn(let peer, let id): "withdrawn \(peer.rawValue) ?\(id.rawValue)"
-    case .paired(let peer, let device):
+    case .pairing(let peer, .question(let id, let question)):
+      "pairing \(peer.rawValue) ?\(id.rawValue) \(Self.text(of: question))"
+    case .pairing(let peer, .questionWithdrawn(let id)): "withdrawn \(peer.rawValue) ?\(id.rawValue)"
+    case .pairing(let peer, .succeeded(let device)):
       "paired \(peer.rawValue) \(device.identity) bonded \(device.isBonded) \(Self.text(of: device.strength))"
-    case .pairingFailed(let peer, let failure):
+    case .pairing(let peer, .failed(let failure)):
       "pairing failed \(peer.rawValue) \(failure.reason.rawValue) \(failure.origin)"
-    case .keypress(let peer, let keypress): "keypress \(peer.rawValue) \(keypress.rawValue)"
-    case .bondChanged(let bond): "bond changed \(Self.text(of: bond))"
-    case .bondRemoved(let identity): "bond removed \(identity)"
-    case .bondReplaced(let peer, let identity): "bond replaced \(peer.rawValue) \(identity)"
-    case .bondLost(let peer, let identity, let loss): "bond lost \(peer.rawValue) \(identity) \(Self.text(of: loss))"
+    case .pairing(let peer, .keypress(let keypress)): "keypress \(peer.rawValue) \(keypress.rawValue)"
+    case .bonds(.changed(let bond)): "bond changed \(Self.text(of: bond))"
+    case .bonds(.removed(let identity)): "bond removed \(identity)"
+    case .bonds(.replaced(let peer, let identity)): "bond replaced \(peer.rawValue) \(identity)"
+    case .bonds(.lost(let peer, let identity, let loss)):
+      "bond lost \(peer.rawValue) \(identity) \(Self.text(of: loss))"
     default: "an event that the transcript has no words for"
     }
   }
@@ -153,6 +156,7 @@ extension Transcript {
     case nil: "-"
     case .notPoweredOn: "not-powered-on"
     case .controller(let opcode, let status): "controller \(opcode.rawValue) \(status.rawValue)"
+    case .malformedAnswer(let opcode): "malformed-answer \(opcode.rawValue)"
     case .commandTimedOut(let opcode): "command-timed-out \(opcode.rawValue)"
     case .unsupported, .disabled: "unsupported"
     case .transport: "transport"
@@ -201,6 +205,7 @@ extension Transcript {
   static func text(of loss: BondLoss) -> String {
     switch loss {
     case .forgottenByPeer: "forgotten-by-peer"
+    case .ownAddressChanged: "own-address-changed"
     case .missingHere: "missing-here"
     case .keysDiffer: "keys-differ"
     case .notEncrypted(let reason): "not-encrypted \(reason.rawValue)"

@@ -9,7 +9,10 @@ struct Temperature: GATTValue {
     guard let hundredths = Int16(octets: octets) else { return nil }
     celsius = Double(hundredths) / 100
   }
-  var octets: [UInt8] { Int16(clamping: Int(celsius * 100)).octets }
+  var octets: [UInt8] {
+    let hundredths = (celsius * 100).rounded()
+    return Int16(max(-27_315, min(32_767, hundredths))).octets
+  }
 }
 
 actor Thermometer {

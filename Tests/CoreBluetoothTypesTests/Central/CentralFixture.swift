@@ -3,6 +3,7 @@ import BLEATT
 import BLEGATT
 import BLEHCI
 import BLEHost
+import BLELinux
 import BLEWire
 import BluetoothLE
 import Synchronization
@@ -25,7 +26,7 @@ final class CentralFixture: ManagerFixture {
     let link = host.link()
     let manager = CentralManager(
       delegate: recorder, queue: queue, link: link, limits: limits, restoration: restoration,
-      log: { [host] in host.log.append($1) })
+      log: { [host] in host.log.append($0.text) })
     held = HeldManager(manager, over: link)
     begin(state)
   }
@@ -76,11 +77,12 @@ final class CentralFixture: ManagerFixture {
     isTruncated: Bool = false, rssi: Int8 = -40
   ) {
     say(
-      .discovered([
-        ScanReport(
-          address: Self.address(number), isConnectable: isConnectable, isScanResponse: isScanResponse,
-          data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)
-      ]))
+      .scanning(
+        .discovered([
+          ScanReport(
+            address: Self.address(number), isConnectable: isConnectable, isScanResponse: isScanResponse,
+            data: [UInt8](hexadecimal: data) ?? [], isTruncated: isTruncated, rssi: rssi)
+        ])))
   }
 
   /// A device that was heard, as an object that the test holds.
@@ -111,7 +113,7 @@ final class CentralFixture: ManagerFixture {
         ConnectedLink(
           peer: LinkID(rawValue: peer), address: Self.address(number), role: .central, timing: timing,
           request: lastConnectRequest())))
-    if let mtu { say(.mtu(LinkID(rawValue: peer), mtu)) }
+    if let mtu { say(.link(LinkID(rawValue: peer), .mtu(mtu))) }
   }
 
   /// A connected device; what led there is forgotten.

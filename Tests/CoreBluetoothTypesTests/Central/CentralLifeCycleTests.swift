@@ -22,7 +22,7 @@ import Testing
 
   @Test("1.2 Without a queue the calls come on the main queue")
   func noQueueIsTheMainQueue() async {
-    let manager = CentralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _, _ in })
+    let manager = CentralManager(delegate: nil, queue: nil, link: ScriptedHost().link(), log: { _ in })
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
     let isMain = await withCheckedContinuation { continuation in
@@ -45,7 +45,7 @@ import Testing
     fixture.answer(.success(.value([1])))
     fixture.manager.connect(peripheral)
     fixture.manager.cancelPeripheralConnection(peripheral)
-    fixture.say(.disconnected(LinkID(rawValue: 1), .terminatedByLocalHost))
+    fixture.say(.link(LinkID(rawValue: 1), .disconnected(.terminatedByLocalHost)))
     #expect(elsewhere.take() == [])
   }
 
@@ -108,7 +108,8 @@ import Testing
     peripheral.discoverServices(nil)
     fixture.recorder.writeTexts()
     fixture.say(
-      .state(.resetting, .transport("tcp-client:x:1: closed")), .disconnected(LinkID(rawValue: 1), .hardwareFailure))
+      .state(.resetting, .transport("tcp-client:x:1: closed")),
+      .link(LinkID(rawValue: 1), .disconnected(.hardwareFailure)))
     let cause = "the adapter is resetting (\(fixture.manager.stateReason.map { "\($0)" } ?? "none"))"
     #expect(cause.contains("tcp-client:x:1: closed"))
     #expect(
@@ -129,7 +130,7 @@ import Testing
     let peer = LinkID(rawValue: 1)
     fixture.say(
       .connected(ConnectedLink(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
-    fixture.say(.state(.resetting, nil), .disconnected(peer, .hardwareFailure))
+    fixture.say(.state(.resetting, nil), .link(peer, .disconnected(.hardwareFailure)))
     #expect(fixture.takeCalls() == ["event peerConnected", "state resetting", "event peerDisconnected"])
   }
 
@@ -184,7 +185,7 @@ import Testing
     #expect(peripheral?.state == .connected)
     peripheral = nil
     #expect(fixture.posted() == ["release 1"])
-    fixture.say(.disconnected(LinkID(rawValue: 1), .terminatedByLocalHost))
+    fixture.say(.link(LinkID(rawValue: 1), .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == [])
   }
 

@@ -4,6 +4,7 @@ import BLEGATT
 import BLEHCI
 import BLEHost
 import BluetoothLE
+import TestSupport
 import Testing
 
 @testable import CoreBluetoothTypes
@@ -26,6 +27,26 @@ import Testing
     #expect(peripheral.state == .connected)
     fixture.manager.connect(peripheral)
     #expect(fixture.takeCalls() == ["connected"], "it is connected already, which is an answer too")
+  }
+
+  /// Otherwise the peripheral would be connecting for ever.
+  @Test func aCommandThatTheHostDoesNotTakeIsTheErrorOfItsCall() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.find(1)
+    fixture.host.makeRoom(0)
+    fixture.manager.connect(peripheral)
+    #expect(fixture.takeCalls() == ["failed connectionLimitReached"])
+    #expect(peripheral.state == .disconnected && fixture.posted().isEmpty)
+    fixture.manager.scanForPeripherals(withServices: nil)
+    #expect(!fixture.manager.isScanning)
+    fixture.host.makeRoom(nil)
+    fixture.manager.connect(peripheral)
+    #expect(fixture.posted() == ["connect 1"])
+    fixture.linkUp(1)
+    _ = fixture.takeCalls()
+    fixture.host.makeRoom(0)
+    peripheral.readRSSI()
+    #expect(fixture.takeCalls().count == 1)
   }
 
   @Test(arguments: [
@@ -55,9 +76,9 @@ import Testing
     #expect(fixture.takeCalls().isEmpty && peripheral.state == .connecting)
     #expect(fixture.posted() == ["connect 1"], "the second attempt is after a second")
     var again: [String] = []
-    for _ in 0..<600 where again.isEmpty {
-      try await Task.sleep(for: .milliseconds(50))
+    try await until {
       again = fixture.posted()
+      return !again.isEmpty
     }
     #expect(again == ["connect 1"])
     fixture.linkUp(1)
@@ -86,7 +107,7 @@ import Testing
     fixture.linkUp(1)
     #expect(fixture.takeCalls() == [])
     #expect(fixture.posted() == ["connect 1", "cancel connect", "release 1"])
-    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    fixture.say(.link(peer, .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == ["disconnected"])
   }
 
@@ -97,7 +118,7 @@ import Testing
     fixture.manager.cancelPeripheralConnection(peripheral)
     #expect(peripheral.state == .disconnecting)
     #expect(fixture.posted() == ["release 1"])
-    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    fixture.say(.link(peer, .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == ["disconnected"])
     #expect(peripheral.state == .disconnected)
   }
@@ -108,7 +129,7 @@ import Testing
     fixture.manager.cancelPeripheralConnection(peripheral)
     fixture.manager.connect(peripheral)
     #expect(fixture.posted() == ["release 1"])
-    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    fixture.say(.link(peer, .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == ["disconnected"])
     #expect(fixture.posted() == ["connect 1"])
     #expect(peripheral.state == .connecting)
@@ -127,7 +148,7 @@ import Testing
   func otherEndsHaveTheirCause(reason: HCIErrorCode, code: String) throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
-    fixture.say(.disconnected(peer, reason))
+    fixture.say(.link(peer, .disconnected(reason)))
     #expect(fixture.takeCalls() == ["disconnected \(code)"])
     #expect(peripheral.state == .disconnected)
   }
@@ -141,7 +162,7 @@ import Testing
     peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
     peripheral.readRSSI()
     let operations = fixture.commands()
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(
       fixture.takeCalls() == [
         "value 2A37 - connectionTimeout", "wrote 2A37 connectionTimeout", "rssi 127 connectionTimeout",
@@ -150,7 +171,7 @@ import Testing
     for case .link(let peer, .client(let operation)) in operations {
       fixture.say(.client(peer, .finished(operation.id, .success(.value([1])))))
     }
-    fixture.say(.client(peer, .notification(3, [1])), .rssi(peer, .success(-3)), .mtu(peer, 100))
+    fixture.say(.client(peer, .notification(3, [1])), .link(peer, .rssi(.success(-3))), .link(peer, .mtu(100)))
     #expect(fixture.takeCalls() == [])
   }
 
@@ -160,7 +181,7 @@ import Testing
     peripheral.discoverServices(nil)
     fixture.answer(.failure(.linkEnded))
     #expect(fixture.takeCalls() == [])
-    fixture.say(.disconnected(peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(peer, .disconnected(.remoteUserTerminatedConnection)))
     #expect(fixture.takeCalls() == ["services  peripheralDisconnected", "disconnected peripheralDisconnected"])
   }
 
@@ -171,7 +192,7 @@ import Testing
     let characteristic = try #require(fixture.discover(peripheral, [("2A37", [.notify])]).first)
     let service = try #require(peripheral.services?.first)
     characteristic.isNotifying = true
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(!characteristic.isNotifying)
     #expect(peripheral.services == [service] && service.characteristics == [characteristic], "until the next link")
     peripheral.readValue(for: characteristic)
@@ -191,14 +212,14 @@ import Testing
   func itReconnectsByItselfWhenRequested() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(fixture.takeCalls() == ["disconnected connectionTimeout"])
     #expect(fixture.posted() == ["connect 1"])
     #expect(peripheral.state == .connecting)
     fixture.linkUp(1, peer: 2)
     #expect(fixture.takeCalls() == ["connected"])
     fixture.manager.cancelPeripheralConnection(peripheral)
-    fixture.say(.disconnected(LinkID(rawValue: 2), .terminatedByLocalHost))
+    fixture.say(.link(LinkID(rawValue: 2), .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == ["disconnected"])
     #expect(peripheral.state == .disconnected, "what the application ended stays ended")
   }
@@ -225,7 +246,7 @@ import Testing
     let delegate = Long()
     let peripheral = try fixture.connect(1, options: [ConnectPeripheralOptionEnableAutoReconnect: true])
     fixture.manager.delegate = delegate
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(delegate.lines.take() == ["long true true"])
     #expect(peripheral.state == .connecting)
   }
@@ -283,7 +304,7 @@ import Testing
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [other])
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180A"]) == [])
     #expect(other.state == .disconnected, "it needs a connect of its own")
-    fixture.say(.disconnected(LinkID(rawValue: 9), .connectionTimeout))
+    fixture.say(.link(LinkID(rawValue: 9), .disconnected(.connectionTimeout)))
     #expect(fixture.manager.retrieveConnectedPeripherals(withServices: ["180F"]) == [])
     #expect(fixture.takeCalls() == [])
   }
@@ -295,7 +316,7 @@ import Testing
     fixture.manager.registerForConnectionEvents(options: [.serviceUUIDs: [BluetoothUUID("180F")]])
     fixture.manager.connect(peripheral)
     fixture.linkUp(1)
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(
       fixture.takeCalls() == [
         "connected", "event peerConnected", "disconnected connectionTimeout", "event peerDisconnected",
@@ -335,7 +356,7 @@ import Testing
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     fixture.say(
       .connected(ConnectedLink(peer: peer, address: CentralFixture.address(1), role: .central, timing: timing)))
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(fixture.takeCalls() == ["event peerConnected", "event peerDisconnected"])
   }
 
@@ -377,7 +398,7 @@ import Testing
     let theirs = ConnectedLink(
       peer: peer, address: CentralFixture.address(1), role: .central, timing: timing,
       request: ConnectID(rawValue: 0xFFFF_FFFE))
-    fixture.say(.connected(theirs), .mtu(peer, 185))
+    fixture.say(.connected(theirs), .link(peer, .mtu(185)))
     fixture.manager.connect(peripheral)
     fixture.linkUp(1, peer: peer.rawValue)
     #expect(fixture.takeCalls() == ["event peerConnected", "connected"])
@@ -385,7 +406,7 @@ import Testing
     _ = fixture.posted()
     fixture.manager.cancelPeripheralConnection(peripheral)
     #expect(fixture.posted() == ["release \(peer.rawValue)"])
-    fixture.say(.disconnected(peer, .terminatedByLocalHost))
+    fixture.say(.link(peer, .disconnected(.terminatedByLocalHost)))
     #expect(fixture.takeCalls() == ["disconnected", "event peerDisconnected"])
   }
 
@@ -394,7 +415,7 @@ import Testing
     let timing = LinkTiming(interval: 24, latency: 0, supervisionTimeout: 500)
     fixture.say(
       .connected(ConnectedLink(peer: peer, address: CentralFixture.address(1), role: .peripheral, timing: timing)),
-      .disconnected(peer, .connectionTimeout))
+      .link(peer, .disconnected(.connectionTimeout)))
     #expect(fixture.takeCalls() == [])
   }
 }

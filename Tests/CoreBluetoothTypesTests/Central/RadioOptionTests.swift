@@ -67,7 +67,7 @@ import Testing
     var scanReport = ScanReport(
       address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [], rssi: -40)
     (scanReport.isLegacy, scanReport.primaryPHY, scanReport.secondaryPHY) = (false, .leCoded, .le2M)
-    fixture.say(.discovered([scanReport]))
+    fixture.say(.scanning(.discovered([scanReport])))
     let peripheral = try #require(fixture.recorder.takeFound())
     fixture.manager.connect(peripheral)
     guard case .initiating(.connect(_, _, _, let scan))? = fixture.commands().last else {
@@ -167,8 +167,8 @@ import Testing
       case .link(LinkID(rawValue: 1), .readPHY)? = commands.last
     else { Issue.record("\(commands)"); return }
     fixture.say(
-      .phy(LinkID(rawValue: 1), .success(ConnectionPHY(transmit: .le2M, receive: .leCoded))),
-      .phy(LinkID(rawValue: 1), .failure(.unsupported("LE 2M PHY"))))
+      .link(LinkID(rawValue: 1), .phy(.success(ConnectionPHY(transmit: .le2M, receive: .leCoded)))),
+      .link(LinkID(rawValue: 1), .phy(.failure(.unsupported("LE 2M PHY")))))
     #expect(observer.phys == [ConnectionPHY(transmit: .le2M, receive: .leCoded)] && observer.errors == 1)
   }
 

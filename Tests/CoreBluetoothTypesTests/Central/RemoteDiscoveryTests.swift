@@ -97,8 +97,8 @@ import Testing
     #expect(characteristic.descriptors?.allSatisfy { $0.characteristic === characteristic } == true)
   }
 
-  /// A value that is the last attribute of its service has none, which is known without asking. The configuration of one
-  /// that notifies may be directly behind the service.
+  /// A value that is the last attribute of its service has none, which is known without asking. The configuration of
+  /// one that notifies may be directly behind the service.
   @Test func noRoomForDescriptorsIsNoDescriptors() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
@@ -219,7 +219,7 @@ import Testing
     #expect(peripheral.services == nil)
   }
 
-  /// Docs/Decisions/0069.
+  /// Docs/Decisions/corebluetooth.md#the-central.
   @Test func servicesOfTheStackAreFoundByTheirTypeOnly() throws {
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)

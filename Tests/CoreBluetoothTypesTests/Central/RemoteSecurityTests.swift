@@ -7,8 +7,9 @@ import Testing
 
 @testable import CoreBluetoothTypes
 
-/// The host raises the security of a link and asks again (Docs/Decisions/0045); what it reports is the result. The
-/// manager asks for security only by `pair(with:)`, which is the application's consent (Docs/Decisions/0049).
+/// The host raises the security of a link and asks again (Docs/Decisions/corebluetooth.md#the-central); what it reports
+/// is the result. The manager asks for security only by `pair(with:)`, which is the application's consent
+/// (Docs/Decisions/pairing-and-bonds.md#the-central-encrypts-first).
 @Suite struct RemoteSecurityTests {
   private let peer = LinkID(rawValue: 1)
 
@@ -47,7 +48,7 @@ import Testing
       (.notEncrypted(.linkLayerResponseTimeout), "encryptionTimedOut"),
     ])
   func aBondThatIsLostIsTheResult(loss: BondLoss, code: String) throws {
-    let (fixture, peripheral) = try ended(.failure(.notEncrypted), .bondLost(peer, CentralFixture.address(1), loss))
+    let (fixture, peripheral) = try ended(.failure(.notEncrypted), .bonds(.lost(peer, CentralFixture.address(1), loss)))
     #expect(fixture.takeCalls() == ["value 2A37 - \(code)"] && peripheral.state == .connected)
   }
 

@@ -159,7 +159,7 @@ import Testing
       }
     }
     peripheral.readRSSI()
-    fixture.say(.rssi(peer, .success(-40)))
+    fixture.say(.link(peer, .rssi(.success(-40))))
     #expect(fixture.takeCalls() == ["rssi -40", "ready"])
   }
 
@@ -208,7 +208,7 @@ import Testing
     for _ in 0..<3 { peripheral.readRSSI() }
     for _ in 0..<3 { peripheral.readPHY() }
     #expect(fixture.takeCalls() == ["rssi 127 outOfSpace", "phy outOfSpace"])
-    fixture.say(.disconnected(peer, .connectionTimeout))
+    fixture.say(.link(peer, .disconnected(.connectionTimeout)))
     #expect(
       fixture.takeCalls() == [
         "rssi 127 connectionTimeout", "rssi 127 connectionTimeout", "phy connectionTimeout", "phy connectionTimeout",
@@ -297,13 +297,13 @@ import Testing
     let (fixture, peripheral, _) = try scene()
     peripheral.readRSSI()
     #expect(fixture.posted() == ["rssi 1"])
-    fixture.say(.rssi(peer, .success(-61)))
+    fixture.say(.link(peer, .rssi(.success(-61))))
     #expect(fixture.takeCalls() == ["rssi -61"])
     #expect(peripheral.rssi == -61)
-    fixture.say(.rssi(peer, .success(-1)))
+    fixture.say(.link(peer, .rssi(.success(-1))))
     #expect(fixture.takeCalls() == [], "somebody else asked")
     peripheral.readRSSI()
-    fixture.say(.rssi(peer, .failure(.notConnected)))
+    fixture.say(.link(peer, .rssi(.failure(.notConnected))))
     #expect(fixture.takeCalls() == ["rssi 127 notConnected"])
   }
 

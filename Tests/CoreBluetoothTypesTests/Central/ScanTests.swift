@@ -4,6 +4,7 @@ import BLEGATT
 import BLEHost
 import BLEWire
 import BluetoothLE
+import TestSupport
 import Testing
 
 @testable import BLEAdapter
@@ -195,12 +196,13 @@ import Testing
         fixture.host.say(
           (0..<100).map { index in
             let number = UInt64(batch * 100 + index)
-            return .discovered([
-              ScanReport(
-                address: DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number % 900), kind: .random),
-                isConnectable: true, isScanResponse: false, data: [2, 1, UInt8(truncatingIfNeeded: number / 900)],
-                rssi: -40)
-            ])
+            return .scanning(
+              .discovered([
+                ScanReport(
+                  address: DeviceAddress(octets: BD_ADDR(0xC000_0000_0000 + number % 900), kind: .random),
+                  isConnectable: true, isScanResponse: false, data: [2, 1, UInt8(truncatingIfNeeded: number / 900)],
+                  rssi: -40)
+              ]))
           })
         _ = fixture.takeCalls()
         _ = fixture.recorder.takeFound()
@@ -295,9 +297,9 @@ import Testing
     var scanReport = ScanReport(
       address: CentralFixture.address(1), isConnectable: true, isScanResponse: false, data: [2, 9, 0x41], rssi: -50)
     scanReport.isScannable = true
-    fixture.say(.discovered([scanReport]))
+    fixture.say(.scanning(.discovered([scanReport])))
     #expect(fixture.takeCalls() == [])
-    if isEndedByHost { fixture.say(.scanStopped(nil)) } else { fixture.manager.stopScan() }
+    if isEndedByHost { fixture.say(.scanning(.stopped(nil))) } else { fixture.manager.stopScan() }
     #expect(fixture.takeCalls() == ["discovered A -50"])
     fixture.manager.stopScan()
     #expect(fixture.takeCalls() == [])
@@ -338,7 +340,7 @@ import Testing
   /// A new run of the program connects to a device that it has not heard yet.
   @Test func whoIsBondedIsRetrievedUnseen() throws {
     let record = BondFixtures.record(1)
-    let keeper = BondStorage(BondFixtures.Notebook(record), log: { _, _ in })
+    let keeper = BondStorage(BondFixtures.Notebook(record), log: { _ in })
     let fixture = CentralFixture(host: ScriptedHost(bonds: keeper))
     let bond = record.bonds[1]
     let peripheral = try #require(fixture.manager.retrievePeripherals(withIdentifiers: [UUID(), bond.id]).first)
@@ -363,7 +365,7 @@ import Testing
   @Test func theHostMayEndAScan() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
-    fixture.say(.scanStopped(.unsupported("scanning")))
+    fixture.say(.scanning(.stopped(.unsupported("scanning"))))
     #expect(!fixture.manager.isScanning)
     #expect(fixture.logged().contains { $0.contains("the scan ended") })
   }
@@ -388,7 +390,7 @@ import Testing
   @Test func garbageIsAnAdvertisementLikeAnyOther() {
     let fixture = CentralFixture()
     fixture.manager.scanForPeripherals(withServices: nil)
-    var source = SystemRandomNumberGenerator()
+    var source = SplitMix64(seed: 1)
     for number in UInt8.min...UInt8.max {
       let octets = (0..<Int.random(in: 0...31, using: &source)).map { _ in UInt8.random(in: 0...255, using: &source) }
       fixture.advertise(number, octets.hexadecimal)

@@ -89,7 +89,7 @@ final class StreamRecorder: NSObject, StreamDelegate, @unchecked Sendable {
   }
 }
 
-/// A thread that runs its run loop for as long as there is an input source.
+/// A thread that runs its run loop.
 final class LoopThread: @unchecked Sendable {
   private(set) var loop = RunLoop.main
   private let isReady = DispatchSemaphore(value: 0)
@@ -102,10 +102,10 @@ final class LoopThread: @unchecked Sendable {
       loop = RunLoop.current
       setUp()
       isReady.signal()
+      // A loop without an input source and without a timer returns at once.
+      loop.add(Timer(timeInterval: 3600, repeats: true) { _ in }, forMode: .default)
       while !isEnding.withLock({ $0 }) {
-        if !RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.05)) {
-          Thread.sleep(forTimeInterval: 0.005)
-        }
+        _ = loop.run(mode: .default, before: Date(timeIntervalSinceNow: 0.05))
       }
       hasEnded.signal()
     }

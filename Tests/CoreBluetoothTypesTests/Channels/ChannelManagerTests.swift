@@ -21,7 +21,7 @@ import Testing
 
   private func publish() throws {
     fixture.manager.publishL2CAPChannel(withEncryption: false)
-    fixture.say(.listening(try #require(listenIDs().last), .success(psm)))
+    fixture.say(.channels(.listening(try #require(listenIDs().last), .success(psm))))
     _ = fixture.takeCalls()
     _ = fixture.host.takeCommands()
   }
@@ -29,7 +29,7 @@ import Testing
   private func open(_ central: Central) {
     let opened = OpenedChannel(
       id: id, peer: central.peer, spsm: psm, isIncoming: true, localMTU: 2048, remoteMTU: 100)
-    fixture.say(.channelOpened(opened))
+    fixture.say(.channels(.opened(opened)))
   }
 
   @Test(
@@ -39,13 +39,14 @@ import Testing
     fixture.manager.publishL2CAPChannel(withEncryption: isEncrypted)
     let id = try #require(listenIDs().first)
     #expect(fixture.host.takeCommands() == [command] && fixture.takeCalls() == [])
-    fixture.say(.listening(id, .success(psm)))
+    fixture.say(.channels(.listening(id, .success(psm))))
     #expect(fixture.takeCalls() == ["didPublish 128"])
   }
 
   @Test func aPSMThatIsNotAssignedIsAnError() throws {
     fixture.manager.publishL2CAPChannel(withEncryption: false)
-    fixture.say(.listening(try #require(listenIDs().first), .failure(.tooMany("services with channels", limit: 128))))
+    fixture.say(
+      .channels(.listening(try #require(listenIDs().first), .failure(.tooMany("services with channels", limit: 128)))))
     #expect(fixture.takeCalls() == ["didPublish 0 outOfSpace"])
   }
 
@@ -54,7 +55,7 @@ import Testing
     fixture.manager.unpublishL2CAPChannel(0x80)
     #expect(fixture.host.takeCommands() == ["stop listening 128"] && fixture.takeCalls() == [])
     fixture.manager.unpublishL2CAPChannel(0x80)
-    fixture.say(.stoppedListening(psm))
+    fixture.say(.channels(.stoppedListening(psm)))
     #expect(fixture.takeCalls() == ["didUnpublish 128 invalidParameters", "didUnpublish 128"])
   }
 
@@ -66,7 +67,7 @@ import Testing
     #expect(fixture.takeCalls() == ["didOpen 128 of a central"])
     let channel = try #require(fixture.recorder.channels.last)
     #expect(channel.peer === central)
-    fixture.host.say(.sduReceived(id, [1, 2, 3]))
+    fixture.host.say(.channel(id, .received([1, 2, 3])))
     channel.inputStream.open()
     channel.outputStream.open()
     var octets = [UInt8](repeating: 0, count: 2)
@@ -92,9 +93,10 @@ import Testing
       read.signal()
     }
     fixture.host.say(
-      .channelOpened(
-        OpenedChannel(id: id, peer: central.peer, spsm: psm, isIncoming: true, localMTU: 2048, remoteMTU: 100)))
-    fixture.host.say(.sduReceived(id, [1]))
+      .channels(
+        .opened(
+          OpenedChannel(id: id, peer: central.peer, spsm: psm, isIncoming: true, localMTU: 2048, remoteMTU: 100))))
+    fixture.host.say(.channel(id, .received([1])))
     read.wait()
     #expect(count.withLock { $0 } == 1)
   }
@@ -133,7 +135,7 @@ import Testing
     #expect(fixture.host.takeCommands() == [])
     fixture.say(.state(.resetting, nil))
     #expect(fixture.host.takeCommands() == ["stop listening 128"])
-    fixture.say(.stoppedListening(psm))
+    fixture.say(.channels(.stoppedListening(psm)))
     #expect(fixture.takeCalls() == ["state poweredOff", "state resetting"])
   }
 
@@ -143,7 +145,7 @@ import Testing
     _ = fixture.host.takeCommands()
     fixture.say(.state(.resetting, nil))
     #expect(fixture.takeCalls() == ["state resetting", "didPublish 0 operationCancelled"])
-    fixture.say(.listening(id, .success(psm)))
+    fixture.say(.channels(.listening(id, .success(psm))))
     #expect(fixture.host.takeCommands() == ["stop listening 128"] && fixture.takeCalls() == [])
   }
 }
@@ -162,10 +164,11 @@ import Testing
   }
 
   private func opened(_ request: OpenChannelID) -> HostEvent {
-    .channelOpened(
-      OpenedChannel(
-        id: id, peer: peer, spsm: SPSM(rawValue: 0x80), isIncoming: false, request: request, localMTU: 2048,
-        remoteMTU: 100))
+    .channels(
+      .opened(
+        OpenedChannel(
+          id: id, peer: peer, spsm: SPSM(rawValue: 0x80), isIncoming: false, request: request, localMTU: 2048,
+          remoteMTU: 100)))
   }
 
   @Test("9 openL2CAPChannel is answered with the channel of the peripheral") func anOpenedChannelIsThePeripherals()
@@ -195,7 +198,7 @@ import Testing
     let fixture = CentralFixture()
     let peripheral = try fixture.connect(1)
     peripheral.openL2CAPChannel(0x80)
-    fixture.say(.channelOpenFailed(try openID(fixture), error))
+    fixture.say(.channels(.openFailed(try openID(fixture), error)))
     #expect(fixture.takeCalls() == ["opened \(code)"])
   }
 
@@ -204,8 +207,8 @@ import Testing
     let peripheral = try fixture.connect(1)
     peripheral.openL2CAPChannel(0x80)
     fixture.say(
-      .bondLost(peer, CentralFixture.address(1), .forgottenByPeer),
-      .channelOpenFailed(try openID(fixture), .channelRefused(.insufficientEncryption)))
+      .bonds(.lost(peer, CentralFixture.address(1), .forgottenByPeer)),
+      .channels(.openFailed(try openID(fixture), .channelRefused(.insufficientEncryption))))
     #expect(fixture.takeCalls() == ["opened peerRemovedPairingInformation"])
   }
 
@@ -214,7 +217,8 @@ import Testing
     let peripheral = try fixture.connect(1)
     peripheral.openL2CAPChannel(0x80)
     fixture.say(
-      .channelOpenFailed(try openID(fixture), .notConnected), .disconnected(peer, .remoteUserTerminatedConnection))
+      .channels(.openFailed(try openID(fixture), .notConnected)),
+      .link(peer, .disconnected(.remoteUserTerminatedConnection)))
     #expect(fixture.takeCalls() == ["opened peripheralDisconnected", "disconnected peripheralDisconnected"])
   }
 
@@ -223,7 +227,7 @@ import Testing
     let peripheral = try fixture.connect(1)
     peripheral.openL2CAPChannel(0x80)
     let request = try openID(fixture)
-    fixture.say(.disconnected(peer, .remoteUserTerminatedConnection))
+    fixture.say(.link(peer, .disconnected(.remoteUserTerminatedConnection)))
     _ = fixture.posted()
     fixture.say(opened(request))
     #expect(fixture.posted() == ["close channel 5"])

@@ -102,7 +102,7 @@ import Testing
     let (later, _) = try later()
     let central = later.connect(1)
     let attribute = later.manager.run { role, _ in role.attributes.keys.first }
-    later.say(.subscription(central.peer, try #require(attribute), .notify))
+    later.say(.server(central.peer, .subscription(try #require(attribute), .notify)))
     #expect(later.takeCalls() == ["didConnect 1", "didSubscribe 1 2A1C"])
     let again = thermometer()
     later.manager.add(again.service)
@@ -110,7 +110,7 @@ import Testing
     #expect(again.value.subscribedCentrals == [central])
     #expect(later.manager.updateValue(Data([7]), for: again.value, onSubscribedCentrals: nil))
     #expect(later.host.takeCommands() == ["update 07 to [1]"])
-    later.say(.disconnected(central.peer, .connectionTimeout))
+    later.say(.link(central.peer, .disconnected(.connectionTimeout)))
     #expect(later.takeCalls() == ["didUnsubscribe 1 2A1C", "didDisconnect 1 0x8"])
   }
 
@@ -219,9 +219,9 @@ import Testing
     guard case .services(.add(let definition))? = later.host.commands.last else { throw CocoaError(.fileNoSuchFile) }
     if isAdded {
       var database = AttributeDatabase()
-      later.say(.serviceAdded(definition.id, .success(try database.add(definition))))
+      later.say(.services(.added(definition.id, .success(try database.add(definition)))))
     } else {
-      later.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
+      later.say(.services(.added(definition.id, .failure(.duplicateService(definition.id)))))
     }
     #expect(later.takeCalls() == ["didAdd 1809\(isAdded ? "" : " invalidParameters")"])
     #expect(later.logged() == [])

@@ -83,7 +83,7 @@ import Testing
       let cancelled = try fixture.connect(3, peer: 3)
       fixture.manager.cancelPeripheralConnection(cancelled)
       let lost = try fixture.connect(4, peer: 4)
-      fixture.say(.disconnected(LinkID(rawValue: 4), .connectionTimeout))
+      fixture.say(.link(LinkID(rawValue: 4), .disconnected(.connectionTimeout)))
       identifiers = [connected.identifier, pending.identifier]
       return [connected, pending, cancelled, lost]
     }

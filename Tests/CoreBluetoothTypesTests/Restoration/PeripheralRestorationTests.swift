@@ -87,7 +87,7 @@ import Testing
       // The value that a read is answered with is the application's; the one that the stack stores is restored.
       answered.value = Data([9])
       let central = fixture.connect(1)
-      fixture.say(.stored(central.peer, fixture.attribute(stored), [7, 7]))
+      fixture.say(.server(central.peer, .stored(fixture.attribute(stored), [7, 7])))
     }
     let later = PeripheralFixture(restoration: try opened())
     #expect(
@@ -203,8 +203,8 @@ import Testing
     for command in later.host.commands {
       switch command {
       case .services(.add(let definition)):
-        later.say(.serviceAdded(definition.id, .failure(.duplicateService(definition.id))))
-      case .advertising(.start(let id, _)): later.say(.advertisingStarted(id, .failure(.unsupported("advertising"))))
+        later.say(.services(.added(definition.id, .failure(.duplicateService(definition.id)))))
+      case .advertising(.start(let id, _)): later.say(.advertising(id, .started(.failure(.unsupported("advertising")))))
       default: break
       }
     }

@@ -2,6 +2,7 @@ import AdapterFixtures
 import BLEAdapter
 import BluetoothLE
 import Synchronization
+import TestSupport
 import Testing
 
 /// Managers with restoration identifiers one after the other, over the simulated radio.
@@ -102,9 +103,7 @@ import Testing
   /// Waits until a manager that was released has ended and its state is saved: its identifier is free then. A delegate
   /// call that runs keeps it.
   private func untilReleased(_ role: RestorationStore.Role) async throws {
-    while RestorationStore.open("main", role, options(role), log: { _, _ in }) == nil {
-      try await Task.sleep(for: .milliseconds(1))
-    }
+    try await until { RestorationStore.open("main", role, options(role), log: { _ in }) != nil }
   }
 
   @Test func aPeripheralServesWhatTheOneBeforeItPublished() async throws {
@@ -140,7 +139,7 @@ import Testing
     earlier = nil
     try await untilReleased(.central)
     // A connection to a device whose link is still ending is refused.
-    while !published.connectedCentrals.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { published.connectedCentrals.isEmpty }
 
     let second = Program()
     let later = centralManager(second)

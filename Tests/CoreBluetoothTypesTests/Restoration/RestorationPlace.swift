@@ -1,4 +1,5 @@
 import AdapterFixtures
+import BLELinux
 import BluetoothLE
 import Synchronization
 import Testing
@@ -31,7 +32,7 @@ final class RestorationPlace {
 
   func open(_ role: RestorationStore.Role, _ identifier: String = "main") -> RestorationStore? {
     .open(
-      identifier, role, beside: folder.file, "virtual", log: { [lines] in lines.append($1) },
+      identifier, role, beside: folder.file, "virtual", log: { [lines] in lines.append($0.text) },
       later: { [timers] in timers.append($0) })
   }
 

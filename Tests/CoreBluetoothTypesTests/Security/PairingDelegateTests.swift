@@ -71,17 +71,17 @@ import Testing
     let listener = Listener { $0.accept() }
     fixture.manager.pairingDelegate = listener
     for question in [PairingQuestion.consent, .display(number), .compare(number), .replaceBond] {
-      fixture.say(.pairing(central.peer, id(1), question))
+      fixture.say(.pairing(central.peer, .question(id(1), question)))
     }
     #expect(listener.lines.take() == ["consent", "show 000042", "compare 000042", "replace"])
     #expect(answers(fixture) == [.accept, .accept, .accept])
     let typist = Listener { $0.enter(passkey: 123_456) }
     fixture.manager.pairingDelegate = typist
-    fixture.say(.pairing(central.peer, id(1), .enterPasskey))
+    fixture.say(.pairing(central.peer, .question(id(1), .enterPasskey)))
     #expect(answers(fixture).last == Passkey(123_456).map { .passkey($0) })
     let mistaken = Listener { $0.enter(passkey: 1_000_000) }
     fixture.manager.pairingDelegate = mistaken
-    fixture.say(.pairing(central.peer, id(1), .enterPasskey))
+    fixture.say(.pairing(central.peer, .question(id(1), .enterPasskey)))
     #expect(answers(fixture).last == .reject)
     withExtendedLifetime((listener, typist, mistaken)) {}
   }
@@ -94,9 +94,9 @@ import Testing
     let listener = Listener { reply in replies.withLock { $0.append(reply) } }
     fixture.manager.pairingDelegate = listener
     let number = try #require(Passkey(42))
-    fixture.say(.pairing(central.peer, id(5), .consent))
-    fixture.say(.pairingQuestionWithdrawn(central.peer, id(5)))
-    fixture.say(.pairing(central.peer, id(6), .compare(number)))
+    fixture.say(.pairing(central.peer, .question(id(5), .consent)))
+    fixture.say(.pairing(central.peer, .questionWithdrawn(id(5))))
+    fixture.say(.pairing(central.peer, .question(id(6), .compare(number))))
     #expect(listener.lines.take() == ["consent", "withdrawn 5", "compare 000042"])
     let held = replies.withLock { $0 }
     #expect(held.map(\.id.rawValue) == [5, 6])
@@ -119,7 +119,7 @@ import Testing
     let central = fixture.connect(7)
     let refuser = Refuser()
     fixture.manager.pairingDelegate = refuser
-    fixture.say(.pairing(central.peer, id(1), .display(try #require(Passkey(42)))))
+    fixture.say(.pairing(central.peer, .question(id(1), .display(try #require(Passkey(42))))))
     #expect(answers(fixture) == [.reject])
     withExtendedLifetime(refuser) {}
   }
@@ -130,13 +130,13 @@ import Testing
     let central = fixture.connect(7)
     let number = try #require(Passkey(987_654))
     for question in [PairingQuestion.consent, .replaceBond, .enterPasskey, .compare(number)] {
-      fixture.say(.pairing(central.peer, id(1), question))
+      fixture.say(.pairing(central.peer, .question(id(1), question)))
     }
-    fixture.say(.pairing(central.peer, id(2), .display(number)))
+    fixture.say(.pairing(central.peer, .question(id(2), .display(number))))
     #expect(answers(fixture) == [.reject, .reject, .reject, .reject])
     let lines = fixture.logged()
     #expect(lines.count == 5, "each kind once")
-    for _ in 1...3 { fixture.say(.pairing(central.peer, id(3), .consent)) }
+    for _ in 1...3 { fixture.say(.pairing(central.peer, .question(id(3), .consent))) }
     #expect(fixture.logged().isEmpty && answers(fixture).count == 7)
     #expect(lines.count == 5 && lines.allSatisfy { $0.contains("pairingDelegate") && !$0.contains("987654") })
   }
@@ -148,13 +148,14 @@ import Testing
     fixture.manager.pairingDelegate = listener
     let strength = KeyStrength(size: 16, isAuthenticated: true, isSecureConnections: true)
     let identity = DeviceAddress(octets: BD_ADDR(5), kind: .public)
-    fixture.say(.security(central.peer, SecurityState(level: .secureConnections, keySize: 16)))
-    fixture.say(.paired(central.peer, PairedDevice(identity: identity, isBonded: false, strength: strength)))
-    fixture.say(.keypress(central.peer, .passkeyDigitErased))
-    fixture.say(.pairingFailed(central.peer, PairingFailure(.keyRejected, .peer)))
-    fixture.say(.bondLost(central.peer, identity, .missingHere))
-    fixture.say(.bondRemoved(identity))
-    fixture.say(.bondReplaced(central.peer, identity))
+    fixture.say(.link(central.peer, .security(SecurityState(level: .secureConnections, keySize: 16))))
+    fixture.say(
+      .pairing(central.peer, .succeeded(PairedDevice(identity: identity, isBonded: false, strength: strength))))
+    fixture.say(.pairing(central.peer, .keypress(.passkeyDigitErased)))
+    fixture.say(.pairing(central.peer, .failed(PairingFailure(.keyRejected, .peer))))
+    fixture.say(.bonds(.lost(central.peer, identity, .missingHere)))
+    fixture.say(.bonds(.removed(identity)))
+    fixture.say(.bonds(.replaced(central.peer, identity)))
     #expect(
       listener.lines.take() == [
         "security secureConnections 16 false", "paired false", "types digitErased",
@@ -174,13 +175,13 @@ import Testing
     let listener = Listener { $0.accept() }
     fixture.manager.pairingDelegate = listener
     for number in 1...2 {
-      host.say(.pairing(central.peer, id(UInt64(number)), .consent))
+      host.say(.pairing(central.peer, .question(id(UInt64(number)), .consent)))
       silent.settle()
       fixture.settle()
     }
     #expect(answers(fixture) == [.accept, .accept] && fixture.logged().isEmpty)
     fixture.manager.pairingDelegate = nil
-    host.say(.pairing(central.peer, id(3), .consent))
+    host.say(.pairing(central.peer, .question(id(3), .consent)))
     silent.settle()
     fixture.settle()
     #expect(answers(fixture) == [.accept, .accept, .reject] && fixture.logged().count == 1)
@@ -195,7 +196,7 @@ import Testing
     silent.settle()
     let listener = Listener { _ in }
     fixture.manager.pairingDelegate = listener
-    host.say(.pairing(central.peer, id(1), .consent))
+    host.say(.pairing(central.peer, .question(id(1), .consent)))
     silent.settle()
     fixture.settle()
     #expect(answers(silent).isEmpty && listener.lines.take() == ["consent"])
@@ -208,7 +209,7 @@ import Testing
     let fixture = PeripheralFixture()
     let listener = Listener { $0.accept() }
     fixture.manager.pairingDelegate = listener
-    fixture.say(.pairing(LinkID(rawValue: 99), id(1), .consent))
+    fixture.say(.pairing(LinkID(rawValue: 99), .question(id(1), .consent)))
     #expect(listener.lines.take().isEmpty && answers(fixture).isEmpty)
   }
 }

@@ -72,18 +72,18 @@ import Testing
     return AdapterOptions(transport: "virtual:\(name)", snoop: "\(folder)/\(name).btsnoop", pairing: pairing)
   }
 
-  /// Who opens an adapter says whether it hides; a manager that comes later is told that it does not.
-  @Test(.ownsLog) func aPrivacyThatComesTooLateIsSaid() async throws {
+  /// Who opens an adapter says how; a manager that comes later is told what of its options has no effect.
+  @Test(.ownsLog) func anOptionThatComesTooLateIsSaid() async throws {
     let (said, say) = AsyncStream.makeStream(of: String.self)
-    BluetoothLog.setHandler { _, text in say.yield(text) }
+    BluetoothLog.setHandler { say.yield($0.text) }
     defer { BluetoothLog.setHandler(nil) }
     let vault = Vault(MutableService(type: CBUUID(nsuuid: UUID()), primary: true))
     var options = AdapterOptions(transport: "virtual:late-\(UUID().uuidString)")
     let first = PeripheralManager(delegate: vault, queue: DispatchQueue(label: "vault"), adapter: options)
     await vault.wait(for: "advertising")
-    options.privacy.usesPrivateAddress = true
+    (options.privacy.usesPrivateAddress, options.maximumMTU) = (true, 100)
     let second = PeripheralManager(delegate: nil, queue: DispatchQueue(label: "late"), adapter: options)
-    for await line in said where line.contains("asks for a private address") { break }
+    for await line in said where line.contains("maximumMTU, privacy of the new AdapterOptions") { break }
     withExtendedLifetime((first, second)) {}
   }
 
@@ -91,7 +91,7 @@ import Testing
   @Test(.ownsLog, arguments: [false, true])
   func aValueThatDemandsTrustMakesTheTwoPairAndNoSecretIsSeen(isPrivate: Bool) async throws {
     let lines = Lines()
-    BluetoothLog.setHandler { _, text in lines.append(text) }
+    BluetoothLog.setHandler { lines.append($0.text) }
     defer { BluetoothLog.setHandler(nil) }
     let folder = try BondFixtures.Folder()
     let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
@@ -205,7 +205,7 @@ import Testing
 
   @Test(.ownsLog) func anOldReplyAnswersNoNewQuestion() async throws {
     let lines = Lines()
-    BluetoothLog.setHandler { _, text in lines.append(text) }
+    BluetoothLog.setHandler { lines.append($0.text) }
     defer { BluetoothLog.setHandler(nil) }
     let service = MutableService(type: CBUUID(nsuuid: UUID()), primary: true)
     service.characteristics = [

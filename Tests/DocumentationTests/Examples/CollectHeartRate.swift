@@ -3,9 +3,8 @@ import BLEKit
 /// Finds a heart-rate sensor and takes some measurements of it.
 func collectHeartRate(with adapter: Adapter, count: Int) async throws -> [UInt8] {
   try await adapter.withConnection(to: .advertising("180D")) { device in
-    let measurement = try await device.characteristic("2A37", in: "180D")
     var rates: [UInt8] = []
-    for try await value in device.values(of: measurement) {
+    for try await value in device.values(of: "2A37", in: "180D") {
       rates += value.dropFirst().prefix(1)
       if rates.count == count { break }
     }

@@ -12,7 +12,7 @@ struct ValueReader {
   /// - Returns: the PDUs for the server; none where a previous request has no response yet.
   mutating func read(_ handle: AttributeHandle, now: Instant) throws(ATTClientError) -> [[UInt8]] {
     number += 1
-    try client.send(ReadRequest(handle: handle), as: .init(rawValue: number), now: now, into: &output)
+    try client.send(.readRequest(.init(handle: handle)), as: .init(rawValue: number), now: now, into: &output)
     return drain()
   }
 

@@ -35,9 +35,10 @@ func advertisements(of host: Beacon, for duration: Duration) throws -> [Bytes] {
   radio.tick(now: .start + duration, into: &output)
 
   return try output.packets(for: observer).flatMap { octets -> [Bytes] in
-    guard case .event(let packet) = try HCIPacket(decoding: octets) else { return [] }
-    let report = try HCIEvent(packet).parameters as? HCI.LEAdvertisingReport
-    return report?.reports.map(\.data) ?? []
+    guard case .event(let packet) = try HCIPacket(decoding: octets),
+      case .leAdvertisingReport(let event) = try HCIEvent(packet)
+    else { return [] }
+    return event.reports.map(\.data)
   }
 }
 

@@ -23,11 +23,9 @@ struct LampTests {
     let advertising = Task { try await peripheral.advertise(Advertisement(serviceUUIDs: ["FFE0"])) }
     defer { advertising.cancel() }
     let central = try await Adapter.open(AdapterOptions(transport: "virtual:phone"))
-    for try await found in central.scan(ScanOptions(services: ["FFE0"])) {
-      try await central.withConnection(to: found.address) { device in
-        try await device.write(true, to: "FFE1", in: "FFE0")
-      }
-      break
+    let address = try #require(peripheral.address)
+    try await central.withConnection(to: address) { device in
+      try await device.write(true, to: "FFE1", in: "FFE0")
     }
     #expect(lamp.isOn.withLock { $0 })
     await publication.remove()

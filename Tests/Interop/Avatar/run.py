@@ -105,6 +105,15 @@ def unexpected(tests, results, exceptions):
     return [name for share in tests.values() for name in share if outcome(results.get(name)) != expected(name, exceptions)]
 
 
+def repeat_late(tests, results, exceptions, options):
+    """Runs those again, a few at a time, that a limit of time of Avatar's ended: on a busy computer the first run exceeds it."""
+    wrong = unexpected(tests, results, exceptions)
+    late = {case: [name for name in share if name in wrong and "Timeout" in results.get(name, {}).get("details", "")] for case, share in tests.items()}
+    for name in [name for share in late.values() for name in share]:
+        print(f"again, because it took longer than Avatar waits: {name}")
+    results.update(run(late, options, options.folder.with_name(f"{options.folder.name}-again"), 2))
+
+
 def unused(tests, exceptions, options):
     """The exceptions that are the first for no test. Without --all, those for keys of BR/EDR have none."""
     used = {
@@ -131,6 +140,8 @@ def main():
         sys.exit(LEFT_OUT)
     tests = {case: names(case, options) for case in MODULES}
     results = run(tests, options, options.folder, options.jobs)
+    if not options.reference:
+        repeat_late(tests, results, read_exceptions(), options)
     for case, share in tests.items():
         counts = collections.Counter(results[name]["result"] for name in share if name in results)
         print(f"{case}: {len(share)} tests, " + ", ".join(f"{count} {key}" for key, count in sorted(counts.items())))

@@ -31,7 +31,7 @@ import BluetoothLE
     case ("update", 5):
       let timing = Self.timing(numbers)
       attempt { driver in
-        try driver.connected().requestConnectionParameters(timing)
+        try await driver.connected().updateConnectionParameters(timing)
         return "asked"
       }
     case ("timing", 1): attempt { driver in "timing \(Self.text(try driver.connected().timing))" }

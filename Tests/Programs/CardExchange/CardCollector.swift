@@ -2,8 +2,8 @@
 
 import CoreBluetooth
 
-/// The central role: it connects to each peer it finds, subscribes to the peer's outbox and writes its own card into the
-/// peer's inbox.
+/// The central role: it connects to each peer it finds, subscribes to the peer's outbox and writes its own card into
+/// the peer's inbox.
 final class CardCollector: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
   var received: (Data) -> Void = { _ in }
 

@@ -1,6 +1,7 @@
 import CoreBluetooth
 
-/// The peripheral role: it takes cards in its inbox, and sends its own one to whoever subscribes to the outbox.
+/// The peripheral role: it takes cards in its inbox, and sends its own card to each central that subscribes to the
+/// outbox.
 final class CardPublisher: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
   var received: (Data) -> Void = { _ in }
 

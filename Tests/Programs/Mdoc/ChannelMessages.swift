@@ -6,21 +6,16 @@ final class ChannelMessages: NSObject, StreamDelegate, @unchecked Sendable {
   private static let termination = Data([0xA1, 0x66, 0x73, 0x74, 0x61, 0x74, 0x75, 0x73, 0x14])
 
   private let channel: CBL2CAPChannel
-  private let received: (Data) -> Void
-  private let progressed: (Int) -> Void
+  private weak var transport: MdocTransport?
   private let ended: (_ isInGoodOrder: Bool) -> Void
   private var outgoing = Data()
   private var incoming = Data()
   private var isTerminated = false
   private var isOver = false
 
-  init(
-    _ channel: CBL2CAPChannel, received: @escaping (Data) -> Void, progressed: @escaping (Int) -> Void,
-    ended: @escaping (_ isInGoodOrder: Bool) -> Void
-  ) {
+  init(_ channel: CBL2CAPChannel, of transport: MdocTransport, ended: @escaping (_ isInGoodOrder: Bool) -> Void) {
     self.channel = channel
-    self.received = received
-    self.progressed = progressed
+    self.transport = transport
     self.ended = ended
     super.init()
     for stream: Stream in [channel.inputStream, channel.outputStream] {
@@ -72,14 +67,14 @@ final class ChannelMessages: NSObject, StreamDelegate, @unchecked Sendable {
     while incoming.count >= 4 {
       let length = incoming.prefix(4).reduce(0) { $0 << 8 | Int($1) }
       let message = incoming.dropFirst(4).prefix(length)
-      progressed(message.count)
+      if let transport = transport { transport.delegate?.transport(transport, didReceivePartOf: message.count) }
       guard message.count == length else { return }
       incoming = Data(incoming.dropFirst(4 + length))
       if Data(message) == Self.termination {
         isTerminated = true
         return finish()
       }
-      received(Data(message))
+      if let transport = transport { transport.delegate?.transport(transport, didReceive: Data(message)) }
     }
   }
 

@@ -158,17 +158,9 @@ extension ClientTransport: CBPeripheralDelegate {
       print("didOpen \(error?.localizedDescription ?? "")")
       return disconnect()
     }
-    self.channel = ChannelMessages(
-      channel,
-      received: { [weak self] in self?.received($0) },
-      progressed: { [weak self] in self?.progressed($0) },
-      ended: { [weak self] in self?.channelEnded(isInGoodOrder: $0) })
+    self.channel = ChannelMessages(channel, of: self) { [weak self] in self?.channelEnded(isInGoodOrder: $0) }
     delegate?.transportDidStart(self)
   }
-
-  private func received(_ message: Data) { delegate?.transport(self, didReceive: message) }
-
-  private func progressed(_ length: Int) { delegate?.transport(self, didReceivePartOf: length) }
 
   private func channelEnded(isInGoodOrder: Bool) {
     isEnded = isInGoodOrder

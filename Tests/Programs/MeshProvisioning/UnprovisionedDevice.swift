@@ -1,7 +1,7 @@
 import CoreBluetooth
 
-/// A device that waits for its provisioner: it answers each message, and sends its segments as notifications while there
-/// is room for them.
+/// A device that waits for its provisioner: it answers each message, and sends its segments as notifications while
+/// there is room for them.
 final class UnprovisionedDevice: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
   private let publicKey: Data
   private let certificate: Data

@@ -2,8 +2,8 @@
 
 import CoreBluetooth
 
-/// The program that wants the file. It remembers the device and what it has of the file, tries each connection for a few
-/// seconds, connects again when a link is lost, and goes on where it was.
+/// The program that wants the file. It remembers the device and what it has of the file, tries each connection for a
+/// few seconds, connects again when a link is lost, and goes on where it was.
 final class Receiver: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
   private static let identifierKey = "source"
   private static let timeout: TimeInterval = 2

@@ -83,7 +83,7 @@ extension AttributeCacheForm.Discovery {
     case .discoverCharacteristicsByUUID(let wanted, let handles):
       (procedure, uuid, range) = (.characteristicsByUUID, wanted.description, handles)
     case .discoverDescriptors(let handles): (procedure, range) = (.descriptors, handles)
-    default: return nil
+    default: return nil  // Not a discovery.
     }
     (first, last) = (range?.lowerBound.rawValue, range?.upperBound.rawValue)
     switch outcome {
@@ -102,7 +102,7 @@ extension AttributeCacheForm.Discovery {
       }
     case .descriptors(let descriptors):
       found = descriptors.map { .init(handle: $0.handle.rawValue, uuid: $0.uuid.description) }
-    default: return nil
+    default: return nil  // Not the outcome of a discovery.
     }
   }
 
@@ -124,7 +124,7 @@ extension AttributeCacheForm.Discovery {
       return each(\.characteristic).map { (.discoverCharacteristicsByUUID(uuid, range), .characteristics($0)) }
     case (.descriptors, _, let range?):
       return each(\.descriptor).map { (.discoverDescriptors(range), .descriptors($0)) }
-    default: return nil
+    default: return nil  // A field is missing.
     }
   }
 

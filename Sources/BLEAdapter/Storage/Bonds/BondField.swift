@@ -26,14 +26,8 @@ struct BondField: Sendable {
   /// The fields; octets as hexadecimal digits, keys most significant octet first. Fields without a merge are taken from
   /// the program that counts as the newer one (``BondRecord/merged(with:since:)``).
   static let all: [Self] = [
-    // Files of older versions have none.
-    Self(\.addressOnAir) {
-      guard let text = try $0.decodeIfPresent(String.self, forKey: "addressOnAir") else { return nil }
-      return try $0.address(text, isRandom: $0.decodeIfPresent(Bool.self, forKey: "addressOnAirIsRandom") == true)
-    } write: {
-      try $1.encodeIfPresent($0?.octets.description, forKey: "addressOnAir")
-      try $1.encodeIfPresent($0.map { $0.kind == .random }, forKey: "addressOnAirIsRandom")
-    },
+    .address("addressOnAir", \.addressOnAir, isRandom: "addressOnAirIsRandom"),
+    .address("ownAddress", \.ownIdentity, isRandom: "ownAddressIsRandom"),
     .key("identityResolvingKey", \.identityResolvingKey),
     .longTermKey("peripheralKey", \.peripheralKey),
     .longTermKey("centralKey", \.centralKey),
@@ -100,6 +94,19 @@ struct BondField: Sendable {
       try $0.decodeIfPresent(HexadecimalKey.self, forKey: name)?.key
     } write: {
       try $1.encodeIfPresent($0.map(HexadecimalKey.init), forKey: name)
+    }
+  }
+
+  /// An address; nil in files of older versions, which have none.
+  private static func address(
+    _ name: Name, _ path: any WritableKeyPath<Bond, DeviceAddress?> & Sendable, isRandom: Name
+  ) -> Self {
+    Self(path) {
+      guard let text = try $0.decodeIfPresent(String.self, forKey: name) else { return nil }
+      return try $0.address(text, isRandom: $0.decodeIfPresent(Bool.self, forKey: isRandom) == true)
+    } write: {
+      try $1.encodeIfPresent($0?.octets.description, forKey: name)
+      try $1.encodeIfPresent($0.map { $0.kind == .random }, forKey: isRandom)
     }
   }
 

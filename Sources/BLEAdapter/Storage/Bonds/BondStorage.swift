@@ -63,7 +63,9 @@ package final class BondStorage: Sendable {
   private let log: Log
   private let timing: Timing
   private let queue: DispatchQueue
-  private let post = Mutex<(@Sendable (HostCommand) -> Void)?>(nil)
+  private let receiver = Mutex(Receiver())
+  /// Not a closure alone: a mutex of one wraps it once more at each access, and never frees it.
+  private struct Receiver { var post: (@Sendable (HostCommand) -> Void)? }
   /// The saves of all storages that are running on a queue.
   private static let saves = DispatchGroup()
 
@@ -106,7 +108,7 @@ package final class BondStorage: Sendable {
       record = try store.load() ?? record
     } catch {
       isLoaded = false
-      log(.notice, "\(error)")
+      log(.notice("\(error)", .storage))
     }
     var random = RandomSource.system
     let key = record.identityResolvingKey ?? SecretKey(random.uint128())
@@ -117,7 +119,7 @@ package final class BondStorage: Sendable {
   deinit { save(isLast: true) }
 
   /// Sets the receiver of the store's commands to the host.
-  package func report(to post: @escaping @Sendable (HostCommand) -> Void) { self.post.withLock { $0 = post } }
+  package func report(to post: @escaping @Sendable (HostCommand) -> Void) { receiver.withLock { $0.post = post } }
 
   /// Saves our key before it is used: a program that shares the store and begins at the same time has the same key.
   /// Call it before anything else changes.
@@ -149,13 +151,14 @@ package final class BondStorage: Sendable {
     }
   }
 
-  package func receive(_ event: HostEvent) {
+  package func receive(_ event: HostEvent.Bonds) {
     let now = timing.now()
     state.withLock { state in
       switch event {
-      case .bondChanged(let bond): state.update(bond, now: now)
-      case .bondRemoved(let identity): state.remove(identity, now: now)
-      default: break
+      case .changed(let bond): state.update(bond, now: now)
+      case .removed(let identity): state.remove(identity, now: now)
+      // What is stored stays; a change follows if there is one.
+      case .replaced, .lost: break
       }
     }
     startTimer()
@@ -237,18 +240,18 @@ extension BondStorage {
       try store.save(limited)
       state.withLock { ($0.stored, $0.failure) = (record.bonds, nil) }
       // Sign counters wait for it.
-      post.withLock { $0 }?(.security(.bondsStored(record.bonds)))
+      receiver.withLock { $0.post }?(.security(.bondsStored(record.bonds)))
       let failures = state.withLock { $0.schedule.succeed() }
-      if failures > 0 { log(.notice, "bonds are saved again, after \(failures) failed attempts") }
+      if failures > 0 { log(.notice("bonds are saved again, after \(failures) failed attempts", .storage)) }
     } catch {
       let isFirst = state.withLock { state in
         state.failure = error
         return state.schedule.fail(now: timing.now())
       }
       if isLast {
-        log(.notice, "bonds that changed are lost: \(error)")
+        log(.notice("bonds that changed are lost: \(error)", .storage))
       } else if isFirst {
-        log(.notice, "bonds are kept in memory, and saving is tried again: \(error)")
+        log(.notice("bonds are kept in memory, and saving is tried again: \(error)", .storage))
       }
     }
   }
@@ -261,7 +264,7 @@ extension BondStorage {
       return state.record.bonds
     }
     guard !loaded.bonds.isEmpty else { return }
-    log(.notice, "bonds of \(loaded.bonds.count) devices are loaded now")
-    post.withLock { $0 }?(.security(.setBonds(bonds)))
+    log(.notice("bonds of \(loaded.bonds.count) devices are loaded now", .storage))
+    receiver.withLock { $0.post }?(.security(.setBonds(bonds)))
   }
 }

@@ -105,7 +105,7 @@ public final class FileBondStore: BondStore {
       defer { last = removal }
       return removal != last
     }
-    if isNew, removal != BondRecord.Removal() { log(.notice, "\(path): \(removal)") }
+    if isNew, removal != BondRecord.Removal() { log(.notice("\(path): \(removal)", .storage)) }
   }
 
   private func write(_ record: BondRecord) throws -> BondRecord.Removal {
@@ -121,7 +121,7 @@ public final class FileBondStore: BondStore {
     switch try content(of: name, in: folder) {
     case .success(let theirs):
       if let base = known.withLock({ $0 }), let theirs { merged = record.merged(with: theirs, since: base) }
-    case .failure(let error): log(.notice, "\(error)")
+    case .failure(let error): log(.notice("\(error)", .storage))
     }
     let removal = merged.limit()
     let octets = try merged.encoded()

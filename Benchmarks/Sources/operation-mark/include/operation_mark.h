@@ -1,0 +1,1 @@
+// The library has no functions of its own.

@@ -1,0 +1,24 @@
+package import BLEGATT
+package import BLEHCI
+package import BLEWire
+
+extension HostEvent {
+  /// An event of one link. ``Link`` and ``LinkTable`` report it.
+  package enum Link: Sendable {
+    /// The link has proven the bond of this identity. It was reported by a drawn address, because another link was
+    /// reported by the identity when this one came up.
+    case identified(DeviceAddress)
+    case disconnected(HCIErrorCode)
+    case mtu(Int)
+    case connectionUpdated(LinkTiming)
+    indirect case connectionUpdateRefused(HostError)
+    /// The longest packets of the link layer have changed.
+    indirect case dataLength(ConnectionDataLength)
+    /// The PHYs of a link: changes go to all owners, the answer to ``HostCommand/Link/readPHY`` and a failure to the
+    /// owner of the request.
+    indirect case phy(Result<ConnectionPHY, HostError>)
+    indirect case rssi(Result<Int8, HostError>)
+    /// The security level of the link, from the controller's encryption events and the key in use.
+    indirect case security(SecurityState)
+  }
+}

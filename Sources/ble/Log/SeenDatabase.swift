@@ -1,0 +1,92 @@
+import BLEATT
+import BLEKit
+import BLEWire
+
+/// The attributes of a server, as far as the requests and responses of a trace show them.
+struct SeenDatabase {
+  private struct Service {
+    var end: AttributeHandle
+    var uuid: BluetoothUUID
+    var isPrimary: Bool
+  }
+
+  private struct Characteristic {
+    var declaration: AttributeHandle
+    var properties: GATTCharacteristicProperties
+  }
+
+  /// The types of the attributes.
+  private(set) var uuids: [AttributeHandle: BluetoothUUID] = [:]
+  private var services: [AttributeHandle: Service] = [:]
+  /// By the handles of the values.
+  private var characteristics: [AttributeHandle: Characteristic] = [:]
+  private var values: [AttributeHandle: [UInt8]] = [:]
+  private var security: [AttributeHandle: ServiceDescription.Security] = [:]
+
+  /// Whether the trace has a discovery.
+  var hasServices: Bool { !services.isEmpty }
+
+  mutating func addService(
+    _ uuid: BluetoothUUID?, at handle: AttributeHandle, end: AttributeHandle, type: BluetoothUUID
+  ) {
+    uuids[handle] = type
+    guard let uuid, type == "2800" || type == "2801" else { return }
+    services[handle] = Service(end: end, uuid: uuid, isPrimary: type == "2800")
+  }
+
+  mutating func addCharacteristic(
+    _ uuid: BluetoothUUID, at handle: AttributeHandle, properties: UInt8, declaration: AttributeHandle
+  ) {
+    uuids[declaration] = "2803"
+    uuids[handle] = uuid
+    characteristics[handle] = Characteristic(
+      declaration: declaration, properties: GATTCharacteristicProperties(rawValue: properties))
+  }
+
+  mutating func addAttribute(_ uuid: BluetoothUUID, at handle: AttributeHandle) { uuids[handle] = uuid }
+
+  /// Keeps the first value of an attribute: that before the client has written.
+  mutating func addValue(_ value: Bytes, of handle: AttributeHandle) {
+    if values[handle] == nil { values[handle] = Array(value) }
+  }
+
+  /// Keeps a part that follows those of the value before (Vol 3, Part G, 4.8.3).
+  mutating func addPart(_ part: Bytes, of handle: AttributeHandle, at offset: UInt16) {
+    let known = values[handle]?.count ?? 0
+    guard known == Int(offset), known + part.count <= ATT.maximumValueLength else { return }
+    values[handle, default: []] += part
+  }
+
+  mutating func addRefusal(_ code: ATTErrorCode, of handle: AttributeHandle) {
+    switch code {
+    case .insufficientAuthentication: security[handle] = .authenticated
+    case .insufficientEncryption, .insufficientEncryptionKeySize: security[handle] = security[handle] ?? .encrypted
+    default: break  // The others are not about security.
+    }
+  }
+
+  /// The device of this server, without what it advertises.
+  var device: SeenDevice {
+    var device = SeenDevice()
+    let declared = characteristics.sorted { $0.key < $1.key }
+    for (start, service) in services.sorted(by: { $0.key < $1.key }) {
+      var seen = SeenDevice.Service(uuid: service.uuid, isPrimary: service.isPrimary)
+      let members = declared.filter { start < $0.value.declaration && $0.key <= service.end }
+      for (index, (handle, characteristic)) in members.enumerated() {
+        guard let uuid = uuids[handle] else { continue }
+        let isLast = index + 1 == members.count
+        let descriptors = uuids.filter { attribute, _ in
+          attribute > handle && attribute <= service.end
+            && (isLast || attribute < members[index + 1].value.declaration)
+        }
+        seen.characteristics.append(
+          SeenDevice.Characteristic(
+            uuid: uuid, properties: characteristic.properties, value: values[handle],
+            security: security[handle] ?? .none,
+            descriptors: descriptors.sorted { $0.key < $1.key }.map { ($0.value, values[$0.key]) }))
+      }
+      device.services.append(seen)
+    }
+    return device
+  }
+}
