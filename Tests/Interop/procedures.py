@@ -51,6 +51,12 @@ class Host:
         """What was said until now is waited for by nobody."""
         self.position = self.program.output.count("\n")
 
+    def settle(self):
+        """Waits for the ends of the procedures that an ended link has ended: each has a line of its own, in any order."""
+        self.tell("k settle")
+        wait_for_one_of(self, ("k settled",))
+        self.skip()
+
     def kill(self):
         self.program.process.send_signal(signal.SIGKILL)
         self.program.process.wait()
@@ -69,12 +75,6 @@ class Peripheral(Host):
 class Central(Host):
     def __init__(self, radio, folder, *options):
         super().__init__(radio, folder, "central", *options)
-
-    def settle(self):
-        """Waits for the ends of the procedures that an ended link has ended: each has a line of its own, in any order."""
-        self.tell("k settle")
-        wait_for_one_of(self, ("k settled",))
-        self.skip()
 
     def connect(self, peripheral):
         """The attempt that a kill has interrupted may have connected it already."""

@@ -43,6 +43,7 @@ def test_a_peripheral_outlives_its_central(radio, tmp_path, step, times):
         central.kill()
         if step is not connecting or "p1 connected" in peripheral.program.output:
             wait_for_one_of(peripheral, ("p1 disconnected",), times.end)
+        peripheral.settle()
         written = peripheral.program.output.count("p1 written")
         # `discovering` also writes, the complement of what it has read.
         assert written == 0 or step in (writing, discovering), "prepared writes end with their link"
