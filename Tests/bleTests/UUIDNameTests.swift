@@ -57,9 +57,82 @@ struct UUIDNameTests {
     }
     #expect(error?.status == 64)
     #expect(
-      error?.description.hasPrefix(
-        "the device has 2 characteristics 'Report'. Choose one of them by --handle or --service: 0x0022 (Human Interface Device; "
-          + "read, notify), 0x0026 (Human Interface Device; read, write)") == true)
+      error?.description
+        == "the device has 2 characteristics 'Report'. Choose one of them by its handle: --handle 0x0022 (Human "
+        + "Interface Device; read, notify), --handle 0x0026 (Human Interface Device; read, write)")
+    let described = #expect(throws: ToolError.self) {
+      try AdapterUse.choice("Report", service: nil, handle: nil, in: services, [0x22: "Keys", 0x26: "Lamps"])
+    }
+    #expect(
+      described?.description
+        == "the device has 2 characteristics 'Report'. Name one of them by its description: 'Keys' (0x0022; Human "
+        + "Interface Device; read, notify), 'Lamps' (0x0026; Human Interface Device; read, write)")
+  }
+
+  /// Characteristics of one type, in services that are alike or different, with descriptions that are alike, different,
+  /// absent or cannot be typed.
+  @Test(
+    arguments: [
+      ["1812", "1812"], ["1812", "180F"], ["180F", "180F", "1812"], ["FD84", "FEEC"],
+      ["6E400001-B5A3-F393-E0A9-E50E24DCCA9E", "12345678-1234-1234-1234-123456789ABC"],
+    ],
+    [
+      [], ["Door", "Window", "Roof"], ["Door", "door", "Roof"], ["Door"], ["Battery Level", "Window"],
+      ["FFF1", "2A4D", "x"],
+      ["it's", "Win\u{7}dow", "-x"], [String(repeating: "a", count: 65), "Tür mit Glas", "a b"], ["Other", "Window"],
+    ])
+  func theRemedyChoosesExactlyOneCharacteristic(types: [String], texts: [String]) throws {
+    for isNested in [false, true] {
+      // One service for each characteristic, or one for all in a row of one type.
+      var services: [RemoteService] = []
+      var descriptions: [UInt16: String] = [:]
+      for (index, type) in types.enumerated() {
+        let handle = AttributeHandle(rawValue: UInt16(0x12 + 0x10 * index))
+        let characteristic = RemoteCharacteristic(uuid: "2A4D", properties: .read, handle: handle, descriptors: nil)
+        if index < texts.count { descriptions[handle.rawValue] = texts[index] }
+        let uuid = try #require(BluetoothUUID(type))
+        if isNested, let last = services.last, last.uuid == uuid {
+          services[services.count - 1] = RemoteService(
+            uuid: uuid, handles: 1...handle, characteristics: last.characteristics + [characteristic])
+        } else {
+          services.append(RemoteService(uuid: uuid, handles: 1...handle, characteristics: [characteristic]))
+        }
+      }
+      let other = RemoteCharacteristic(uuid: "2A19", properties: .read, handle: 0x82, descriptors: nil)
+      services.append(RemoteService(uuid: "180A", handles: 0x80...0x8F, characteristics: [other]))
+      descriptions[0x82] = "Other"
+      let error = #expect(throws: ToolError.self) {
+        try AdapterUse.choice("2A4D", service: nil, handle: nil, in: services, descriptions)
+      }
+      let text = try #require(error).description
+      #expect(!text.contains("\n"))
+      let list = try #require(text.firstRange(of: ": "))
+      let entries = text[list.upperBound...].split(separator: "), ").map { $0.prefix { $0 != "(" } }
+      #expect(entries.count == types.count)
+      var chosen: [UInt16] = []
+      for entry in entries {
+        let words = try ShellLine.words(String(entry))
+        let hasName = !words[0].hasPrefix("--")
+        let line = try ParsedArguments(ValueCommands.read, ["Lamp"] + (hasName ? [] : ["2A4D"]) + words)
+        let name = try #require(line.operand(1))
+        let searched = services.filter { service in
+          line.value("service").map { UUIDName.matches($0, service.uuid) } ?? true
+        }
+        // As the command does: descriptions are read where the text cannot be a name.
+        let known = AdapterUse.isDescription(name, in: searched) ? descriptions : [:]
+        let found = try AdapterUse.choice(
+          name, service: line.value("service"), handle: try line.handle("handle"), in: services, known)
+        chosen.append(found.handle.rawValue)
+      }
+      // In the order of the handles, each once.
+      let handles = types.indices.map { UInt16(0x12 + 0x10 * $0) }
+      #expect(chosen == handles)
+      if Set(types).count == types.count {
+        #expect(entries.allSatisfy { $0.hasPrefix("--service ") })
+      } else {
+        #expect(!text.contains("--service"))
+      }
+    }
   }
 
   /// What the device says about its characteristics is of use where no UUID and no name is meant.

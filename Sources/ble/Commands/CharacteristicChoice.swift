@@ -11,18 +11,51 @@ extension AdapterUse {
     _ text: String, service: String?, handle: UInt16?, of device: RemoteDevice
   ) async throws -> RemoteCharacteristic {
     let services = try await device.services()
-    let isNamed = services.contains { $0.characteristics.contains { UUIDName.matches(text, $0.uuid) } }
-    let descriptions =
-      isNamed || BluetoothUUID(text) != nil ? [:] : try await descriptions(in: services, of: service, on: device)
+    let searched = self.searched(services, service)
+    let needsDescriptions =
+      isDescription(text, in: searched) || handle == nil && isOnlyDescribed(named(text, in: searched))
+    let descriptions = needsDescriptions ? try await descriptions(in: searched, on: device) : [:]
     return try choice(text, service: service, handle: handle, in: services, descriptions)
+  }
+
+  private typealias Place = (service: RemoteService, characteristic: RemoteCharacteristic)
+
+  private static func searched(_ services: [RemoteService], _ service: String?) -> [RemoteService] {
+    services.filter { found in service.map { UUIDName.matches($0, found.uuid) } ?? true }
+  }
+
+  private static func named(_ text: String, in services: [RemoteService]) -> [Place] {
+    services.flatMap { service in service.characteristics.map { (service, $0) } }
+      .filter { UUIDName.matches(text, $0.1.uuid) }
+  }
+
+  /// The characteristics that `text` names or describes.
+  private static func candidates(
+    _ text: String, in services: [RemoteService], _ descriptions: [UInt16: String]
+  ) -> [Place] {
+    let named = named(text, in: services)
+    guard named.isEmpty else { return named }
+    return services.flatMap { service in service.characteristics.map { (service, $0) } }
+      .filter { descriptions[$0.1.handle.rawValue]?.lowercased() == text.lowercased() }
+  }
+
+  /// Whether text can only be a description: a UUID and a name of a characteristic come first.
+  static func isDescription(_ text: String, in services: [RemoteService]) -> Bool {
+    BluetoothUUID(text) == nil && named(text, in: services).isEmpty
+  }
+
+  /// Whether several characteristics have services of one type, so that besides their handles only descriptions can
+  /// tell them apart.
+  private static func isOnlyDescribed(_ candidates: [Place]) -> Bool {
+    Set(candidates.map(\.service.uuid)).count < candidates.count
   }
 
   /// The descriptions of characteristics, by the handles of the values; without those that the device refuses.
   private static func descriptions(
-    in services: [RemoteService], of service: String?, on device: RemoteDevice
+    in services: [RemoteService], on device: RemoteDevice
   ) async throws -> [UInt16: String] {
     var descriptions: [UInt16: String] = [:]
-    for found in services where service.map({ UUIDName.matches($0, found.uuid) }) ?? true {
+    for found in services {
       for characteristic in found.characteristics {
         for descriptor in try await device.descriptors(of: characteristic) where descriptor.uuid == "2901" {
           do throws(BLEError) {
@@ -44,14 +77,12 @@ extension AdapterUse {
     _ text: String, service: String?, handle: UInt16?, in services: [RemoteService],
     _ descriptions: [UInt16: String] = [:]
   ) throws(ToolError) -> RemoteCharacteristic {
-    let searched = services.filter { found in service.map { UUIDName.matches($0, found.uuid) } ?? true }
+    let searched = self.searched(services, service)
     if let service, searched.isEmpty {
       throw .notFound("the device has no service '\(service)'. \(list("services", services.map { name($0.uuid) }))")
     }
     let all = searched.flatMap { service in service.characteristics.map { (service, $0) } }
-    let named = all.filter { UUIDName.matches(text, $0.1.uuid) }
-    let described = all.filter { descriptions[$0.1.handle.rawValue]?.lowercased() == text.lowercased() }
-    let candidates = named.isEmpty ? described : named
+    let candidates = self.candidates(text, in: searched, descriptions)
     let place = service.map { " in the service '\($0)'" } ?? ""
     if candidates.isEmpty {
       let names = all.map { _, characteristic in
@@ -62,18 +93,66 @@ extension AdapterUse {
     }
     let found = handle.map { handle in candidates.filter { $0.1.handle.rawValue == handle } } ?? candidates
     if let first = found.first, found.count == 1 { return first.1 }
-    let places = candidates.map { service, characteristic in
-      let properties = InspectCommand.names(of: characteristic.properties).joined(separator: ", ")
-      return "\(characteristic.handle) (\(name(service.uuid)); \(properties))"
-    }
-    let list = places.joined(separator: ", ")
     if let handle {
+      let places = candidates.map { place in "\(place.characteristic.handle) (\(remark(on: place, descriptions)))" }
       let digits = String(handle, radix: 16, uppercase: true)
-      throw .notFound("the device has no characteristic '\(text)'\(place) at handle 0x\(digits), but at: \(list)")
+      throw .notFound(
+        "the device has no characteristic '\(text)'\(place) at handle 0x\(digits), but at: "
+          + places.joined(separator: ", "))
     }
-    throw .usage(
-      "the device has \(found.count) characteristics '\(text)'\(place). Choose one of them by --handle or --service: \(list)"
-    )
+    /// Whether other words choose a candidate, on a command line that is otherwise the same.
+    func isChosen(_ place: Place, by text: String, service: String?) -> Bool {
+      let found = Self.candidates(text, in: Self.searched(services, service), descriptions)
+      return found.count == 1 && found[0].characteristic.handle == place.characteristic.handle
+    }
+    let remedies = candidates.map { place in
+      guard !isOnlyDescribed(candidates) else { return nil as String? }
+      return [name(place.service.uuid), place.service.uuid.uuidString].first { isChosen(place, by: text, service: $0) }
+        .map { "--service \(word($0))" }
+    }
+    let ownDescriptions = candidates.map { place -> String? in
+      guard let description = descriptions[place.characteristic.handle.rawValue], isWord(description),
+        isDescription(description, in: searched), isChosen(place, by: description, service: service)
+      else { return nil }
+      return "'\(description)'"
+    }
+    // Of a device that describes only some of them, the others have handles.
+    let (lead, words): (String, [String?]) =
+      if !remedies.contains(nil) {
+        ("Choose one of them by its service", remedies)
+      } else if ownDescriptions.contains(where: { $0 != nil }) {
+        ("Name one of them by its description\(ownDescriptions.contains(nil) ? " or its handle" : "")", ownDescriptions)
+      } else {
+        ("Choose one of them by its handle", ownDescriptions)
+      }
+    let list = zip(words, candidates).map { word, place in
+      guard let word else { return "--handle \(place.characteristic.handle) (\(remark(on: place, descriptions)))" }
+      let quoted = descriptions.filter { _ in !word.hasPrefix("'") }
+      return "\(word) (\(place.characteristic.handle); \(remark(on: place, quoted)))"
+    }
+    throw ToolError(
+      description: "the device has \(found.count) characteristics '\(String(printable: text))'\(place). \(lead): "
+        + list.joined(separator: ", "),
+      status: 64)
+  }
+
+  /// What tells a user which characteristic it is: the service, what can be done with it, and its description.
+  private static func remark(on place: Place, _ descriptions: [UInt16: String]) -> String {
+    let properties = InspectCommand.names(of: place.characteristic.properties).joined(separator: ", ")
+    let description =
+      descriptions[place.characteristic.handle.rawValue].map { "; '\(String(printable: $0.prefix(64)))'" } ?? ""
+    return "\(name(place.service.uuid)); \(properties)\(description)"
+  }
+
+  /// Whether a description can be typed as it is printed: between quotation marks, in a shell and in `ble shell`.
+  private static func isWord(_ description: String) -> Bool {
+    !description.hasPrefix("-") && !description.contains("'") && String(printable: description) == description
+      && description.count <= 64
+  }
+
+  /// A word of a command line, in quotation marks where it needs them.
+  private static func word(_ name: String) -> String {
+    name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") } ? name : "'\(name)'"
   }
 
   private static func name(_ uuid: BluetoothUUID) -> String { AssignedNames.uuid(uuid) ?? uuid.uuidString }
