@@ -76,6 +76,17 @@ public enum BluetoothLog {
   /// Replaces the handler of the whole process; nil restores the default. It may be called on any thread.
   public static func setHandler(_ new: Handler?) { held.withLock { $0.handler = new } }
 
+  /// A function that decides whether a line is written.
+  package typealias Filter = @Sendable (Line) -> Bool
+
+  private struct HeldFilter: Sendable { var filter: Filter? }
+
+  private static let heldFilter = Mutex(HeldFilter())
+
+  /// Sets the filter of the process, for a program whose errors say what some lines say; nil for none. It may be called
+  /// on any thread.
+  package static func setFilter(_ new: Filter?) { heldFilter.withLock { $0.filter = new } }
+
   private static let clock = MonotonicClock()
 
   private struct Limiter {
@@ -87,6 +98,7 @@ public enum BluetoothLog {
   private static let limiter = Mutex(Limiter())
 
   package static func write(_ line: Line) {
+    if let filter = heldFilter.withLock({ $0.filter }), !filter(line) { return }
     let (isAdmitted, begins) = limiter.withLock { limiter in
       let isAdmitted = limiter.limits.admits(line, now: clock.now())
       let begins = !isAdmitted && !limiter.isWaiting

@@ -43,7 +43,7 @@ struct BLETool {
 
   /// The first signal cancels the command, which closes its adapter. A command that waits for a controller all the same
   /// is not waited for.
-  private static let signals = ProgramSignals(
+  static let signals = ProgramSignals(
     whenLate: { number in
       Screen.leave()
       end(nil, 128 + number)
@@ -53,6 +53,7 @@ struct BLETool {
 
   static func main() async {
     Output.prepare()
+    BluetoothLog.setFilter { PairingFailures.ofTool.admits($0) }
     let work = signals.task { try await run(Array(CommandLine.arguments.dropFirst())) }
     Output.watch { work.cancel() }
     var (text, status) = await outcome(of: work)

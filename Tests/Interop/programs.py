@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ctypes
 import errno
+import fcntl
 import inspect
 import os
 import pty
@@ -13,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from functools import cache
@@ -213,12 +215,20 @@ class Program:
 
 
 class Terminal:
-    """A command of the tool on a terminal, for its questions."""
+    """A command of the tool on a terminal, for its questions. The terminal is that of its session, so that Control-C signals it."""
 
     def __init__(self, *words):
         self.parent, child = pty.openpty()
         self.output = ""
-        self.process = subprocess.Popen([*product("ble"), *map(str, words)], stdin=child, stdout=child, stderr=child)
+        self.process = subprocess.Popen(
+            [*product("ble"), *map(str, words)],
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            env={**os.environ, "NO_COLOR": "1", "TERM": "xterm"},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
         os.close(child)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -238,7 +248,11 @@ class Terminal:
         return wait_until(find, lambda: f"{pattern!r} is not in the output:\n{self.output}")
 
     def tell(self, line):
-        os.write(self.parent, f"{line}\n".encode())
+        self.type(f"{line}\n")
+
+    def type(self, keys):
+        """Types keys, such as Control-C, which is \\x03."""
+        os.write(self.parent, keys.encode())
 
     def check_end(self, status):
         assert self.process.wait(LIMIT) == status, self.output

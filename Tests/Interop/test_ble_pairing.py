@@ -337,8 +337,19 @@ def test_a_wrong_passkey_is_an_error_and_leaves_no_bond(version, lock, tmp_path)
             terminal.wait_for("The six digits that")
             terminal.tell("543210")
             terminal.check_end(76)
-            assert "the pairing failed" in terminal.output and "Confirm Value Failed" in terminal.output
+            assert terminal.output.count("the pairing failed") == 1 and "Confirm Value Failed" in terminal.output
+            assert "[BluetoothLE]" not in terminal.output
         assert bonds(transport) == []
+
+
+@versions
+def test_control_c_at_a_question_is_the_end_without_a_word(version, lock, tmp_path):
+    with radio(tmp_path) as transport, served(lock(passkey="012345"), transport, tmp_path):
+        with Terminal("pair", "Lock", *version, *transport) as terminal:
+            terminal.wait_for("The six digits that .* shows:")
+            terminal.type("\x03")
+            terminal.check_end(130)
+            assert "[BluetoothLE]" not in terminal.output and "ble: " not in terminal.output, terminal.output
 
 
 def test_the_question_of_a_device_that_has_gone_is_void(lock, tmp_path):

@@ -26,4 +26,14 @@ struct PairingQuestionsTests {
   func asksAgainForAnyOtherAnswer(line: String) {
     #expect(PairingQuestions.confirmation(line) == .again("Please answer y or n."))
   }
+
+  /// The program ends, or the device asks anew: no answer is sent.
+  @Test func aQuestionThatIsCancelledIsVoid() async {
+    let end = await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await PairingQuestions.ask("?", answer: PairingQuestions.confirmation, until: {})
+    }.value
+    #expect(end == .void)
+    #expect(!PairingQuestions.rejectAll())
+  }
 }

@@ -68,7 +68,7 @@ enum AdapterUse {
     let address = device.address
     let result: Result<Void, any Error>
     do {
-      try await body(device)
+      try await PairingFailures.ofTool.during { try await body(device) }
       result = .success(())
     } catch { result = .failure(error) }
     await end(device)

@@ -67,13 +67,14 @@ enum AnswerCommand {
     case .compare(let number):
       let text = "Does \(device) show \(String(printable: number))? [y/N]"
       answer =
-        await PairingQuestions.ask(text, answer: PairingQuestions.confirmation, until: isVoid) == true
+        await PairingQuestions.ask(text, answer: PairingQuestions.confirmation, until: isVoid) == .value(true)
         ? .accept : .reject
     case .passkey:
       let text = "The six digits that \(device) shows:"
-      answer =
-        await PairingQuestions.ask(text, answer: PairingQuestions.passkey, until: isVoid)
-        .map { .passkey($0) } ?? .reject
+      switch await PairingQuestions.ask(text, answer: PairingQuestions.passkey, until: isVoid) {
+      case .value(let passkey): answer = .passkey(passkey)
+      case .rejection, .void: answer = .reject
+      }
     }
     guard question.noteAnswer() else { return }
     connection.send(AnswerLine(id: question.asked.id, answer: answer))

@@ -81,7 +81,9 @@ enum ValueCommands {
       let count = try arguments.number("count", in: 1...Int.max) ?? .max
       try await use(arguments) { device, characteristic in
         var received = 0
-        for try await value in device.values(of: characteristic) {
+        var values = try await device.values(of: characteristic).subscribed()
+        PairingFailures.ofTool.operationWaits()
+        while let value = try await values.next() {
           show(value, of: characteristic, arguments)
           received += 1
           if received == count || Output.isClosed { return }

@@ -68,6 +68,7 @@ struct ShellCommand: Sendable {
       guard let seconds = Double(arguments.operand(0) ?? ""), (0.1...86_400).contains(seconds) else {
         throw ToolError.usage("SECONDS is a number from 0.1 to 86400", of: arguments.command)
       }
+      PairingFailures.ofTool.operationWaits()
       try await Task.sleep(for: .seconds(seconds))
     },
     ShellCommand(

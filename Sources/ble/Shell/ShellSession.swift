@@ -94,7 +94,9 @@ actor ShellSession {
     let arguments = try ParsedArguments(command.declaration, words.dropFirst())
     if arguments.wantsHelp { return Output.line(HelpText.text(of: command.declaration)) }
     let address = device?.address
-    do { try await command.run(self, arguments) } catch let error as BLEError where error.kind != .cancelled {
+    do {
+      try await PairingFailures.ofTool.during { try await command.run(self, arguments) }
+    } catch let error as BLEError where error.kind != .cancelled {
       guard let address else { throw ToolError(description: error.description, status: BLETool.status(of: error)) }
       throw AdapterUse.explained(
         error, of: address, with: adapter.bond(with: address), self.arguments, inShell: name)
@@ -263,6 +265,7 @@ actor ShellSession {
       subscription = try await self.subscription(to: characteristic, of: device) { _ in }
     }
     defer { if known == nil { subscription.cancel() } }
+    PairingFailures.ofTool.operationWaits()
     let value = try await AdapterUse.first(within: timeout) {
       while let value = await subscription.next() {
         if wanted == nil || value == wanted { return value }

@@ -1,5 +1,6 @@
 import BLEKit
 import Glibc
+import Synchronization
 
 /// The questions of pairings, on standard error, with answers from standard input.
 enum PairingQuestions {
@@ -37,19 +38,49 @@ enum PairingQuestions {
     case .display(let passkey):
       if showsPasskeys { Output.error("Passkey: enter \(passkey) on \(device)") }
     case .enterPasskey:
-      guard let passkey = await ask("The six digits that \(device) shows:", request, answer: passkey) else {
-        return reply.reject()
+      switch await ask("The six digits that \(device) shows:", request, answer: passkey) {
+      case .value(let passkey): reply.enter(passkey: passkey)
+      case .rejection: reply.reject()
+      case .void: break
       }
-      reply.enter(passkey: passkey)
     }
   }
 
   private static func confirm(_ question: String, _ request: PairingRequest) async {
-    if await ask("\(question) [y/N]", request, answer: confirmation) == true {
-      request.reply.accept()
-    } else {
-      request.reply.reject()
+    switch await ask("\(question) [y/N]", request, answer: confirmation) {
+    case .value(true): request.reply.accept()
+    case .value(false), .rejection: request.reply.reject()
+    case .void: break
     }
+  }
+
+  /// How a question has ended.
+  enum End<Value: Equatable & Sendable>: Equatable, Sendable {
+    case value(Value)
+    /// The user has rejected it, or no user is left to answer.
+    case rejection
+    /// Nobody waits for an answer: the pairing, the link or the program has ended, or the device asks anew.
+    case void
+  }
+
+  private struct OpenQuestions {
+    var lastNumber = 0
+    var rejections: [Int: AsyncStream<Void>.Continuation] = [:]
+  }
+
+  /// The questions that are being asked: one of each adapter.
+  private static let open = Mutex(OpenQuestions())
+
+  /// Rejects the open questions, as the answer no does (Control-C in `ble shell`).
+  ///
+  /// - Returns: whether there were any.
+  static func rejectAll() -> Bool {
+    let rejections = open.withLock { open in
+      defer { open.rejections = [:] }
+      return open.rejections.values.map { $0 }
+    }
+    for rejection in rejections { rejection.yield() }
+    return !rejections.isEmpty
   }
 
   /// An answer that is understood, or the reason why the question is repeated.
@@ -79,7 +110,7 @@ enum PairingQuestions {
 
   private static func ask<Value: Sendable>(
     _ question: String, _ request: PairingRequest, answer: @escaping @Sendable (String) -> Answer<Value?>
-  ) async -> Value? {
+  ) async -> End<Value> {
     await ask(question, answer: answer) {
       await withTaskGroup { group in
         group.addTask { _ = try? await request.device.waitUntilDisconnected() }
@@ -94,30 +125,42 @@ enum PairingQuestions {
   ///
   /// - Parameter isVoid: returns when the question is void: the device has asked again or has ended the link, or the
   ///   time is over.
-  /// - Returns: nil for a rejection, and if the question is void.
   static func ask<Value: Sendable>(
     _ question: String, answer: @escaping @Sendable (String) -> Answer<Value?>,
     until isVoid: @escaping @Sendable () async -> Void
-  ) async -> Value? {
-    await withTaskGroup(of: Value?.self) { group in
+  ) async -> End<Value> {
+    let (rejections, rejection) = AsyncStream.makeStream(of: Void.self)
+    let number = open.withLock { open in
+      open.lastNumber += 1
+      open.rejections[open.lastNumber] = rejection
+      return open.lastNumber
+    }
+    defer { open.withLock { $0.rejections[number] = nil } }
+    return await withTaskGroup(of: End<Value>.self) { group in
+      group.addTask {
+        for await _ in rejections { return .rejection }
+        return .void
+      }
       group.addTask {
         var reason = ""
         while !Task.isCancelled {
           Output.error(reason + question)
-          guard let line = await StandardInput.nextLine() else { return nil }
+          // The end of the input rejects.
+          guard let line = await StandardInput.nextLine() else { break }
           switch answer(line) {
-          case .value(let value): return value
+          case .value(let value?): return .value(value)
+          case .value(nil): return .rejection
           case .again(let text): reason = text + " "
           }
         }
-        return nil
+        return Task.isCancelled ? .void : .rejection
       }
       group.addTask {
         await isVoid()
-        return nil
+        return .void
       }
       defer { group.cancelAll() }
-      return await group.next() ?? nil
+      return await group.next() ?? .void
     }
   }
 }
