@@ -6,9 +6,11 @@ import Synchronization
 ///
 /// The same signal again within 200 ms is the first one: GNU `timeout` sends its signal to the program and then to the
 /// program's process group. The signals are watched until the process ends.
+///
+/// A program with a prompt takes SIGINT itself while it can (``setInterruption(_:)``); SIGTERM ends it at any time.
 package final class ProgramSignals: Sendable {
   /// What a signal does.
-  enum Effect { case cancels, isRepeated, ends }
+  enum Effect { case cancels, isRepeated, ends, interrupts }
 
   static let numbers = [SIGINT, SIGTERM]
   static let repetition: Duration = .milliseconds(200)
@@ -20,6 +22,20 @@ package final class ProgramSignals: Sendable {
   package static let timeToEndLate: Duration = .milliseconds(600)
 
   private let first = Mutex<(number: Int32, time: ContinuousClock.Instant)?>(nil)
+
+  /// Takes SIGINT for an operation of the program, as long as no signal has cancelled the task.
+  ///
+  /// - Returns: false if the signal is that of the whole program after all.
+  package typealias Interruption = @Sendable () -> Bool
+
+  private struct Interruptions {
+    var interruption: Interruption?
+    /// When the last signal was taken.
+    var lastTime: ContinuousClock.Instant?
+  }
+
+  private let interruptions = Mutex(Interruptions())
+
   private let whenLate: (@Sendable (Int32) -> Void)?
   private let beforeEnd: @Sendable () -> Void
 
@@ -32,6 +48,9 @@ package final class ProgramSignals: Sendable {
   ) {
     (self.whenLate, self.beforeEnd) = (whenLate, beforeEnd)
   }
+
+  /// Gives SIGINT to a part of the program from now on; nil gives it to the program again.
+  package func setInterruption(_ new: Interruption?) { interruptions.withLock { $0.interruption = new } }
 
   /// The signal that has cancelled the task.
   package var received: Int32? { first.withLock { $0?.number } }
@@ -64,7 +83,7 @@ package final class ProgramSignals: Sendable {
           let (seconds, attoseconds) = Self.patience.components
           let time = Double(seconds) + Double(attoseconds) / 1e18
           DispatchQueue.global().asyncAfter(deadline: .now() + time) { whenLate(number) }
-        case .isRepeated: break
+        case .isRepeated, .interrupts: break
         case .ends:
           beforeEnd()
           _exit(128 + number)
@@ -76,12 +95,22 @@ package final class ProgramSignals: Sendable {
   }
 
   func effect(of number: Int32, at time: ContinuousClock.Instant) -> Effect {
-    first.withLock { first in
+    if number == SIGINT, received == nil, let effect = interruption(at: time) { return effect }
+    return first.withLock { first in
       guard let earlier = first else {
         first = (number, time)
         return .cancels
       }
       return earlier.number == number && time - earlier.time < Self.repetition ? .isRepeated : .ends
     }
+  }
+
+  /// The effect of SIGINT on a part of the program; nil if it is a signal of the program.
+  private func interruption(at time: ContinuousClock.Instant) -> Effect? {
+    let now = interruptions.withLock { $0 }
+    guard let interruption = now.interruption else { return nil }
+    guard interruption() else { return now.lastTime.map { time - $0 < Self.repetition } == true ? .isRepeated : nil }
+    interruptions.withLock { $0.lastTime = time }
+    return .interrupts
   }
 }

@@ -79,6 +79,43 @@ import Testing
     #expect(signals.received == SIGTERM)
   }
 
+  /// SIGINT is that of an operation, SIGTERM that of the program.
+  @Test func anOperationTakesControlC() {
+    let signals = ProgramSignals()
+    let start = ContinuousClock.now
+    let taken = Mutex((count: 0, takes: true))
+    signals.setInterruption {
+      taken.withLock { taken in
+        taken.count += 1
+        return taken.takes
+      }
+    }
+    #expect(signals.effect(of: SIGINT, at: start) == .interrupts)
+    // The next operation.
+    #expect(signals.effect(of: SIGINT, at: start + .milliseconds(1)) == .interrupts)
+    #expect(taken.withLock(\.count) == 2 && signals.received == nil)
+    // An operation that does not end leaves the signal to the program, unless it repeats the one before.
+    taken.withLock { $0.takes = false }
+    #expect(signals.effect(of: SIGINT, at: start + .milliseconds(200)) == .isRepeated)
+    #expect(signals.effect(of: SIGINT, at: start + .milliseconds(201)) == .cancels)
+    #expect(signals.effect(of: SIGINT, at: start + .seconds(2)) == .ends)
+    #expect(taken.withLock(\.count) == 4 && signals.received == SIGINT)
+  }
+
+  @Test func anOperationDoesNotTakeSystemdsSignal() {
+    let signals = ProgramSignals()
+    let start = ContinuousClock.now
+    signals.setInterruption { true }
+    #expect(signals.effect(of: SIGINT, at: start) == .interrupts)
+    #expect(signals.effect(of: SIGTERM, at: start + .milliseconds(1)) == .cancels)
+    #expect(signals.effect(of: SIGINT, at: start + .seconds(1)) == .ends)
+    // Without an operation, SIGINT is that of the program.
+    let others = ProgramSignals()
+    others.setInterruption { true }
+    others.setInterruption(nil)
+    #expect(others.effect(of: SIGINT, at: start) == .cancels)
+  }
+
   @Test func aLineIsWrittenAtOnce() async {
     // `_exit` writes nothing that waits in a buffer.
     let result = await #expect(processExitsWith: .exitCode(3), observing: [\.standardOutputContent]) {

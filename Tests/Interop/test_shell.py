@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from programs import LIMIT, Program, product, wait_until
+from programs import LIMIT, Program, Terminal, product, wait_until
 from test_ble_tool import change, checked, run, serving
 
 
@@ -168,3 +168,73 @@ def test_a_terminal_has_a_prompt_and_goes_on_after_an_error(thermometer, radio):
                 pass
         assert program.wait(LIMIT) == 0
     os.close(parent)
+
+
+CONTROL_C, CONTROL_D = "\x03", "\x04"
+
+
+def test_control_c_ends_the_command_and_control_d_the_shell(thermometer, radio):
+    with Terminal("shell", "Thermometer", "--transport", radio.transport) as terminal:
+        terminal.wait_for("Thermometer> ")
+        # Each of them under way: the server has the subscription of the wait.
+        for number, command in enumerate(["wait 2A19", "wait 2A6E '5 °C' --timeout 86400"], start=1):
+            terminal.tell(command)
+            thermometer.wait_for(f"subscribed to {command.split()[1]}")
+            terminal.type(CONTROL_C)
+            terminal.wait_for(r"\^C\nThermometer> ", times=number)
+        # The same link.
+        terminal.tell("read 2A6E")
+        terminal.wait_for("\n21.50 °C\nThermometer> ")
+        assert thermometer.output.count("\nconnected ") == 1 and "ble: " not in terminal.output, terminal.output
+        # At the prompt: what was typed is dropped.
+        terminal.type("unfinished ")
+        terminal.wait_for("Thermometer> unfinished ")
+        terminal.type(CONTROL_C)
+        terminal.wait_for(r"\^C\nThermometer> ", times=3)
+        terminal.tell("read 2A19")
+        terminal.wait_for("\n100 %\nThermometer> ")
+        terminal.type(CONTROL_D)
+        terminal.check_end(0)
+        assert "ble: " not in terminal.output
+
+
+def test_a_signal_ends_a_shell_while_a_command_runs(thermometer, radio, tmp_path):
+    """SIGTERM ends it on a terminal, and SIGINT ends a script."""
+    with Terminal("shell", "Thermometer", "--transport", radio.transport) as terminal:
+        terminal.wait_for("Thermometer> ")
+        terminal.tell("wait 2A19")
+        thermometer.wait_for("subscribed to 2A19")
+        terminal.process.send_signal(signal.SIGTERM)
+        terminal.check_end(143)
+    with Program(shell(radio), tmp_path / "shell.log") as program:
+        program.tell("wait 2A6E")
+        thermometer.wait_for("subscribed to 2A6E")
+        program.process.send_signal(signal.SIGINT)
+        assert program.wait_for_end() == 130, program.output
+
+
+def test_control_c_rejects_the_question_of_a_pairing_and_not_the_link(radio, tmp_path, monkeypatch):
+    description = tmp_path / "lock.json"
+    description.write_text(json.dumps(LOCK))
+    description.chmod(0o600)
+    with Program([*product("ble"), "serve", description, "--transport", radio.transport], tmp_path / "serve.log") as server:
+        server.wait_for("READY")
+        # Each end has bonds of its own.
+        monkeypatch.setenv("BLE_BONDS", str(tmp_path / "bonds.json"))
+        with Terminal("shell", "Thermometer", "--transport", radio.transport) as terminal:
+            terminal.wait_for("Thermometer> ")
+            terminal.tell("pair --authenticated")
+            terminal.wait_for("The six digits that ")
+            terminal.type(CONTROL_C)
+            # One error, without a line of the log.
+            terminal.wait_for(r"ble: .*the pairing failed.*\nThermometer> ")
+            assert terminal.output.count("the pairing failed") == 1 and "[BluetoothLE]" not in terminal.output
+            terminal.tell("info")
+            terminal.wait_for("security: not encrypted\n")
+            terminal.tell("pair --authenticated")
+            terminal.wait_for("The six digits that ", times=2)
+            terminal.tell("123456")
+            terminal.wait_for(": bonded, authenticated")
+            assert server.output.count("\nconnected ") == 1
+            terminal.type(CONTROL_D)
+            terminal.check_end(0)

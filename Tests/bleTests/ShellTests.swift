@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import ToolCore
 
@@ -120,5 +121,108 @@ struct ShellTests {
     #expect(await wait.value == nil)
     subscription.add([1])
     #expect(await subscription.next() == [1])
+  }
+
+  /// What Control-C does: `questions` are open ones of a pairing.
+  private final class Terminal: Sendable {
+    let state = Mutex((questions: false, cleared: 0))
+
+    func interruption() -> ShellInterruption {
+      ShellInterruption {
+        self.state.withLock { state in
+          defer { state.questions = false }
+          return state.questions
+        }
+      } clear: {
+        self.state.withLock { $0.cleared += 1 }
+      }
+    }
+  }
+
+  @Test func controlCEndsTheCommandThatRuns() async throws {
+    let terminal = Terminal()
+    let interruption = terminal.interruption()
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let command = Task {
+      try await interruption.run {
+        begin.yield()
+        try await Task.sleep(for: .seconds(86_400))
+      }
+    }
+    for await _ in begun { break }
+    #expect(interruption.interrupt())
+    // The shell goes on.
+    try await command.value
+    #expect(terminal.state.withLock(\.cleared) == 1)
+    // At the prompt.
+    #expect(interruption.interrupt() && interruption.interrupt())
+    #expect(terminal.state.withLock(\.cleared) == 3)
+  }
+
+  @Test func controlCHidesNoOtherError() async throws {
+    let interruption = Terminal().interruption()
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let command = Task {
+      try await interruption.run {
+        begin.yield()
+        try? await Task.sleep(for: .seconds(86_400))
+        throw ToolError(description: "no", status: 68)
+      }
+    }
+    for await _ in begun { break }
+    #expect(interruption.interrupt())
+    await #expect(throws: ToolError.self) { try await command.value }
+  }
+
+  @Test func aCommandThatDoesNotEndIsEndedWithTheShell() async throws {
+    let interruption = Terminal().interruption()
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let held = Mutex<CheckedContinuation<Void, Never>?>(nil)
+    let command = Task {
+      try await interruption.run {
+        await withCheckedContinuation { continuation in
+          held.withLock { $0 = continuation }
+          begin.yield()
+        }
+        try Task.checkCancellation()
+      }
+    }
+    for await _ in begun { break }
+    #expect(interruption.interrupt() && !interruption.interrupt())
+    held.withLock { $0.take() }?.resume()
+    try await command.value
+  }
+
+  @Test func theEndOfTheShellIsNoInterruption() async throws {
+    let interruption = Terminal().interruption()
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let command = Task {
+      try await interruption.run {
+        begin.yield()
+        try await Task.sleep(for: .seconds(86_400))
+      }
+    }
+    for await _ in begun { break }
+    command.cancel()
+    await #expect(throws: CancellationError.self) { try await command.value }
+  }
+
+  /// The command ends by the answer.
+  @Test func controlCRejectsAQuestionFirst() async throws {
+    let terminal = Terminal()
+    let interruption = terminal.interruption()
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let command = Task {
+      try await interruption.run {
+        begin.yield()
+        try await Task.sleep(for: .seconds(86_400))
+      }
+    }
+    for await _ in begun { break }
+    terminal.state.withLock { $0.questions = true }
+    #expect(interruption.interrupt())
+    #expect(terminal.state.withLock(\.questions) == false)
+    #expect(interruption.interrupt())
+    try await command.value
   }
 }

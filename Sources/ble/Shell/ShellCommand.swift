@@ -45,7 +45,7 @@ struct ShellCommand: Sendable {
       "wait", "waits for a value of a characteristic",
       details: [
         "It takes the values since subscribe, or since the last wait: one that has arrived already counts. Without a subscription it "
-          + "subscribes until the value arrives. Control-C ends the shell: --timeout ends only the wait."
+          + "subscribes until the value arrives. On a terminal, Control-C ends the wait."
       ],
       operands: [
         characteristic,

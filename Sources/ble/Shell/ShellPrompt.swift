@@ -35,6 +35,13 @@ final class ShellPrompt: Sendable {
     }
   }
 
+  /// Ends the line on the screen, which has what was typed; the terminal has dropped it (Control-C). If the prompt was
+  /// there, it follows.
+  func clear() {
+    guard Self.isShown else { return }
+    isOpen.withLock { isOpen in Output.text("\n\(isOpen ? text : "")") }
+  }
+
   /// Prints lines above the prompt.
   func above(_ print: () -> Void) {
     isOpen.withLock { isOpen in

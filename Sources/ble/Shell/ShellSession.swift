@@ -12,6 +12,8 @@ actor ShellSession {
         + "explains one. Words with spaces are in quotation marks; # begins a comment.",
       "On a terminal an error does not end the shell. In a script, which standard input is otherwise, the first command that fails ends "
         + "it with 'line N: …' and the status of the error. The end of the input ends the link and the subscriptions.",
+      "On a terminal, Control-C ends the command that runs, rejects the question of a pairing, or clears the line; "
+        + "Control-D ends the shell. In a script, Control-C ends the shell.",
     ],
     operands: [.device],
     options: CommandDeclaration.Option.adapter + [
@@ -29,6 +31,7 @@ actor ShellSession {
   private let arguments: ParsedArguments
   private let timeout: Duration
   private let prompt: ShellPrompt
+  private let interruption: ShellInterruption
   private var device: RemoteDevice?
   /// Why the last link has ended, if no command has ended it.
   private var lastEnd: String?
@@ -40,6 +43,7 @@ actor ShellSession {
   private init(_ target: String, _ adapter: Adapter, _ arguments: ParsedArguments, timeout: Duration) {
     (self.target, self.adapter, self.arguments, self.timeout) = (target, adapter, arguments, timeout)
     prompt = ShellPrompt(target)
+    interruption = ShellInterruption(rejectQuestions: PairingQuestions.rejectAll) { [prompt] in prompt.clear() }
   }
 
   @Sendable private static func start(_ arguments: ParsedArguments) async throws {
@@ -68,6 +72,10 @@ actor ShellSession {
 
   /// Runs the lines of standard input until its end, until `exit`, or until a line of a script fails.
   private func runLines() async throws {
+    if ShellPrompt.isTerminal {
+      BLETool.signals.setInterruption { [interruption] in interruption.interrupt() }
+    }
+    defer { BLETool.signals.setInterruption(nil) }
     var number = 0
     while !hasExited, !Output.isClosed, !Task.isCancelled {
       prompt.open()
@@ -75,7 +83,7 @@ actor ShellSession {
       prompt.close(atEnd: line == nil)
       guard let line else { return }
       number += 1
-      do { try await run(line) } catch let error as ToolError {
+      do { try await interruption.run { try await self.run(line) } } catch let error as ToolError {
         guard ShellPrompt.isTerminal else {
           throw ToolError(description: "line \(number): \(error.description)", status: error.status)
         }
