@@ -114,12 +114,33 @@ package final class AdapterHub: Sendable {
       case .diagnostic(let diagnostic): log(line(for: diagnostic))
       case .bonds(let event): bonds.receive(event)
       case .pairing(let peer, .questionWithdrawn(let id)): questions.withdrawn(id, of: peer)
+      // The device may have paired with a private address, by which the link is still known.
+      case .pairing(let peer, .succeeded(let paired)):
+        if paired.isBonded, let name = devices.name(of: peer) { bonds.note(name: name, of: paired.identity) }
+      case .link(let peer, .security): noteName(of: peer)
       // The others are for the clients.
       case .state, .address, .services, .advertising, .scanning, .connected, .connectionFailed, .foreignLink, .link,
         .client, .server, .pairing, .channels, .channel:
         break
       }
     }
+  }
+
+  /// Records a fact that a client has found out; a new name of a bonded device also beside its bond.
+  package func note(_ fact: AdapterDevices.Fact) {
+    devices.note(fact)
+    switch fact {
+    case .named(let address, _): for peer in devices.links(to: address) { noteName(of: peer) }
+    case .advertised(_, let peer): noteName(of: peer)
+    // Any device can advertise the address of a bonded one: its name counts on a link that has proven the bond.
+    case .seen, .connected, .discovered: break
+    }
+  }
+
+  /// Stores the name of a device beside its bond, if the link has proven it.
+  private func noteName(of peer: LinkID) {
+    guard let device = devices.bonded(on: peer) else { return }
+    bonds.note(name: device.name, of: device.address)
   }
 
   private func notice(_ text: String) -> BluetoothLog.Line {

@@ -253,6 +253,6 @@ def test_the_tool_shows_and_removes_remembered_devices(radio, tmp_path):
             [device] = map(json.loads, bonds("--json").splitlines())
             assert device["bonded"] is False
             word = f"{device['address']}-{device['addressType']}"
-            assert bonds() == f"{word}  remembered, without a bond\n"
-            assert bonds("--remove", device["address"].lower()) == f"{word}: removed\n"
+            assert bonds() == f"{word}  '{device['name']}', remembered, without a bond\n"
+            assert bonds("--remove", device["address"].lower() if run == 1 else device["name"]) == f"{word}: removed\n"
             assert bonds() == ""

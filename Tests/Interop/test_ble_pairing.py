@@ -70,6 +70,7 @@ def test_a_bond_outlives_a_change_of_the_name(thermometer, tmp_path):
     with radio(tmp_path) as transport:
         with served(thermometer, transport, tmp_path) as device:
             run("pair", "Thermometer", *transport)
+            assert bonds(transport)[0]["name"] == "Thermometer"
             for name in ("Kitchen", "Bath"):
                 description = json.loads(thermometer.read_text())
                 new = thermometer.with_suffix(".new")
@@ -77,6 +78,7 @@ def test_a_bond_outlives_a_change_of_the_name(thermometer, tmp_path):
                 new.replace(thermometer)
                 device.wait_for(f'READY "{name}"')
                 assert run("read", name, "2A6E", *transport) == "21.50 °C\n"
+                assert bonds(transport)[0]["name"] == name
         with served(thermometer, transport, tmp_path) as device:
             assert run("read", device.address, "2A6E", *transport) == "21.50 °C\n"
             assert len(list((tmp_path / "state/BluetoothLE").glob("ble-serve-thermometer.json-*.json"))) == 1
@@ -141,9 +143,9 @@ def test_a_removed_bond_names_the_programs_that_still_have_it(thermometer, tmp_p
     environment = {**os.environ, "BLE_BONDS": str(tmp_path / "bonds.json")}
     with radio(tmp_path) as transport, served(thermometer, transport, tmp_path) as device:
         run("pair", "Thermometer", *transport, env=environment)
-        error = run("bonds", "--remove", "Thermometer", *transport, status=64, env=environment)
-        assert f"The bonds are with: {device.address}-public" in error
-        command = [*product("ble"), "bonds", "--remove", device.address, *transport]
+        error = run("bonds", "--remove", "Lamp", *transport, status=68, env=environment)
+        assert f"they are with: {device.address}-public 'Thermometer'" in error
+        command = [*product("ble"), "bonds", "--remove", "Thermometer", *transport]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, check=True)
         assert done.stdout == f"{device.address}-public: removed\n"
         assert f"a program that runs with the bonds in {tmp_path}/bonds.json uses this one until it ends" in done.stderr
@@ -256,10 +258,10 @@ def lock(tmp_path):
 def check_bond(address, version, transport):
     """The bond of the runs before is authenticated, and opens the value in a run of its own."""
     [bond] = bonds(transport)
-    facts = {"authenticated": True, "keySize": 16, "secureConnections": version == SECURE}
+    facts = {"name": "Lock", "authenticated": True, "keySize": 16, "secureConnections": version == SECURE}
     assert bond == {"address": address, "addressType": "public", **facts}
     kind = "LE Secure Connections" if version == SECURE else "legacy pairing"
-    assert run("bonds", *transport) == f"{address}-public  {kind}, authenticated, key of 16 octets\n"
+    assert run("bonds", *transport) == f"{address}-public  'Lock', {kind}, authenticated, key of 16 octets\n"
     assert run("read", "Lock", "2A19", *transport) == "55 %\n"
 
 

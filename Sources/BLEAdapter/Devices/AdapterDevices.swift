@@ -1,3 +1,4 @@
+import BLEGATT
 package import BLEHost
 package import BLEWire
 import Synchronization
@@ -10,7 +11,7 @@ import Synchronization
 /// (``DeviceFile``).
 ///
 /// ```swift
-/// client.hub?.devices.note(.seen(address, name: "Clock", services: ["1805"]))
+/// client.hub?.note(.seen(address, name: "Clock", services: ["1805"]))
 /// let address = client.hub?.devices.device(of: identifier)?.address
 /// ```
 package final class AdapterDevices: Sendable {
@@ -30,6 +31,8 @@ package final class AdapterDevices: Sendable {
     case connected(DeviceAddress)
     /// The Device Name characteristic (Vol 3, Part C, 12.1).
     case named(DeviceAddress, String)
+    /// The name that the device of a link has advertised.
+    case advertised(String, by: LinkID)
     /// The services that a client has discovered on a link.
     case discovered([BluetoothUUID], on: LinkID)
   }
@@ -49,6 +52,7 @@ package final class AdapterDevices: Sendable {
 
   fileprivate struct Link: Sendable {
     var address: DeviceAddress
+    var isBondProven = false
     var services: [BluetoothUUID] = []
   }
 
@@ -89,6 +93,8 @@ package final class AdapterDevices: Sendable {
       case .named(let address, let name):
         state.update(address) { $0.name = name }
         return (address, name)
+      case .advertised(let name, let peer):
+        if let address = state.links[peer]?.address { state.update(address) { $0.name = name } }
       case .discovered(let services, let peer): state.note(services, on: peer)
       }
       return nil
@@ -174,12 +180,32 @@ package final class AdapterDevices: Sendable {
     }
   }
 
-  /// Whether a link is up.
+  /// The name of the device on a link that is up; nil if none is known.
+  func name(of peer: LinkID) -> String? {
+    state.withLock { state in state.links[peer].flatMap { state.device(at: $0.address)?.name } }
+  }
+
+  /// The device on a link that has proven its bond, and its name; nil for any other link, and without a name.
+  func bonded(on peer: LinkID) -> (address: DeviceAddress, name: String)? {
+    state.withLock { state in
+      guard let link = state.links[peer], link.isBondProven, let name = state.device(at: link.address)?.name else {
+        return nil
+      }
+      return (link.address, name)
+    }
+  }
+
+  /// The links to a device.
+  func links(to address: DeviceAddress) -> [LinkID] {
+    state.withLock { state in state.links.filter { $0.value.address == address }.map(\.key) }
+  }
+
   /// The address of the device on a link that is up.
   package func address(of peer: LinkID) -> DeviceAddress? { state.withLock { $0.links[peer]?.address } }
 
   package var linkCount: Int { state.withLock { $0.links.count } }
 
+  /// Whether a link is up.
   package func isUp(_ peer: LinkID) -> Bool { state.withLock { $0.links[peer] != nil } }
 }
 
@@ -190,8 +216,9 @@ extension AdapterDevices.State {
       links[peer]?.address = identity.identity
       update(identity.identity)
     case .disconnected: links[peer] = nil
+    case .security(let security): links[peer]?.isBondProven = security.isBondProven
     // No facts about the device.
-    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .rssi, .security: break
+    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .rssi: break
     }
   }
 

@@ -127,6 +127,14 @@ package final class DeviceFile: Sendable {
     queue.sync { Self.merged(load().map(\.address), state.withLock { $0.connected }) }
   }
 
+  /// The names of all devices that have one.
+  package var allNames: [DeviceAddress: String] {
+    queue.sync {
+      let stored = load().compactMap { device in device.name.map { (device.address, $0) } }
+      return Dictionary(stored) { $1 }.merging(state.withLock(\.names)) { $1 }
+    }
+  }
+
   /// Removes a device.
   ///
   /// - Returns: whether it was remembered.

@@ -34,6 +34,10 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
   package var lastUse: UInt32 = 0
   /// What our server stores about this client.
   package var client = ClientRecord()
+  /// The name of the device when the bond was last used on a link whose program knew one: from its advertisements, or
+  /// its Device Name characteristic. The device has chosen it, so that two devices may have one name. Nil if no name is
+  /// known.
+  public package(set) var name: String?
   /// What our client has discovered of its database.
   package var attributeCache: AttributeCache?
 
@@ -49,6 +53,9 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
     (peripheralKey, centralKey) = (outcome.peripheralKey, outcome.centralKey)
     (peerCSRK, ownCSRK) = (outcome.peerCSRK, outcome.ownCSRK)
   }
+
+  /// The octets of a name at most (Vol 3, Part C, 12.1); a longer one is not stored.
+  package static let nameLimit = 248
 
   /// The device's identity address, `C0:11:22:33:44:55`, whatever private addresses it uses.
   public var address: String { identity.octets.description }

@@ -51,7 +51,10 @@ extension Adapter {
       }
       do throws(BLEError) {
         let device = try await establish(address, within: limit, timing, phys ?? advertised ?? [.le1M])
-        if let name { session.run { state, _ in state.links[device.peer]?.name = name } }
+        if let name {
+          session.run { state, _ in state.links[device.peer]?.name = name }
+          session.client.hub?.note(.advertised(name, by: device.peer))
+        }
         return device
       } catch {
         try await attempts.failed(error, "no connection to \(address)", isAnotherPossible: isSearch)

@@ -302,9 +302,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         return (result, effects)
       }
     }
-    if !effects.facts.isEmpty || !effects.seenAgain.isEmpty, let devices = client.hub?.devices {
-      for fact in effects.facts { devices.note(fact) }
-      devices.noteAgain(effects.seenAgain)
+    if !effects.facts.isEmpty || !effects.seenAgain.isEmpty, let hub = client.hub {
+      for fact in effects.facts { hub.note(fact) }
+      hub.devices.noteAgain(effects.seenAgain)
     }
     for line in effects.misuses { misuse(line) }
     for line in effects.notices { log(.notice(line, .peer)) }

@@ -26,15 +26,15 @@ enum PairCommand {
     name: "bonds", summary: "lists bonds and remembered devices, or removes one",
     details: [
       "The bonds are those of this user on the adapter (BLE_BONDS, else a file in the folder of the user's data). They are listed without "
-        + "the adapter; it is needed to remove one.",
+        + "the adapter; it is needed to remove one. A name is the one that the device had when the bond was last used.",
       "Programs with CoreBluetooth's API remember the devices that they have connected to, in a file beside their bonds: BLE_BONDS names the bonds of the program.",
     ],
     options: CommandDeclaration.Option.adapter + [
       .json,
       .value(
-        "remove", "ADDRESS",
-        "removes the bond with this device, and the device from those that are remembered; the device has to remove "
-          + "its own bond, too. End programs that run with these bonds first"
+        "remove", "DEVICE",
+        "removes the bond with the device of this address or name, and the device from those that are remembered; the "
+          + "device has to remove its own bond, too. End programs that run with these bonds first"
       ),
     ],
     run: showBonds)
@@ -42,6 +42,7 @@ enum PairCommand {
   private struct Line: Encodable {
     var address: String
     var addressType: String
+    var name: String?
     var authenticated: Bool
     var secureConnections: Bool
     var keySize: Int
@@ -50,6 +51,7 @@ enum PairCommand {
   private struct RememberedLine: Encodable {
     var address: String
     var addressType: String
+    var name: String?
     var bonded = false
   }
 
@@ -99,40 +101,47 @@ enum PairCommand {
       if arguments.has("json") {
         Output.json(
           Line(
-            address: bond.address, addressType: kind(bond.identity), authenticated: bond.isProtected,
+            address: bond.address, addressType: kind(bond.identity), name: bond.name, authenticated: bond.isProtected,
             secureConnections: bond.usesSecureConnections,
             keySize: bond.keySize))
       } else {
         let kind = bond.usesSecureConnections ? "LE Secure Connections" : "legacy pairing"
         let strength = bond.isProtected ? "authenticated" : "not authenticated"
-        Output.line("\(bond.identity.word)  \(kind), \(strength), key of \(bond.keySize) octets", indent: 4)
+        Output.line(
+          "\(bond.identity.word)  \(shown(bond.name))\(kind), \(strength), key of \(bond.keySize) octets", indent: 4)
       }
     }
     let bonded = Set(bonds.map(\.identity))
-    let remembered = try remembered(arguments).filter { !bonded.contains($0) }
+    let file = try deviceFile(arguments)
+    let remembered = (file?.all ?? []).filter { !bonded.contains($0) }
+    let names = remembered.isEmpty ? [:] : file?.allNames ?? [:]
     if bonds.isEmpty, remembered.isEmpty {
       Output.error("ble: no bonds and no remembered devices. Run: \(arguments.commandLine("pair", "DEVICE"))")
     }
     for device in remembered {
       if arguments.has("json") {
-        Output.json(RememberedLine(address: device.octets.description, addressType: kind(device)))
+        Output.json(
+          RememberedLine(address: device.octets.description, addressType: kind(device), name: names[device]))
       } else {
-        Output.line("\(device.word)  remembered, without a bond", indent: 4)
+        Output.line("\(device.word)  \(shown(names[device]))remembered, without a bond", indent: 4)
       }
     }
   }
 
+  /// A name that a device has chosen, before what is known of the device; empty for none.
+  private static func shown(_ name: String?) -> String { name.map { "'\(String(printable: $0))', " } ?? "" }
+
   private static func kind(_ address: DeviceAddress) -> String { address.isRandom ? "random" : "public" }
 
   private static func remove(_ text: String, _ arguments: ParsedArguments) async throws {
-    guard let word = AddressWord(text) else {
-      // Bonds have no names.
-      let known = ((try? stored(arguments)) ?? []).map(\.identity.word).sorted()
-      let list = known.isEmpty ? "" : ". The bonds are with: \(known.joined(separator: ", "))"
-      throw ToolError.usage(
-        "--remove takes an address, such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not "
-          + "'\(String(printable: text))'\(list)",
-        of: bonds)
+    let word: AddressWord
+    if let address = AddressWord(text) {
+      word = address
+    } else {
+      let bonds = try stored(arguments)
+      var names = try deviceFile(arguments)?.allNames ?? [:]
+      for bond in bonds { names[bond.identity] = bond.name ?? names[bond.identity] }
+      word = try named(text, names, of: bonds.map(\.identity))
     }
     try await AdapterUse.withAdapter(arguments) { adapter in
       let found = adapter.bonds.filter { word.names($0.identity) }
@@ -157,6 +166,31 @@ enum PairCommand {
     }
   }
 
+  /// The address of the device with a name, as it is or as it is printed.
+  ///
+  /// - Parameters:
+  ///   - names: those of bonded and of remembered devices.
+  ///   - bonded: the bonded devices, also those without a name.
+  static func named(
+    _ text: String, _ names: [DeviceAddress: String], of bonded: [DeviceAddress]
+  ) throws(ToolError) -> AddressWord {
+    let found = names.filter { $0.value == text || String(printable: $0.value) == text }.map(\.key.word).sorted()
+    if let word = found.first.flatMap({ AddressWord($0) }), found.count == 1 { return word }
+    let shown = String(printable: text.prefix(64))
+    guard found.isEmpty else {
+      throw ToolError(
+        description: "\(found.count) devices have the name '\(shown)'. Remove one by its address: "
+          + found.joined(separator: ", "),
+        status: 64)
+    }
+    if let reason = AddressWord.misspelling(in: text) { throw .usage(reason, of: bonds) }
+    let known = Set(bonded).union(names.keys).map {
+      "\($0.word)\(names[$0].map { " '\(String(printable: $0))'" } ?? "")"
+    }
+    let list = known.isEmpty ? "there are none" : "they are with: \(known.sorted().joined(separator: ", "))"
+    throw .notFound("no bond and no remembered device has the name '\(shown)'; \(list)")
+  }
+
   /// The file of the bonds of the adapter that the command line names; nil if they are in memory.
   private static func file(_ arguments: ParsedArguments) throws -> String? {
     PairingOptions.Storage.standard.path(transport: try arguments.canonicalTransport())
@@ -168,9 +202,8 @@ enum PairCommand {
     do { return try FileBondStore(path: path).contents()?.bonds ?? [] } catch { throw ToolError.input("\(error)") }
   }
 
-  /// The devices in the file beside the bonds.
-  private static func remembered(_ arguments: ParsedArguments) throws -> [DeviceAddress] {
-    return AdapterOptions.DeviceStorage.standard.path(beside: try file(arguments)).map { DeviceFile(path: $0).all }
-      ?? []
+  /// The file of devices beside the bonds; nil if there is none.
+  private static func deviceFile(_ arguments: ParsedArguments) throws -> DeviceFile? {
+    AdapterOptions.DeviceStorage.standard.path(beside: try file(arguments)).map { DeviceFile(path: $0) }
   }
 }

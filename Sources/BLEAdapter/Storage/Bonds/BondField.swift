@@ -59,6 +59,12 @@ struct BondField: Sendable {
     } write: {
       try $1.encode($0, forKey: "lastUse")
     },
+    // Files of older versions have none. One that only the other program knows is kept.
+    Self(\.name, merge: { $0.name = $0.name ?? $1.name }) {
+      try $0.decodeIfPresent(String.self, forKey: "name").flatMap { $0.utf8.count <= Bond.nameLimit ? $0 : nil }
+    } write: {
+      try $1.encodeIfPresent($0, forKey: "name")
+    },
     // Without it everything is discovered again.
     Self(\.attributeCache) {
       try $0.decodeIfPresent(AttributeCacheForm.self, forKey: "attributes")?.cache

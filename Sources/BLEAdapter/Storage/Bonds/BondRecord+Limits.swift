@@ -16,8 +16,8 @@ extension BondRecord {
   static let attributeCachesLimit = 1 << 20
   /// The octets of all client configurations at most: for example 200 subscriptions of each of 128 devices.
   static let configurationsLimit = 2 << 20
-  /// The octets of a bond without these parts at most.
-  static let bondOctets = 2_048
+  /// The octets of a bond without these parts at most: a name has up to 248 characters, each in six.
+  static let bondOctets = 4_096
 
   /// What was removed so that the record is within its limits, apart from attribute caches.
   struct Removal: Hashable, CustomStringConvertible {

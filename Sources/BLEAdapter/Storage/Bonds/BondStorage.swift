@@ -151,6 +151,21 @@ package final class BondStorage: Sendable {
     }
   }
 
+  /// Stores the name of a bonded device; a name that is empty or too long is ignored.
+  package func note(name: String, of device: DeviceAddress) {
+    guard !name.isEmpty, name.utf8.count <= Bond.nameLimit else { return }
+    let now = timing.now()
+    let isNew = state.withLock { state in
+      guard let index = state.record.bonds.firstIndex(where: { $0.identity == device.identity }),
+        state.record.bonds[index].name != name
+      else { return false }
+      state.record.bonds[index].name = name
+      state.change(.soon, now: now)
+      return true
+    }
+    if isNew { startTimer() }
+  }
+
   package func receive(_ event: HostEvent.Bonds) {
     let now = timing.now()
     state.withLock { state in
@@ -172,6 +187,9 @@ extension BondStorage.State {
       return change(.atOnce, now: now)
     }
     let old = record.bonds[index]
+    // The host does not change names, and has those that were stored when it began.
+    var bond = bond
+    bond.name = old.name ?? bond.name
     record.bonds[index] = bond
     if bond != old { change(bond.isSamePairing(as: old) ? .soon : .atOnce, now: now) }
   }
