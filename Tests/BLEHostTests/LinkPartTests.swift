@@ -45,6 +45,7 @@ import Testing
     case .event(.link(_, .disconnected(let reason)), let recipient): "disconnected \(reason) \(recipient)"
     case .report(_, let text, _): text
     case .own(.security(let input)): "security \(input)"
+    case .own(.closed): "closed"
     case .own(let own): "\(own)"
     default: "other"
     }
@@ -116,7 +117,7 @@ import Testing
     #expect(!link.isClosing)
     link.perform(
       .disconnect(.remoteUserTerminatedConnection), from: owner, ControllerCapabilities(), &context.turn)
-    #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
+    #expect(take(&link) == ["closed"])
     #expect(link.isClosing)
     link.close(.authenticationFailure, &context.turn)
     #expect(take(&link).isEmpty)
@@ -129,7 +130,7 @@ import Testing
     link.release(by: owner, &context.turn)
     #expect(take(&link).isEmpty)
     link.release(by: other, &context.turn)
-    #expect(take(&link) == ["\(HCIOpcode.disconnect)"])
+    #expect(take(&link) == ["closed"])
   }
 
   @Test mutating func aCentralsLinkIsNotTheOwnersToEnd() {
@@ -152,7 +153,7 @@ import Testing
   @Test mutating func aLinkThatComesUpInAShutdownIsClosed() {
     var link = link(.central)
     link.start([], isShuttingDown: true, &context)
-    #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "\(HCIOpcode.disconnect)"])
+    #expect(take(&link) == ["connected 0 \(Recipient.everyone)", "closed"])
   }
 
   @Test mutating func aLinkToABondedPeripheralIsEncryptedBeforeItsClientSends() {
@@ -166,7 +167,7 @@ import Testing
     #expect(link.security.isBonded && !link.security.isBondProven)
     context.turn.now = link.deadline ?? .start
     link.tickReconnection(&context.turn)
-    #expect(take(&link).last == "\(HCIOpcode.disconnect)")
+    #expect(take(&link).last == "closed")
   }
 
   @Test mutating func theEndOfALinkIsReportedLast() {

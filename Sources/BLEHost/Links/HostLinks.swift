@@ -30,6 +30,12 @@ struct HostLinks: Sendable {
   /// Takes the place of the turn in ``context`` while the output of an input is sent and applied.
   private var spareTurn: LinkTurn?
   private var held = HeldPackets()
+  /// The links that are closing, and whose packets the controller still has. It may discard them once it is asked to
+  /// end the link (Vol 6, Part B, 5.1.6): keys of a pairing, or values.
+  private var draining: [(peer: LinkID, reason: HCIErrorCode, until: Instant)] = []
+  /// How long the packets of a closing link are given to leave: several connection events, and little of
+  /// ``HostConfiguration/disconnectionTimeout``.
+  static let drainTime = Duration.milliseconds(500)
   /// The identities that links have proven in this input, and those that have a link after another one of theirs has
   /// ended.
   private var confirmed: [DeviceAddress] = []
@@ -52,7 +58,10 @@ struct HostLinks: Sendable {
   func contains(_ peer: LinkID) -> Bool { table.index(of: peer) != nil }
 
   /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.
-  var deadline: Instant? { .nearer(.nearer(table.deadline, context.bonds.deadline), held.deadline) }
+  var deadline: Instant? {
+    let nearest = Instant?.nearer(.nearer(table.deadline, context.bonds.deadline), held.deadline)
+    return draining.isEmpty ? nearest : draining.reduce(nearest) { .nearer($0, $1.until) }
+  }
 
   /// The identity of a device by the address it uses.
   mutating func identity(of address: DeviceAddress) -> DeviceAddress { context.bonds.identity(of: address, toolbox) }
@@ -151,6 +160,7 @@ extension HostLinks {
       }
     }
     if !table.withChannelFrames.isEmpty { resumeChannels(&host) }
+    if !draining.isEmpty { endDrained(&host) }
   }
 
   /// Takes an event of the controller about one link.
@@ -271,8 +281,11 @@ extension HostLinks {
     }
     for (peer, fault) in table.takeStalled(host.now) {
       host.report(.peer, "the link is ended: \(fault)", peer: peer)
-      withLink(of: peer, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
+      withLink(of: peer, &host) { link, context in
+        link.close(.remoteUserTerminatedConnection, isAtOnce: true, &context.turn)
+      }
     }
+    if !draining.isEmpty { endDrained(&host) }
     tickHeld(&host)
     let hasEnded = endOverdueLinks(&host)
     return loseOverdueEndings(&host) || hasEnded
@@ -414,6 +427,38 @@ extension HostLinks {
     if table.canShare(link.identity) { confirmed.append(link.identity) }
   }
 
+  /// Asks the controller to end a link that is closing, now or when its packets have left.
+  private mutating func end(
+    _ peer: LinkID, _ reason: HCIErrorCode, isAtOnce: Bool, _ host: inout HostContext
+  ) {
+    guard let index = table.index(of: peer) else { return }
+    if !isAtOnce, table.hasPackets(of: index) {
+      draining.append((peer, reason, host.now + Self.drainTime))
+    } else {
+      disconnect(index, reason, &host)
+    }
+  }
+
+  private func disconnect(_ index: Int, _ reason: HCIErrorCode, _ host: inout HostContext) {
+    let command = HCI.Disconnect { ($0.connectionHandle, $0.reason) = (table[index].handle, reason) }
+    host.send(command, for: .link(table[index].peer, .disconnect))
+  }
+
+  /// Asks the controller to end the links whose packets have left, and those that have waited long enough.
+  private mutating func endDrained(_ host: inout HostContext) {
+    let waiting = draining
+    draining = []
+    for entry in waiting {
+      // It may have ended by itself.
+      guard let index = table.index(of: entry.peer) else { continue }
+      if entry.until > host.now, table.hasPackets(of: index) {
+        draining.append(entry)
+      } else {
+        disconnect(index, entry.reason, &host)
+      }
+    }
+  }
+
   /// Asks the controller to end all links.
   mutating func closeAll(_ host: inout HostContext) {
     for index in table.indices {
@@ -552,7 +597,9 @@ extension HostLinks {
   /// A full queue ends the link: a frame lost on a reliable channel would break it silently.
   private mutating func sendingFailed(_ refusal: ACLSchedulerError, on index: Int, _ host: inout HostContext) {
     host.report(.peer, "the link is ended, because the peer takes no data: \(refusal)", peer: table[index].peer)
-    withLink(index, &host) { link, context in link.close(.remoteUserTerminatedConnection, &context.turn) }
+    withLink(index, &host) { link, context in
+      link.close(.remoteUserTerminatedConnection, isAtOnce: true, &context.turn)
+    }
   }
 
   /// Applies the effects of a part, in order; `perform` applies one of the part's own.
@@ -582,6 +629,7 @@ extension HostLinks {
       if let index = table.index(of: peer) { confirmed.append(table[index].identity) }
     case .bearer(let effect): withLink(of: peer, &host) { link, context in link.perform(effect, &context) }
     case .channel(let effect): perform(effect, of: peer, &host)
+    case .closed(let reason, let isAtOnce): end(peer, reason, isAtOnce: isAtOnce, &host)
     case .superseded(let handle): remove(handle, reason: .terminatedByLocalHost, isSuperseded: true, &host)
     case .mtuChanged, .recordChanged, .relieved, .counterUsed, .storageEnded, .securityChanged, .bondRestored,
       .clientResumed, .failed:

@@ -74,7 +74,7 @@ extension Link {
       context.bonds.usePeerCounter(counter, of: identity, into: &context.turn.server.effects)
       deliverSigned(&context)
     case .storageEnded: deliverSigned(&context)
-    case .failed: close(.remoteUserTerminatedConnection, &context.turn)
+    case .failed: close(.remoteUserTerminatedConnection, isAtOnce: true, &context.turn)
     case .relieved:
       context.turn.usesClient = true
       client.setCongested(false, now: now, into: &context.turn.client)
@@ -94,7 +94,7 @@ extension Link {
       client.resume(now: now, into: &context.turn.client)
       signalling.resume(channelFacts, &context.turn)
     // ``HostLinks`` applies these, which concern other parts.
-    case .security, .violated, .bondProven, .superseded, .channel, .bearer: break
+    case .security, .violated, .bondProven, .superseded, .channel, .bearer, .closed: break
     }
   }
 

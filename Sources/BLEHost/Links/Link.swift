@@ -223,13 +223,14 @@ extension Link {
       now: turn.now, into: &turn.client)
   }
 
-  /// Asks the controller to end the link; ``HostEvent/Link/disconnected(_:)`` follows when it has, at the latest after
+  /// Ends the link; ``HostEvent/Link/disconnected(_:)`` follows when the controller has ended it, at the latest after
   /// ``HostConfiguration/disconnectionTimeout``.
-  mutating func close(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {
+  ///
+  /// - Parameter isAtOnce: whether what was sent before need not leave first.
+  mutating func close(_ reason: HCIErrorCode, isAtOnce: Bool = false, _ turn: inout LinkTurn) {
     guard !isClosing else { return }
     end = turn.now + disconnectionTimeout
-    let command = HCI.Disconnect { ($0.connectionHandle, $0.reason) = (handle, reason) }
-    turn.effects.append(.command(command, for: .link(peer, .disconnect)))
+    turn.effects.append(.own(.closed(reason, isAtOnce: isAtOnce)))
   }
 
   /// Ends an owner's use of the link. A link that our central made ends when no owner uses it; one that the device made

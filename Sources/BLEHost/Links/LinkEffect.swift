@@ -40,6 +40,8 @@ enum LinkEffect: Sendable {
   indirect case bearer(BearerEffect)
   /// The peer can no longer be served, or does not answer: the link is to be ended.
   case failed
+  /// The link is closing: the controller is to end it, unless `isAtOnce` when what was sent on it has left.
+  case closed(HCIErrorCode, isAtOnce: Bool)
 
   /// What follows when a link is encrypted with a key of known strength.
   ///

@@ -286,6 +286,11 @@ extension LinkTable {
     } catch { return error }
   }
 
+  /// Whether frames of a link wait, or packets of it are in the controller.
+  func hasPackets(of index: Int) -> Bool {
+    acl.backlog(links[index].handle).map { $0.frames > 0 || $0.packetsInFlight > 0 } ?? false
+  }
+
   /// Whether a link has room for the next frame of a stream, whose frames have this tag.
   func hasRoomForStream(_ index: Int, tag: UInt32) -> Bool { acl.hasRoomForStream(links[index].handle, tag: tag) }
 
