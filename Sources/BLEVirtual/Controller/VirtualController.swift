@@ -16,6 +16,10 @@ struct VirtualController: Sendable {
   let id: ControllerID
   /// Whether it is powered on.
   private(set) var isAttached = true
+  /// Whether other controllers receive it, and it them.
+  var isInRange = true
+  /// Whether it takes part in what happens in the air.
+  var isReachable: Bool { isAttached && isInRange }
   private let configuration: VirtualControllerConfiguration
   private var random: RandomSource
   private var faults: ControllerFaults

@@ -8,6 +8,7 @@ extension VirtualRadio {
     runAdvertisingEvents(of: slot)
     for handle in controllers[slot].advertisingSetsDue(at: context.now) {
       guard let advertisement = controllers[slot].beginAdvertisingEvent(of: handle, context) else { continue }
+      guard controllers[slot].isInRange else { continue }
       if context.pacing == .airtime { beginAdvertisingEvent(advertisement) } else { broadcast(advertisement) }
     }
     controllers[slot].tickAdvertising(&context)
@@ -15,7 +16,7 @@ extension VirtualRadio {
 
   /// Delivers the advertisement to every scanner, then to the initiators until one connects.
   private mutating func broadcast(_ advertisement: AdvertisingPDU) {
-    for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
+    for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isReachable {
       guard controllers[slot].scans(for: advertisement) else { continue }
       if let scanner = controllers[slot].receiveAdvertisement(advertisement, &context) {
         let sender = advertisement.sender
@@ -25,7 +26,7 @@ extension VirtualRadio {
       }
     }
     guard advertisement.properties.contains(.connectable) else { return }
-    for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isAttached {
+    for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isReachable {
       guard controllers[slot].initiates(for: advertisement),
         let request = controllers[slot].connectRequest(for: advertisement, context)
       else { continue }
@@ -41,7 +42,7 @@ extension VirtualRadio {
     _ parameters: HCI.ConnectionParameters
   ) -> Bool {
     let peripheral = advertisement.sender
-    guard let address = advertisement.address,
+    guard let address = advertisement.address, controllers[central].isInRange, controllers[peripheral].isInRange,
       controllers[peripheral].acceptsConnection(for: advertisement, from: ownAddress, context)
     else { return false }
     let id = context.newLinkID()
@@ -85,7 +86,7 @@ extension VirtualRadio {
   /// Begins the advertising event of a set. The event is skipped if no controller scans or initiates.
   mutating func beginAdvertisingEvent(_ advertisement: AdvertisingPDU) {
     let isReceived = controllers.indices.contains {
-      $0 != advertisement.sender && controllers[$0].isAttached
+      $0 != advertisement.sender && controllers[$0].isReachable
         && (controllers[$0].isScanning || controllers[$0].isInitiating)
     }
     guard isReceived, let event = AdvertisingEvent(advertisement, at: context.now) else { return }
@@ -113,7 +114,7 @@ extension VirtualRadio {
       }
     case .auxiliary:
       let followers = event.followers.filter { id in
-        slot(of: id).map { controllers[$0].canFollow(advertisement) } ?? false
+        slot(of: id).map { controllers[$0].isInRange && controllers[$0].canFollow(advertisement) } ?? false
       }
       if answer(advertisement, by: followers) { return }
     case .scanRequest(let request):
@@ -158,7 +159,7 @@ extension VirtualRadio {
   /// The controllers that receive the current packet of the event on a primary channel.
   private func listeners(to event: AdvertisingEvent, on channel: Int) -> [ControllerID] {
     controllers.filter { controller in
-      controller.isAttached && controller.id.slot != event.advertisement.sender
+      controller.isReachable && controller.id.slot != event.advertisement.sender
         && controller.receives(event, on: channel)
     }.map(\.id)
   }

@@ -155,13 +155,21 @@ public struct VirtualRadio: Sendable {
     context.hasPacketFaults = controllers.contains { $0.hasPacketFaults }
   }
 
-  /// Takes a controller out of range of its peers: each of its links ends by supervision timeout on both sides.
+  /// Ends the links of a controller, as if it was out of range for a moment: each by supervision timeout on both sides.
   public mutating func cutLinks(of id: ControllerID, now: Instant) {
     guard let slot = slot(of: id) else { return }
     cachedDeadline = nil
     context.now = now
     controllers[slot].cutAllLinks(&context)
     deliver()
+  }
+
+  /// Takes a controller out of range of all others, or brings it back. Out of range its links end by supervision
+  /// timeout on both sides, its advertisements are received by nobody, and it receives none.
+  public mutating func setInRange(_ isInRange: Bool, _ id: ControllerID, now: Instant) {
+    guard let slot = slot(of: id) else { return }
+    controllers[slot].isInRange = isInRange
+    if !isInRange { cutLinks(of: id, now: now) }
   }
 
   /// The HCI violations of a controller's host, the oldest first, at most ``Complaint/limit``.
