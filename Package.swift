@@ -67,6 +67,7 @@ func tests(_ name: String, on dependencies: [String], excluding: [String] = []) 
 //   shares its adapters among clients that scan and connect for themselves   | BLEProxy
 //   encodes or decodes packets: a sniffer, a controller, a host of its own   | BLEHCI, BLEL2CAP, BLEATT, BLESMP, BLEGAP
 //   needs the server or the client of GATT without the rest of the stack     | BLEGATT
+//   tests a program in virtual time                                          | BLETesting, beside the program's own
 //   tests a host against simulated controllers                               | BLEVirtual
 //   serves simulated controllers to other programs                           | BLEVirtualServer
 //   prints the names of UUIDs, companies and appearances                     | BLEAssignedNumbers
@@ -92,6 +93,7 @@ let package = Package(
     .library(name: "BLESMP", targets: ["BLESMP"]),
     .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
     .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
+    .library(name: "BLETesting", targets: ["BLETesting"]),
     .executable(name: "ble", targets: ["ble"]),
     .executable(name: "channel-transfer", targets: ["channel-transfer"]),
     .executable(name: "reference-central", targets: ["reference-central"]),
@@ -153,6 +155,14 @@ let package = Package(
     layer(
       "BluetoothLE",
       on: ["BLEAdapter", "BLEGAP", "BLEHost", "BLEKit", "BLELinux", "BLEWire", "CoreBluetoothTypes"]),
+
+    // A radio in virtual time for the tests of programs.
+    layer(
+      "BLETesting",
+      on: [
+        "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit", "BLELinux", "BLERuntime", "BLEVirtual",
+        "BLEWire", "CoreBluetoothTypes",
+      ]),
 
     // What the programs `ble` and `ble-gateway` have in common.
     layer(
@@ -246,19 +256,17 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLEProxy", "BLESMP",
-        "BLEVirtual", "BluetoothLE", "BLEVirtualServer", "CoreBluetooth", "BLEWire",
+        "BLETesting", "BLEVirtual", "BluetoothLE", "BLEVirtualServer", "CoreBluetooth", "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),
 
     .target(
       name: "AdapterFixtures",
-      dependencies: ["BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLESMP", "BLEWire"],
+      dependencies: ["BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHost", "BLESMP", "BLETesting", "BLEWire"],
       path: "Tests/AdapterFixtures", swiftSettings: strict),
     .target(
       name: "ModelFixtures",
-      dependencies: [
-        "AdapterFixtures", "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHost", "BLEVirtual", "BLEWire",
-      ],
+      dependencies: ["BLEAdapter", "BLEGATT", "BLEHost", "BLETesting", "BLEVirtual"],
       path: "Tests/ModelFixtures", swiftSettings: strict),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: strict),
@@ -291,6 +299,9 @@ let package = Package(
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
     tests(
       "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
+    .testTarget(
+      name: "BLETestingTests", dependencies: ["BLEKit", "BLETesting", "CoreBluetooth"], packageAccess: false,
+      swiftSettings: strict),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
     tests(
       "BLEKernelTests",
@@ -339,7 +350,7 @@ let package = Package(
     tests(
       "ManagerModelTests",
       on: [
-        "CoreBluetoothTypes", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEGATT", "BLEHost",
+        "CoreBluetoothTypes", "ModelFixtures", "AdapterFixtures", "BLEAdapter", "BLEGATT", "BLEHost", "BLETesting",
         "BLEWire", "TestSupport",
       ]),
     tests(

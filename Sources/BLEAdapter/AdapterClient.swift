@@ -47,6 +47,8 @@ package final class AdapterClient: Sendable {
   private let link: any AdapterLink
   private let log: Log
   private let channels: ChannelRouter
+  /// Calls its second argument when the time has passed.
+  package let later: ChannelStream.Timer
   /// Names the client among those of its adapter.
   private let name = HostIDs.number()
   private let isDetached = Atomic(false)
@@ -62,12 +64,12 @@ package final class AdapterClient: Sendable {
 
   /// A client over `link`; tests play the host there.
   ///
-  /// - Parameter later: calls its second argument when the time has passed; the channels use it.
+  /// - Parameter later: calls its second argument when the time has passed.
   package init(
     over link: any AdapterLink, target: DispatchQueue? = nil, log: @escaping Log = BluetoothLog.write,
     later: @escaping ChannelStream.Timer = ChannelStream.wait
   ) {
-    (self.link, self.log) = (link, log)
+    (self.link, self.log, self.later) = (link, log, later)
     commands = link.commands
     channels = ChannelRouter(later: later) { [commands] in commands.post($0) }
     queue = DispatchQueue(label: "BluetoothLE.client", target: target)

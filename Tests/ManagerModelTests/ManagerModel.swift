@@ -1,5 +1,6 @@
 import BLEGATT
 import BLEHost
+import BLETesting
 import BLEWire
 import ModelFixtures
 import TestSupport

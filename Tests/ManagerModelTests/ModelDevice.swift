@@ -1,6 +1,7 @@
 import AdapterFixtures
 import BLEAdapter
 import BLEHost
+import BLETesting
 import BLEWire
 import Dispatch
 import Foundation

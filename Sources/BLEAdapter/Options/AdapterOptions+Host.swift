@@ -1,6 +1,6 @@
 import BLEATT
 import BLEGATT
-import BLEHost
+package import BLEHost
 package import BLELinux
 package import BLERuntime
 import BLEWire
@@ -11,21 +11,7 @@ extension AdapterOptions {
     var options = HostOptions()
     options.trace = try LaunchOptions.trace(code: snoop)
     options.traceKeepsKeys = LaunchOptions.traceKeepsKeys()
-    options.configuration.awaitsBondStorage = true
-    if let deviceName { options.configuration.deviceName = deviceName }
-    options.configuration.enhancedBearers = enhancedATTBearers
-    options.configuration.priority = connectionPriority
-    if let appearance { options.configuration.appearance = appearance }
-    // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
-    options.configuration.serverLimits = GATTServer.Limits(
-      maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: options.configuration.maximumPendingUpdates)
-    switch address {
-    case .controller: break
-    case .random:
-      var random = SystemRandomNumberGenerator()
-      options.configuration.staticAddress = BD_ADDR(random.next() & 0xFFFF_FFFF_FFFF)
-    case .staticRandom(let address): options.configuration.staticAddress = BD_ADDR(address & 0xFFFF_FFFF_FFFF)
-    }
+    options.configuration = hostConfiguration
     let transport = try LaunchOptions.transport(code: transport)
     if case .linux = transport, address != .controller {
       throw TransportError(
@@ -39,5 +25,26 @@ extension AdapterOptions {
         remedy: "Take the adapter from the kernel with hci-socket:N, or leave privacy.usesPrivateAddress off.")
     }
     return try BLERuntime.Host.shared(transport, options)
+  }
+
+  /// The part of the host's configuration that these options determine.
+  package var hostConfiguration: HostConfiguration {
+    var configuration = HostConfiguration()
+    configuration.awaitsBondStorage = true
+    if let deviceName { configuration.deviceName = deviceName }
+    configuration.enhancedBearers = enhancedATTBearers
+    configuration.priority = connectionPriority
+    if let appearance { configuration.appearance = appearance }
+    // A value that a manager has taken must find room: as many indications may wait on a link as values in the host.
+    configuration.serverLimits = GATTServer.Limits(
+      maximumMTU: maximumMTU ?? ATT.maximumMTU, maximumQueuedIndications: configuration.maximumPendingUpdates)
+    switch address {
+    case .controller: break
+    case .random:
+      var random = SystemRandomNumberGenerator()
+      configuration.staticAddress = BD_ADDR(random.next() & 0xFFFF_FFFF_FFFF)
+    case .staticRandom(let address): configuration.staticAddress = BD_ADDR(address & 0xFFFF_FFFF_FFFF)
+    }
+    return configuration
   }
 }

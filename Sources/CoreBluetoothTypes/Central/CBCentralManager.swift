@@ -1,6 +1,6 @@
 public import BLEAdapter
 import BLEHost
-import BLELinux
+package import BLELinux
 import BLEWire
 public import Foundation
 import Synchronization
@@ -84,12 +84,20 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
   init(
     delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
     limits: CentralLimits = CentralLimits(), restoration: RestorationStore? = nil,
-    log: @escaping Log = BluetoothLog.write
+    log: @escaping Log = BluetoothLog.write, later: @escaping ChannelStream.Timer = ChannelStream.wait
   ) {
     machine = Mutex(CentralRole(limits: limits))
     heldDelegate = delegate
-    super.init(link: link, queue: queue, log: log, restoration: restoration)
+    super.init(link: link, queue: queue, log: log, restoration: restoration, later: later)
     begin()
+  }
+
+  /// A manager of a device of `BLETesting`.
+  package convenience init(
+    delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, over link: any AdapterLink,
+    restoration: RestorationStore?, log: @escaping Log, later: @escaping ChannelStream.Timer
+  ) {
+    self.init(delegate: delegate, queue: queue, link: link, restoration: restoration, log: log, later: later)
   }
 
   private func begin() {

@@ -78,8 +78,9 @@ extension CBCentralManager {
     case .peripheral(let peripheral, let call): peripheral.make(call)
     case .unusedChannel(let channel): client.stream(of: channel)?.close()
     case .startLater(let seconds, let id):
-      client.queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in
-        self?.run { $0.start(id, into: &$1) }
+      client.later(.seconds(seconds)) { [weak self] in
+        guard let self else { return }
+        client.queue.async { [weak self] in self?.run { $0.start(id, into: &$1) } }
       }
     }
   }

@@ -127,8 +127,11 @@ open class CBManager: NSObject, @unchecked Sendable {
     var reason: (any Error)?
   }
 
-  init(link: any AdapterLink, queue: DispatchQueue?, log: @escaping Log, restoration: RestorationStore? = nil) {
-    client = AdapterClient(over: link, target: queue ?? .main, log: log)
+  init(
+    link: any AdapterLink, queue: DispatchQueue?, log: @escaping Log, restoration: RestorationStore? = nil,
+    later: @escaping ChannelStream.Timer = ChannelStream.wait
+  ) {
+    client = AdapterClient(over: link, target: queue ?? .main, log: log, later: later)
     (self.log, self.restoration) = (log, restoration)
     super.init()
   }
@@ -200,7 +203,10 @@ open class CBManager: NSObject, @unchecked Sendable {
   }
 
   /// Whether a call is pending: tests wait until none is.
-  final var hasCalls: Bool { calls.withLock { !$0.waiting.isEmpty } }
+  package final var hasCalls: Bool { calls.withLock { !$0.waiting.isEmpty } }
+
+  /// The queue of the calls.
+  package final var callQueue: DispatchQueue { client.queue }
 
   /// Appends pending calls. The caller holds the lock under which their cause happened, so that they have its order.
   final func append(_ new: [ManagerCall]) { calls.withLock { $0.waiting += new } }

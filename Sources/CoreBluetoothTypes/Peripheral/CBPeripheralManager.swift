@@ -2,7 +2,7 @@ public import BLEAdapter
 import BLEGAP
 import BLEHost
 import BLEL2CAP
-import BLELinux
+package import BLELinux
 import BLEWire
 public import Dispatch
 public import Foundation
@@ -82,12 +82,20 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
   init(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, link: any AdapterLink,
     limits: PeripheralLimits = PeripheralLimits(), restoration: RestorationStore? = nil,
-    log: @escaping Log = BluetoothLog.write
+    log: @escaping Log = BluetoothLog.write, later: @escaping ChannelStream.Timer = ChannelStream.wait
   ) {
     machine = Mutex(PeripheralRole(limits: limits))
     heldDelegate = delegate
-    super.init(link: link, queue: queue, log: log, restoration: restoration)
+    super.init(link: link, queue: queue, log: log, restoration: restoration, later: later)
     begin()
+  }
+
+  /// A manager of a device of `BLETesting`.
+  package convenience init(
+    delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, over link: any AdapterLink,
+    restoration: RestorationStore?, log: @escaping Log, later: @escaping ChannelStream.Timer
+  ) {
+    self.init(delegate: delegate, queue: queue, link: link, restoration: restoration, log: log, later: later)
   }
 
   private func begin() {

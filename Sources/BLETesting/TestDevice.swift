@@ -1,0 +1,116 @@
+import BLEAdapter
+import BLEHost
+public import BLEKit
+import BLELinux
+public import BLEVirtual
+public import BLEWire
+import Synchronization
+
+/// A device on a ``TestRadio``: a controller and a whole host, which the programs of a test share.
+public final class TestDevice: Sendable {
+  /// The name that the test has given it.
+  public let name: String
+  /// Its identity address.
+  public let address: DeviceAddress
+  let radio: TestRadio
+  private let index: Int
+  private let opened = Mutex<Adapter?>(nil)
+
+  init(_ name: String, _ index: Int, _ address: DeviceAddress, on radio: TestRadio) {
+    (self.name, self.index, self.address, self.radio) = (name, index, address, radio)
+  }
+
+  /// The adapter of the device, powered on; each call gives the same one.
+  ///
+  /// - Throws: ``BLEError/Kind/adapterUnavailable`` if the device is switched off.
+  public func adapter() async throws -> Adapter {
+    let adapter: Adapter
+    if let known = opened.withLock({ $0 }) {
+      adapter = known
+    } else {
+      let made = try await newAdapter()
+      adapter = opened.withLock { opened in
+        opened = opened ?? made
+        return opened ?? made
+      }
+    }
+    try await adapter.waitUntilPoweredOn(timeout: .seconds(10))
+    return adapter
+  }
+
+  /// Another adapter of the device, as a second program of the process opens it. It may not be powered on yet.
+  public func newAdapter() async throws -> Adapter {
+    let client = try await addClient()
+    let (clock, executor) = (radio.clock.clock, radio.tasks)
+    let limits = WaitClock(
+      executor: executor, sleep: { try await clock.sleep(for: $0) }, now: { clock.now - .start })
+    let adapter = Adapter(client: AdapterClient(over: client.link, later: later), clock: limits)
+    try await attach(client)
+    return adapter
+  }
+
+  /// Ends all links of the device, as if it was out of range for a moment: each end notices it by its supervision
+  /// timeout.
+  public func loseLinks() async throws { try await perform { $0.cutLinks(of: $1) } }
+
+  /// Takes the device out of range: its links end by their supervision timeout, and nobody receives it until
+  /// ``comeBack()``.
+  public func leave() async throws { try await perform { $0.setInRange($1, false) } }
+
+  /// Brings a device back that has left.
+  public func comeBack() async throws { try await perform { $0.setInRange($1, true) } }
+
+  /// Takes the controller from the host, as when an adapter is unplugged or the device loses its power: its programs see
+  /// that the adapter is off, and peers lose their links by the supervision timeout.
+  public func switchOff() async throws {
+    try await perform {
+      $0.cutLinks(of: $1)
+      $0.setInRange($1, false)
+      $0.setController($1, lost: .poweredOff)
+    }
+  }
+
+  /// Gives the controller back. Links, advertisements and scans of before are gone; programs hear that the adapter is
+  /// powered on.
+  public func switchOn() async throws {
+    try await perform {
+      $0.setInRange($1, true)
+      $0.setController($1, lost: nil)
+    }
+  }
+
+  /// Forgets every bond, as a device that was reset does. The other devices keep theirs.
+  public func forgetBonds() async throws { try await perform { $0.removeBonds(of: $1) } }
+
+  /// Replaces the faults of the controller: packets that are lost, delayed, repeated or changed, commands without an
+  /// answer, links that end after a number of packets (``VirtualFault``).
+  public func setFaults(_ faults: [VirtualFault]) async throws { try await perform { $0.setFaults(faults, of: $1) } }
+
+  // MARK: Inside
+
+  var later: ChannelStream.Timer {
+    let (clock, executor) = (radio.clock.clock, radio.tasks)
+    return { time, body in
+      Task(executorPreference: executor) {
+        try? await clock.sleep(for: time)
+        body()
+      }
+    }
+  }
+
+  func addClient() async throws -> SimulatedClient {
+    let index = index
+    return try await radio.perform { $0.addClient(to: index) }
+  }
+
+  func attach(_ client: SimulatedClient) async throws { try await perform { $0.attach(client, to: $1) } }
+
+  func setManager(_ wait: @escaping @Sendable () -> Void, of client: SimulatedClient) async throws {
+    try await perform { simulation, _ in simulation.waits[client.owner] = wait }
+  }
+
+  private func perform(_ action: @escaping @Sendable (HostSimulation, Int) -> Void) async throws {
+    let index = index
+    try await radio.perform { action($0, index) }
+  }
+}

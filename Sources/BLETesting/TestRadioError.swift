@@ -1,0 +1,27 @@
+/// Why a test on a ``TestRadio`` could not end by itself.
+public enum TestRadioError: Error, Hashable, CustomStringConvertible {
+  /// The test had not ended after this time of the radio.
+  case timeLimit(Duration)
+  /// The test waits, nothing is due on the radio any more, and for this real time nothing else has happened either.
+  case nothingHappens(Duration)
+  /// ``TestRadio/wait(atMost:until:)``: the condition did not become true within this time of the radio.
+  case conditionNotMet(Duration)
+  /// The body of the test has returned, and the radio is gone.
+  case radioEnded
+  /// The packet trace could not be written, with the reason.
+  case trace(String)
+
+  public var description: String {
+    switch self {
+    case .timeLimit(let time):
+      "the test has not ended after \(time) of the radio's time: look at what it awaits, or give TestRadio.run a longer "
+        + "timeLimit"
+    case .nothingHappens(let time):
+      "the test waits for something that nothing on the radio will cause, and for \(time) nothing else has happened: "
+        + "look at what it awaits; work that is done elsewhere belongs into TestRadio.inRealTime"
+    case .conditionNotMet(let time): "the condition is not met after \(time) of the radio's time"
+    case .radioEnded: "the radio ended with the body of TestRadio.run"
+    case .trace(let text): "the packet trace: \(text)"
+    }
+  }
+}
