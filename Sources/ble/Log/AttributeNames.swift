@@ -27,6 +27,7 @@ struct AttributeNames {
   /// Writes name and parameters of a PDU into `entry`.
   mutating func describe(_ payload: Bytes, in entry: inout TraceEntry) throws(CodecError) {
     let pdu = try ATTPDU(decoding: payload)
+    entry.content = .attribute(pdu)
     entry.name = pdu.opcode.name ?? "\(pdu.opcode)"
     let isFromClient =
       switch type(of: pdu.packet).pduType {
@@ -71,6 +72,7 @@ struct AttributeNames {
       // Attribute Not Found is the normal end of a discovery (Vol 3, Part G, 4.4.1).
       entry.isFailure = packet.code != .attributeNotFound
       server.database.addRefusal(packet.code, of: packet.handle)
+      entry.attribute = place(packet.handle, server)
       let name = packet.requestOpcode.name ?? "\(packet.requestOpcode)"
       return "\(packet.code) for \(name) of \(place(packet.handle, server))"
     case .exchangeMTUResponse(let packet): return "the server receives up to \(packet.serverRxMTU) octets"

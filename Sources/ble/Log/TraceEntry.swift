@@ -1,4 +1,7 @@
+import BLEATT
 import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BLEWire
 
 /// One packet of a trace in plain words.
@@ -6,6 +9,21 @@ struct TraceEntry: Sendable {
   /// The protocol of the packet.
   enum Layer: String, Sendable { case hci = "HCI", l2cap = "L2CAP", att = "ATT", smp = "SMP" }
 
+  /// The decoded packet, for an explanation of the trace.
+  enum Content: Sendable {
+    case command(any HCICommand)
+    case event(HCIEvent)
+    case attribute(ATTPDU)
+    case security(SMPPDU)
+    case signalling(SignallingPDU)
+    /// An ACL data packet with a part of a frame that is not complete.
+    case fragment
+    /// Data of another channel, an undeclared command, or a malformed packet.
+    case other
+  }
+
+  /// The place among the HCI packets of the trace. The first packet has 1, as in Wireshark.
+  var number = 0
   /// Microseconds since the first packet of the trace.
   var time: Int64
   var direction: HCIPacketDirection
@@ -23,9 +41,17 @@ struct TraceEntry: Sendable {
   /// Whether the packet is of the kind that a short log leaves out: an answer that reports success, a count of buffers,
   /// a command that sets the controller up.
   var isRoutine = false
+  var content = Content.other
+  /// The handle of the attribute that an Error Response is about, with its name if it was discovered.
+  var attribute: String?
+  /// The octets of data of an ACL data packet; nil for another packet. For a frame, it is that of its last fragment.
+  var dataLength: Int?
 
   /// Seconds with six digits.
-  var seconds: String {
+  var seconds: String { Self.seconds(time) }
+
+  /// Microseconds as seconds with six digits.
+  static func seconds(_ time: Int64) -> String {
     // The clock of a trace may jump by any time, in either direction.
     let (whole, fraction) = time.magnitude.quotientAndRemainder(dividingBy: 1_000_000)
     let digits = String(fraction)

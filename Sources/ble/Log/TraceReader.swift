@@ -31,6 +31,7 @@ struct TraceReader {
   private var attributes: [DeviceAddress: AttributeNames] = [:]
   private var advertisers: [DeviceAddress: Advertiser] = [:]
   private var firstTime: Int64?
+  private var count = 0
 
   init() {}
 
@@ -56,10 +57,19 @@ struct TraceReader {
 
   /// The entry of the next record; nil for a fragment of a frame that is not complete.
   mutating func entry(for record: BTSnoopRecord) -> TraceEntry? {
+    let entry = anyEntry(for: record)
+    if case .fragment = entry.content { return nil }
+    return entry
+  }
+
+  /// The entry of the next record, which can be a fragment of a frame that is not complete.
+  mutating func anyEntry(for record: BTSnoopRecord) -> TraceEntry {
     let start = firstTime ?? record.microseconds
     firstTime = start
+    count += 1
     var entry = TraceEntry(
-      time: record.microseconds &- start, direction: record.direction, layer: .hci, name: "", details: "")
+      number: count, time: record.microseconds &- start, direction: record.direction, layer: .hci, name: "",
+      details: "")
     guard record.packet.count == record.originalLength else {
       return entry.malformed("the capture has \(record.packet.count) of \(record.originalLength) octets of a packet")
     }
@@ -67,7 +77,9 @@ struct TraceReader {
       switch try HCIPacket(decoding: record.packet) {
       case .command(let packet): try describe(packet, in: &entry)
       case .event(let packet): try describe(packet, in: &entry)
-      case .aclData(let packet): return try self.entry(for: packet, entry)
+      case .aclData(let packet):
+        (entry.link, entry.dataLength) = (packet.connectionHandle, packet.data.count)
+        return try self.entry(for: packet, entry)
       case .synchronousData: entry.name = "Synchronous data"
       case .isoData: entry.name = "Isochronous data"
       }
@@ -87,6 +99,7 @@ extension TraceReader {
       entry.details = packet.parameters.hexadecimal
       return
     }
+    entry.content = .command(command)
     entry.isRoutine = packet.opcode.group == Self.informationalParameters || Self.setUp.contains(packet.opcode)
     entry.details = Self.commandsWithKeys.contains(packet.opcode) ? "with a key" : FieldSummary.text(of: command)
     if let command = command as? any LinkCommand { entry.link = command.connectionHandle }
@@ -115,6 +128,7 @@ extension TraceReader {
 
   private mutating func describe(_ packet: HCIEventPacket, in entry: inout TraceEntry) throws(CodecError) {
     let event = try HCIEvent(packet)
+    entry.content = .event(event)
     guard let parameters = event.parameters else {
       entry.name = "\(event.eventCode)"
       entry.details = packet.parameters.hexadecimal
@@ -213,17 +227,17 @@ extension TraceReader {
 extension TraceReader {
   private mutating func entry(
     for packet: HCIACLDataPacket, _ template: TraceEntry
-  ) throws(CodecError) -> TraceEntry? {
+  ) throws(CodecError) -> TraceEntry {
     var entry = template
     let handle = packet.connectionHandle
     var link = links[handle] ?? LinkState()
     defer { links[handle] = link }
-    (entry.link, entry.peer, entry.layer) = (handle, link.peer, .l2cap)
+    (entry.peer, entry.layer) = (link.peer, .l2cap)
     let outcome = link.fragments[entry.direction, default: Reassembler()]
       .receive(packet.data.span, packetBoundary: UInt8(packet.packetBoundaryFlag.rawValue))
     if let drop = outcome.dropped { return entry.malformed("fragment dropped: \(drop)") }
     switch outcome.frame {
-    case nil: return nil
+    case nil: entry.content = .fragment
     case .inFragment(let channel, let payload):
       let start = packet.data.startIndex
       try describe(packet.data[start + payload.lowerBound..<start + payload.upperBound], on: channel, &link, &entry)
@@ -244,6 +258,7 @@ extension TraceReader {
     case .securityManager:
       entry.layer = .smp
       let pdu = try SMPPDU(decoding: payload)
+      entry.content = .security(pdu)
       entry.name = pdu.code.name ?? "\(pdu.code)"
       // Keys and the values that they follow from are not shown.
       switch pdu {
@@ -256,6 +271,7 @@ extension TraceReader {
       }
     case .signalling:
       let pdu = try SignallingPDU(decoding: payload)
+      entry.content = .signalling(pdu)
       entry.name = pdu.command.code.name ?? "\(pdu.command.code)"
       entry.details = pdu.command.packet.map { FieldSummary.text(of: $0) } ?? Bytes(pdu.command.data).hexadecimal
       entry.isRoutine = pdu.command.code == .flowControlCredit

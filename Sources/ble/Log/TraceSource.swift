@@ -35,15 +35,20 @@ struct TraceSource: ~Copyable {
 
   /// Calls `body` with each entry until it returns false.
   ///
+  /// - Parameter fragments: whether `body` also gets the fragments of frames that are not complete.
   /// - Returns: the reason why the trace cannot be read to its end, after the entries before; nil if it can.
   /// - Throws: ``ToolError`` if the input cannot be read.
-  mutating func forEachEntry(_ body: (TraceEntry) -> Bool) throws(ToolError) -> TraceFault? {
+  mutating func forEachEntry(
+    withFragments fragments: Bool = false, _ body: (TraceEntry) -> Bool
+  ) throws(ToolError) -> TraceFault? {
     while true {
       let part = try StandardInput.nextPart(atMost: 65_536, of: number, named: name)
       if part.isEmpty { records.end() } else { records.append(part[...]) }
       do throws(TraceFault) {
         while let record = try records.next() {
-          if let entry = reader.entry(for: record), !body(entry) { return nil }
+          let entry = reader.anyEntry(for: record)
+          if case .fragment = entry.content, !fragments { continue }
+          if !body(entry) { return nil }
         }
       } catch { return error }
       if part.isEmpty { return nil }
