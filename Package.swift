@@ -273,8 +273,9 @@ let package = Package(
     tests(
       "bleTests",
       on: [
-        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLESMP", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore", "TestSupport",
+        "ble", "BLEAssignedNumbers", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit",
+        "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
+        "TestSupport",
       ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport"]),
     tests("BLEWireTests", on: ["BLEWire", "TestSupport", "TestVectors"]),

@@ -16,6 +16,7 @@ import ToolCore
 /// - a line has no character that a terminal obeys, and its length is in proportion to the octets that it shows;
 /// - the parts of a wrapped line are the line, none wider than the terminal;
 /// - a description with a field that it does not have is rejected, and a value has at most 512 octets;
+/// - the explanation of a trace is printable, and its length is limited;
 /// - a file of packets gives the same records however it is divided, and a device of a trace has a description that is
 ///   read as it is written;
 /// - text that reads as an address, a UUID, octets or a transport is written and read again as the same.
@@ -63,14 +64,29 @@ private func readTrace(_ octets: [UInt8]) {
     "another content in parts of \(part) octets")
   require(found.count <= octets.count / 12, "\(found.count) records of \(octets.count) octets")
   if let fault { requirePrintable(fault.description, showing: 0, "fault") }
-  var (reader, entries) = (TraceReader(), [TraceEntry]())
+  var (reader, explainer, entries) = (TraceReader(), TraceExplainer(), [TraceEntry]())
   for record in found {
-    guard let entry = reader.entry(for: record) else { continue }
+    let entry = reader.anyEntry(for: record)
+    explainer.add(entry)
+    if case .fragment = entry.content { continue }
     check(entry, octets.count)
     entries.append(entry)
   }
+  check(explainer.finish())
   draw(entries)
   describe(reader)
+}
+
+private func check(_ explanation: TraceExplanation) {
+  require(
+    explanation.findings.count <= TraceExplainer.problemLimit + TraceExplainer.noteLimit,
+    "\(explanation.findings.count) findings")
+  for finding in explanation.findings {
+    require(finding.evidence.count <= 12, "\(finding.evidence.count) lines of evidence: \(finding.headline)")
+    for line in finding.lines { requirePrintable(line, showing: 1_000, "finding") }
+    let last = finding.evidence.compactMap(\.number).max() ?? 0
+    require(last <= explanation.packets, "evidence of packet \(last) in a trace of \(explanation.packets)")
+  }
 }
 
 /// The description of each device of a trace is read as it is written.
@@ -158,7 +174,7 @@ private func draw(_ entries: [TraceEntry]) {
 
 /// The records of a trace: packets of each kind, the exchanges of a discovery, and any octets.
 private func buildTrace(_ input: inout FuzzInput) {
-  var (reader, entries) = (TraceReader(), [TraceEntry]())
+  var (reader, explainer, entries) = (TraceReader(), TraceExplainer(), [TraceEntry]())
   var steps = 0
   while !input.isEmpty, steps < 60 {
     steps += 1
@@ -166,15 +182,17 @@ private func buildTrace(_ input: inout FuzzInput) {
     let direction: HCIPacketDirection = head & 0x80 == 0 ? .hostToController : .controllerToHost
     let packet = record(head & 0x7F, &input)
     let time = head & 0x40 == 0 ? Int64(steps) * 1_000 : Int64(bitPattern: input.next())
-    guard
-      let entry = reader.entry(for: BTSnoopRecord(packet: packet[...], direction: direction, microseconds: time))
-    else { continue }
+    let entry = reader.anyEntry(
+      for: BTSnoopRecord(packet: packet[...], direction: direction, microseconds: time))
+    explainer.add(entry)
+    if case .fragment = entry.content { continue }
     check(entry, packet.count)
     plantedFault(
       entry.layer == .att && entry.details.contains("Battery Level = "),
       "a battery level whose characteristic was discovered")
     entries.append(entry)
   }
+  check(explainer.finish())
   draw(entries)
   describe(reader)
 }

@@ -25,12 +25,17 @@ enum LogCommand {
         values: ["hci", "l2cap", "att", "smp"]),
       .value("link", "LINK", "only packets of this link: its handle, such as 0x0040, or the address of the device"),
       .json,
+      .flag(
+        "explain",
+        "says why links ended, why connections and pairings failed, what was refused and what was slow, each with the "
+          + "numbers of the packets and a remedy"),
       .flag("describe", "prints the description of the device that the trace shows, for ble serve"),
       .value("svg", "FILE", "draws a ladder diagram into FILE, or - for standard output", isFile: true),
     ],
     examples: [
       .init(commandLine: "ble log demo.btsnoop", effect: "prints the conversation"),
       .init(commandLine: "ble log demo.btsnoop --layer att --layer smp", effect: "leaves HCI and L2CAP out"),
+      .init(commandLine: "ble log demo.btsnoop --explain", effect: "says what went wrong, and what mends it"),
       .init(commandLine: "ble log demo.btsnoop --svg demo.svg", effect: "draws it"),
       .init(commandLine: "btmon -w /dev/stdout | ble log -", effect: "prints packets while btmon captures them"),
     ],
@@ -48,6 +53,23 @@ enum LogCommand {
     var failure: Bool
   }
 
+  /// One finding as JSON.
+  private struct Finding: Encodable {
+    struct Evidence: Encodable {
+      var packet: Int?
+      var text: String
+    }
+
+    var kind: String
+    var problem: Bool
+    var link: UInt16?
+    var peer: String?
+    var time: Double
+    var headline: String
+    var evidence: [Evidence]
+    var remedy: String?
+  }
+
   @Sendable private static func run(_ arguments: ParsedArguments) async throws {
     // Standard input may stay open and silent.
     try await BLETool.endingAtOnce { try show(arguments) }
@@ -58,15 +80,26 @@ enum LogCommand {
     let filter = try TraceFilter(arguments)
     let picture = arguments.value("svg")
     let describes = arguments.has("describe")
-    var (shown, count, links) = ([TraceEntry](), 0, TraceLinks())
+    let explains = arguments.has("explain")
+    if explains,
+      let other = ["all", "describe"].first(where: arguments.has)
+        ?? ["layer", "svg"].first(where: { arguments.value($0) != nil })
+    {
+      throw ToolError.usage("--explain reads the whole trace, and has no --\(other)", of: arguments.command)
+    }
+    var (shown, count, links, explainer) = ([TraceEntry](), 0, TraceLinks(), TraceExplainer(filter))
     var source = try TraceSource(file)
-    let fault = try source.forEachEntry { entry in
+    let fault = try source.forEachEntry(withFragments: explains) { entry in
       count += 1
       links.add(entry, isSelected: filter.isOfLink(entry))
       if describes { return true }
+      if explains {
+        explainer.add(entry)
+        return !Output.isClosed
+      }
       guard filter.admits(entry) else { return !Output.isClosed }
       if picture != nil {
-        shown.append(entry)
+        shown.append(entry.withoutContent)
       } else if arguments.has("json") {
         Output.json(line(entry))
       } else {
@@ -75,6 +108,7 @@ enum LogCommand {
       return !Output.isClosed
     }
     if Output.isClosed { return }
+    if explains { explain(explainer.finish(), asJSON: arguments.has("json")) }
     if let picture { try draw(shown, of: count, into: picture) }
     if fault == nil, let incomplete = source.incompleteRecord {
       Output.error("ble: \(file): the last packet is incomplete: it begins at octet \(incomplete)")
@@ -84,6 +118,27 @@ enum LogCommand {
       throw ToolError.notFound("\(file) has no link '\(link)'. \(links)")
     }
     if describes { try describe(source.devices.filter { filter.isLink($0.link, with: $0.address) }, of: file) }
+  }
+
+  /// Prints the findings of a trace.
+  private static func explain(_ explanation: TraceExplanation, asJSON isJSON: Bool) {
+    guard isJSON else {
+      for (text, isProblem) in explanation.lines {
+        let indent = min(10, text.prefix { $0 == " " }.count + 4)
+        let lines = text.wrapped(to: Style.isTerminal ? max(40, Style.columns) : .max, indent: indent)
+        let wrapped = lines.joined(separator: "\n" + String(repeating: " ", count: indent))
+        Output.line(isProblem ? Style.red(wrapped) : wrapped)
+      }
+      return
+    }
+    for finding in explanation.findings {
+      Output.json(
+        Finding(
+          kind: finding.kind.rawValue, problem: finding.isProblem, link: finding.link?.handle.rawValue,
+          peer: finding.peer?.description, time: Double(finding.time) / 1e6, headline: finding.headline,
+          evidence: finding.evidence.map { Finding.Evidence(packet: $0.number, text: $0.text) },
+          remedy: finding.remedy))
+    }
   }
 
   /// Prints the description of the device of a trace.

@@ -1,0 +1,378 @@
+import BLEHCI
+import BLEWire
+
+/// Explains a trace: how each link ended, which connections were not established, which pairings failed, what was
+/// refused, and what was slow.
+///
+/// It gets the entries of a trace in their order, with fragments, and has no I/O. Its memory does not depend on the
+/// length of the trace.
+struct TraceExplainer {
+  /// The problems that are kept of a trace.
+  static let problemLimit = 256
+  /// The findings without a problem that are kept of a trace.
+  static let noteLimit = 256
+  /// The refused commands with different opcodes and codes that are kept of a trace.
+  static let commandLimit = 32
+
+  private struct Refusal {
+    var opcode: HCIOpcode
+    var status: HCIErrorCode
+    var first: TraceEntry
+    var last: TraceEntry
+    var count = 1
+    var isSetUp: Bool
+  }
+
+  private let filter: TraceFilter
+  private var links: [ConnectionHandle: LinkHistory] = [:]
+  /// The handles of links that have ended: packets that the host sent before it received the event can follow.
+  private var ended: Set<ConnectionHandle> = []
+  private var linkCount = 0
+  private var attempts = ConnectionAttempts()
+  private var buffers = BufferUse()
+  private var refusals: [Refusal] = []
+  private var findings: [TraceFinding] = []
+  private var (problems, notes, omitted) = (0, 0, 0)
+  private var lastTime: Int64 = 0
+  private var packets = 0
+
+  /// - Parameter filter: the links whose findings are kept.
+  init(_ filter: TraceFilter = TraceFilter()) { self.filter = filter }
+
+  /// Adds the next entry.
+  mutating func add(_ entry: TraceEntry) {
+    lastTime = entry.time
+    packets = entry.number
+    if let octets = entry.dataLength, let handle = entry.link { return data(entry, octets, of: handle) }
+    switch entry.content {
+    case .command(let command): self.command(command, entry)
+    case .event(let event): self.event(event, entry)
+    case .attribute, .security, .signalling, .fragment, .other: break
+    }
+  }
+
+  private mutating func keep(_ new: [TraceFinding]) {
+    for finding in new where filter.isLink(finding.link?.handle, with: finding.peer) {
+      if finding.isProblem {
+        problems += 1
+        if problems > Self.problemLimit { omitted += 1 } else { findings.append(finding) }
+      } else {
+        notes += 1
+        if notes > Self.noteLimit { omitted += 1 } else { findings.append(finding) }
+      }
+    }
+  }
+
+  // MARK: Data
+
+  private mutating func data(_ entry: TraceEntry, _ octets: Int, of handle: ConnectionHandle) {
+    if ended.contains(handle) { return }
+    if links[handle] == nil { open(handle, entry.peer, nil, LinkParameters(), entry) }
+    let waited = entry.direction == .hostToController ? buffers.sends(on: handle, entry) : 0
+    links[handle]?.data(entry, octets: octets, waited: waited)
+  }
+
+  private mutating func open(
+    _ handle: ConnectionHandle, _ peer: DeviceAddress?, _ role: HCI.Role?, _ parameters: LinkParameters,
+    _ entry: TraceEntry
+  ) {
+    // The end of the link before is not in the trace.
+    if var before = links[handle] { keep(before.findings(atEnd: entry.time)) }
+    linkCount += 1
+    ended.remove(handle)
+    buffers.forget(handle)
+    links[handle] = LinkHistory(
+      LinkName(place: linkCount, handle: handle, peer: peer, role: role), at: entry.time, parameters)
+  }
+
+  // MARK: Commands
+
+  private mutating func command(_ command: any HCICommand, _ entry: TraceEntry) {
+    keep(attempts.command(command, entry))
+    guard let handle = command.link else { return }
+    links[handle]?.command(command, entry)
+  }
+
+  private mutating func status(_ status: HCIErrorCode, of opcode: HCIOpcode, _ entry: TraceEntry) {
+    if Self.connectionCommands.contains(opcode) { return keep(attempts.status(status, entry)) }
+    // The link or the set has ended in the meantime, or nothing was left to cancel.
+    let isLate =
+      status == .unknownConnectionIdentifier || status == .unknownAdvertisingIdentifier
+      || opcode == .leCreateConnectionCancel && status == .commandDisallowed
+    guard status != .success, !isLate else { return }
+    if let index = refusals.firstIndex(where: { $0.opcode == opcode && $0.status == status }) {
+      refusals[index].count += 1
+      refusals[index].last = entry.withoutContent
+    } else if refusals.count < Self.commandLimit {
+      let kept = entry.withoutContent
+      refusals.append(
+        Refusal(opcode: opcode, status: status, first: kept, last: kept, isSetUp: links.isEmpty && linkCount == 0))
+    }
+  }
+
+  private static let connectionCommands: Set<HCIOpcode> = [
+    .leCreateConnection, .leExtendedCreateConnection, .leExtendedCreateConnectionV2,
+  ]
+
+  // MARK: Events
+
+  private mutating func event(_ event: HCIEvent, _ entry: TraceEntry) {
+    switch event {
+    case .commandStatus(let event): status(event.status, of: event.opcode, entry)
+    case .commandComplete(let event): completed(event, entry)
+    case .leConnectionComplete(let event):
+      let parameters = LinkParameters(
+        interval: event.connectionInterval, latency: event.peripheralLatency,
+        supervisionTimeout: event.supervisionTimeout)
+      connected(event.connectionHandle, event.status, event.role, event.peerAddress, parameters, entry)
+    case .leEnhancedConnectionComplete(let event): connected(event, entry)
+    case .leEnhancedConnectionCompleteV2(let event): connected(event.connection, entry)
+    case .disconnectionComplete(let event):
+      guard event.status == .success else { break }
+      let wait = buffers.ends(event.connectionHandle, entry)
+      ended.insert(event.connectionHandle)
+      // A link without a packet before its end has no entry here.
+      var link =
+        links.removeValue(forKey: event.connectionHandle)
+        ?? LinkHistory(
+          LinkName(place: nextPlace(), handle: event.connectionHandle, peer: entry.peer), at: entry.time)
+      if let wait { link.stalled(wait.seconds, from: wait.start, to: entry.withoutContent) }
+      keep(link.findings(event, entry))
+    case .encryptionChange(let event):
+      links[event.connectionHandle]?.encryptionChanged(event.status, isOn: event.encryptionEnabled != .off, entry)
+    case .encryptionChangeV2(let event):
+      links[event.connectionHandle]?.encryptionChanged(event.status, isOn: event.encryptionEnabled != .off, entry)
+    case .encryptionKeyRefreshComplete(let event):
+      links[event.connectionHandle]?.encryptionChanged(event.status, isOn: true, entry)
+    case .leConnectionUpdateComplete(let event): links[event.connectionHandle]?.updated(event, entry)
+    case .leDataLengthChange(let event): links[event.connectionHandle]?.updated(event)
+    case .lePHYUpdateComplete(let event): links[event.connectionHandle]?.updated(event)
+    case .numberOfCompletedPackets(let event):
+      for link in event.links {
+        guard let wait = buffers.completes(Int(link.numCompletedPackets), on: link.connectionHandle, entry) else {
+          continue
+        }
+        links[wait.link]?.stalled(wait.seconds, from: wait.start, to: entry.withoutContent)
+      }
+    case .leAdvertisingReport(let event): attempts.advertises(event.reports.map(\.address), entry)
+    case .leExtendedAdvertisingReport(let event): attempts.advertises(event.reports.map(\.address), entry)
+    case .hardwareError:
+      keep([
+        TraceFinding(
+          kind: .controller, time: entry.time,
+          headline: "The controller reported a fault of its hardware or firmware, and loses its links",
+          evidence: [.init(entry)],
+          remedy: "Update the firmware of the adapter (on Debian, firmware-*). On USB, use another port or cable.")
+      ])
+    case .dataBufferOverflow:
+      keep([
+        TraceFinding(
+          kind: .controller, time: entry.time,
+          headline: "The controller got more data than it has buffers for: the host has miscounted them",
+          evidence: [.init(entry)], remedy: "A fault of the host, or of the controller: report it with this trace.")
+      ])
+    // The other events explain nothing.
+    default: break
+    }
+  }
+
+  private mutating func nextPlace() -> Int {
+    linkCount += 1
+    return linkCount
+  }
+
+  private mutating func connected(_ event: HCI.LEEnhancedConnectionComplete, _ entry: TraceEntry) {
+    let parameters = LinkParameters(
+      interval: event.connectionInterval, latency: event.peripheralLatency, supervisionTimeout: event.supervisionTimeout
+    )
+    connected(event.connectionHandle, event.status, event.role, event.peerAddress, parameters, entry)
+  }
+
+  private mutating func connected(
+    _ handle: ConnectionHandle, _ status: HCIErrorCode, _ role: HCI.Role, _ peer: DeviceAddress,
+    _ parameters: LinkParameters, _ entry: TraceEntry
+  ) {
+    keep(attempts.completed(status, role, peer, entry))
+    if status == .success { open(handle, peer, role, parameters, entry) }
+  }
+
+  private mutating func completed(_ event: HCI.CommandComplete, _ entry: TraceEntry) {
+    // Every answer begins with the status (Vol 4, Part E, 7.7.14), except that of a vendor's command.
+    guard HCI.commands[event.opcode] != nil, let first = event.returnParameters.first else { return }
+    let code = HCIErrorCode(rawValue: first)
+    status(code, of: event.opcode, entry)
+    guard code == .success else { return }
+    if event.opcode == .reset {
+      let open = links.values.sorted { $0.name.place < $1.name.place }
+      links = [:]
+      for var link in open { keep(link.findings(atReset: entry)) }
+      buffers = BufferUse()
+    } else if let answer = try? event.decodedResponse() {
+      if let answer = answer as? HCI.LEReadBufferSize.Response { buffers.total = Int(answer.totalNumACLDataPackets) }
+      if let answer = answer as? HCI.LEReadBufferSizeV2.Response { buffers.total = Int(answer.totalNumACLDataPackets) }
+    }
+  }
+
+  // MARK: The end
+
+  /// Ends the trace.
+  mutating func finish() -> TraceExplanation {
+    for var link in links.values.sorted(by: { $0.name.place < $1.name.place }) {
+      keep(link.findings(atEnd: lastTime))
+    }
+    links = [:]
+    keep(attempts.findings(atEnd: lastTime))
+    keep(refusals.map(finding))
+    return TraceExplanation(findings: findings, omitted: omitted, packets: packets)
+  }
+
+  private func finding(_ refusal: Refusal) -> TraceFinding {
+    let name = refusal.opcode.name ?? "\(refusal.opcode)"
+    let times = refusal.count == 1 ? "" : " \(refusal.count) times"
+    let isUnsupported = [.unknownCommand, .unsupportedFeatureOrParameterValue].contains(refusal.status)
+    return TraceFinding(
+      // Hosts ask for features in this way when they set a controller up.
+      kind: .refusal, isProblem: !(isUnsupported && refusal.isSetUp), time: refusal.first.time,
+      headline: "The controller refused \(name)\(times): \(refusal.status)",
+      evidence: refusal.count == 1 ? [.init(refusal.first)] : [.init(refusal.first), .init(refusal.last)],
+      remedy: Self.remedy(refusal.status))
+  }
+
+  private static func remedy(_ status: HCIErrorCode) -> String? {
+    switch status {
+    case .commandDisallowed:
+      "The state of the controller forbids it: another program may use the adapter, or the host repeats a command."
+    case .unknownCommand, .unsupportedFeatureOrParameterValue, .unsupportedRemoteFeature:
+      "The controller or the peer has no such feature: ble doctor lists those of an adapter."
+    case .invalidCommandParameters: "The parameters are out of range, or do not fit together."
+    case .memoryCapacityExceeded, .connectionLimitExceeded, .limitReached:
+      "A list or a table of the controller is full: use fewer devices, sets or links at the same time."
+    default: nil
+    }
+  }
+}
+
+/// The buffers of the controller for data of the host (Vol 4, Part E, 4.1.1).
+private struct BufferUse {
+  /// 0 if the trace does not have it.
+  var total = 0
+  private var used: [ConnectionHandle: Int] = [:]
+  private var sum = 0
+  /// The packet that has taken the last buffer.
+  private var full: TraceEntry?
+  /// The seconds without a free buffer since the last packet that was sent.
+  private var waited = 0.0
+
+  /// A packet is sent.
+  ///
+  /// - Returns: the seconds without a free buffer since the packet before.
+  mutating func sends(on link: ConnectionHandle, _ entry: TraceEntry) -> Double {
+    defer { waited = 0 }
+    guard total > 0 else { return 0 }
+    // More than all: the trace lacks an event.
+    if sum < total {
+      used[link, default: 0] += 1
+      sum += 1
+    }
+    if sum == total, full == nil { full = entry.withoutContent }
+    return waited
+  }
+
+  /// Packets are confirmed.
+  ///
+  /// - Returns: the time in which no buffer was free, if it ends now, and the link with the most of them.
+  mutating func completes(_ count: Int, on link: ConnectionHandle, _ entry: TraceEntry)
+    -> (seconds: Double, start: TraceEntry, link: ConnectionHandle)?
+  {
+    let holder = used.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? link
+    let freed = min(count, used[link] ?? 0)
+    used[link, default: 0] -= freed
+    sum -= freed
+    return release(entry, holder)
+  }
+
+  /// The link ends: its packets need no buffers.
+  mutating func ends(_ link: ConnectionHandle, _ entry: TraceEntry) -> (seconds: Double, start: TraceEntry)? {
+    sum -= used.removeValue(forKey: link) ?? 0
+    return release(entry, link).map { ($0.seconds, $0.start) }
+  }
+
+  private mutating func release(_ entry: TraceEntry, _ holder: ConnectionHandle)
+    -> (seconds: Double, start: TraceEntry, link: ConnectionHandle)?
+  {
+    guard sum < total, let start = full else { return nil }
+    full = nil
+    let seconds = elapsed(start.time, entry.time)
+    waited += seconds
+    return (seconds, start, holder)
+  }
+
+  mutating func forget(_ link: ConnectionHandle) {
+    sum -= used.removeValue(forKey: link) ?? 0
+    if sum < total { full = nil }
+  }
+}
+
+extension HCICommand {
+  /// The link of a command that the explanation of a link needs.
+  fileprivate var link: ConnectionHandle? {
+    switch self {
+    case let command as HCI.Disconnect: command.connectionHandle
+    case let command as HCI.LEEnableEncryption: command.connectionHandle
+    case let command as HCI.LELongTermKeyRequestNegativeReply: command.connectionHandle
+    default: nil
+    }
+  }
+}
+
+/// The findings of a trace.
+struct TraceExplanation: Sendable {
+  /// What a trace of HCI packets does not have.
+  static let scope =
+    "A trace of HCI packets does not show the radio: neither connection events without data, nor packets that were "
+    + "sent again, nor signals of other devices."
+
+  /// In the order of the links, and of a link in the order of time.
+  let findings: [TraceFinding]
+  /// The findings past the limits of ``TraceExplainer``.
+  let omitted: Int
+  let packets: Int
+
+  init(findings: [TraceFinding], omitted: Int, packets: Int) {
+    self.findings = findings.enumerated().sorted { one, other in
+      func key(_ item: (offset: Int, element: TraceFinding)) -> (Int, Int64, Int) {
+        (item.element.link?.place ?? 0, item.element.time, item.offset)
+      }
+      return key(one) < key(other)
+    }.map(\.element)
+    (self.omitted, self.packets) = (omitted, packets)
+  }
+
+  var problems: [TraceFinding] { findings.filter(\.isProblem) }
+
+  /// The lines in a terminal, each with its style.
+  var lines: [(text: String, isProblem: Bool)] {
+    var lines: [(String, Bool)] = []
+    var section: LinkName??
+    for finding in findings {
+      if section != .some(finding.link) {
+        section = .some(finding.link)
+        if !lines.isEmpty { lines.append(("", false)) }
+        lines.append((finding.link?.title ?? "Adapter and connections", false))
+      }
+      for (index, line) in finding.lines.enumerated() {
+        lines.append(("  \(line)", finding.isProblem && index == 0))
+      }
+    }
+    if !lines.isEmpty { lines.append(("", false)) }
+    if omitted > 0 {
+      lines.append(("\(omitted) more findings are not listed. Choose a link with --link.", false))
+    }
+    let count = problems.count
+    let verdict =
+      count == 0
+      ? "Nothing wrong in \(packets) packets."
+      : "\(count) \(count == 1 ? "problem" : "problems") in \(packets) packets."
+    return lines + [("\(verdict) \(Self.scope)", false)]
+  }
+}
