@@ -1,5 +1,6 @@
 """Traces in other formats than btsnoop, written by Wireshark's programs and by hand: `ble log` shows the same."""
 
+import asyncio
 import json
 import os
 import struct
@@ -8,8 +9,10 @@ import subprocess
 import jsonschema
 import pytest
 import traces
+from bumble.snoop import BtSnooper
 from programs import LIMIT, Program, product
 from radios import have_tshark, ours
+from secured_peripheral import NAME, OPEN, SecuredPeripheral
 from test_ble_tool import SCHEMA, run, serving
 
 needs_tshark = pytest.mark.skipif(not have_tshark(), reason="tshark is not installed")
@@ -212,3 +215,59 @@ def test_the_description_of_a_device_that_was_seen_is_that_device(tmp_path):
     seen = json.loads(described(run("log", trace, "--describe"), tmp_path, "seen.json").read_text())
     assert seen.pop("advertise") == ["181A", "7D0A0001-9E47-4C5A-9B1B-3C1E6F2A8D10"]
     assert seen == json.loads(text)
+
+
+def explained(trace):
+    """The findings of a trace, those that are problems, and their text."""
+    text = run("log", trace, "--explain")
+    findings = [json.loads(line) for line in run("log", trace, "--explain", "--json").splitlines()]
+    for finding in findings:
+        assert finding["headline"] in text
+        for evidence in finding["evidence"]:
+            assert evidence["text"] in text
+    return findings, [finding for finding in findings if finding["problem"]], text
+
+
+def test_a_trace_without_a_failure_is_explained(recorded):
+    for trace in recorded:
+        findings, problems, text = explained(trace)
+        assert problems == [] and "Nothing wrong in " in text
+        assert [finding["kind"] for finding in findings].count("disconnection") == 1
+    link = next(finding["link"] for finding in findings if finding["kind"] == "disconnection")
+    assert run("log", trace, "--explain", "--link", link) == text
+    assert "has no link" in run("log", trace, "--explain", "--link", "0x0123", status=68)
+    assert "--explain reads the whole trace" in run("log", trace, "--explain", "--layer", "att", status=64)
+
+
+async def test_the_traces_of_both_hosts_are_explained(tmp_path):
+    """Bumble's peripheral ends the link instead of an answer, and rejects a pairing. Each host writes a trace of its own."""
+    ending = ["The peer ended the link after", "a Read Request that it had not answered"]
+    rejection = ["ended the pairing", "Pairing Failed"]
+    with ours("radio", tmp_path) as radio:
+        for fault, words, phrases in (("gone", ("read", NAME, OPEN), ending), (None, ("pair", NAME), rejection)):
+            own, other = tmp_path / f"{words[0]}-own.btsnoop", tmp_path / f"{words[0]}-bumble.btsnoop"
+            async with SecuredPeripheral(radio.transport, fault=fault, accepts=False) as peripheral:
+                with open(other, "wb") as file:
+                    peripheral.device.host.snooper = BtSnooper(file)
+                    command = [*product("ble"), *words, "--transport", radio.transport, "--snoop", own]
+                    done = await asyncio.to_thread(
+                        subprocess.run, command, capture_output=True, timeout=LIMIT, stdin=subprocess.DEVNULL
+                    )
+                    peripheral.device.host.snooper = None
+            assert done.returncode not in (0, 64), done
+            _, problems, text = explained(own)
+            assert problems and all(phrase in text for phrase in phrases), text
+            _, _, text = explained(other)
+            if fault is None:
+                assert "This host ended the pairing after the Pairing Request" in text, text
+                assert "The peer ended the pairing after the Pairing Request" in explained(own)[2]
+            else:
+                assert "This host ended the link after" in text and "this host did not answer a Read Request" in text, text
+
+
+@needs_tshark
+def test_the_numbers_of_packets_are_those_of_wireshark(recorded):
+    for trace in recorded:
+        [finding] = [finding for finding in explained(trace)[0] if finding["kind"] == "disconnection"]
+        number = str(finding["evidence"][-1]["packet"])
+        assert traces.fields(trace, "bthci_evt.code == 0x05", "frame.number") == [(number,)]

@@ -11,6 +11,8 @@ enum LogCommand {
       "Each line has the seconds since the first packet, the direction (> from the host, < from the controller), the protocol, the "
         + "packet and its parameters. UUIDs and values are decoded where the trace has the discovery.",
       "Without --all, answers that report success, counts of buffers and the set-up of the controller are left out. Keys are never shown.",
+      "--explain prints findings instead of packets: a headline, the packets that show it with their numbers in the "
+        + "trace (those of Wireshark), and after => what is usually done about it.",
     ],
     operands: [
       .init(
