@@ -326,6 +326,8 @@ struct TraceExplainerTests {
     radio.disconnect()
     let found = try problem(radio.explanation())
     #expect(found.kind == .speed && found.headline.hasPrefix("The data length is 27 octets: "))
+    // The buffers are also in use between the fragments of a frame.
+    #expect(text(radio.explanation()).contains("100 % of the time: the link is the limit"))
   }
 
   // MARK: Refusals
@@ -388,14 +390,17 @@ struct TraceExplainerTests {
         HCI.DisconnectionComplete { ($0.connectionHandle, $0.reason) = (ConnectionHandle(rawValue: handle), reason) }))
   }
 
-  private func explanation(_ packets: [HCIPacket], _ filter: TraceFilter = TraceFilter()) -> TraceExplanation {
+  /// - Parameter step: the microseconds between two packets.
+  private func explanation(
+    _ packets: [HCIPacket], _ filter: TraceFilter = TraceFilter(), step: Int64 = 1_000
+  ) -> TraceExplanation {
     var (reader, explainer) = (TraceReader(), TraceExplainer(filter))
     for (index, packet) in packets.enumerated() {
       explainer.add(
         reader.anyEntry(
           for: BTSnoopRecord(
             packet: packet.encoded[...], direction: isSent(packet) ? .hostToController : .controllerToHost,
-            microseconds: Int64(index) * 1_000)))
+            microseconds: Int64(index) * step)))
     }
     return explainer.finish()
   }
@@ -436,6 +441,56 @@ struct TraceExplainerTests {
     let limit = AttributeHistory.subscriptionLimit
     #expect(others(limit)?.hasSuffix(" and \(limit - 4) others") == true)
     #expect(others(limit + 1) == others(limit))
+  }
+
+  @Test func aWaitForCreditsIsNamed() throws {
+    // The interval of the link is 30 ms: a frame that follows 40 ms after its credit has waited for it.
+    var packets = [connected(1)]
+    packets += [
+      frame(5, [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 64, 0, 64, 0, 1, 0], isSent: true),
+      frame(5, [0x15, 1, 10, 0, 0x41, 0, 64, 0, 64, 0, 1, 0, 0, 0]),
+    ]
+    for _ in 0..<40 {
+      packets += [frame(0x41, [1, 2, 3], isSent: true), frame(5, [0x16, 9, 4, 0, 0x41, 0, 1, 0])]
+    }
+    let found = try problem(explanation(packets, step: 40_000))
+    #expect(found.kind == .speed && found.headline.hasPrefix("This host waited 1.6 s of 3.2 s for credits of channel"))
+    #expect(hasPacket("Flow Control Credit", found) && hasPacket("Data", found))
+    // Pauses after a credit are of the sender.
+    #expect(explanation(packets, step: 400_000).problems.isEmpty)
+  }
+
+  @Test func aRefusedChannelIsNamed() throws {
+    let request = frame(5, [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 64, 0, 64, 0, 1, 0], isSent: true)
+    let response = frame(5, [0x15, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])
+    let found = try problem(explanation([connected(1), request, response]))
+    #expect(found.kind == .refusal && found.headline.hasPrefix("The peer refused a channel to "))
+    #expect(found.remedy?.contains("does not listen on this SPSM") == true)
+    let limit = ChannelHistory.refusalLimit
+    for count in [limit, limit + 1] {
+      let packets = [connected(1)] + (0..<count).flatMap { _ in [request, response] }
+      #expect(explanation(packets).problems.count == limit)
+    }
+  }
+
+  @Test func channelsAreKeptUpToTheLimit() {
+    func waits(_ count: Int) -> Bool {
+      var packets = [connected(1)]
+      for index in 0..<count {
+        let endpoint = UInt8(0x40 + index)
+        packets += [
+          frame(5, [0x14, UInt8(index + 1), 10, 0, 0x80, 0, endpoint, 0, 64, 0, 64, 0, 1, 0], isSent: true),
+          frame(5, [0x15, UInt8(index + 1), 10, 0, endpoint, 0, 64, 0, 64, 0, 1, 0, 0, 0]),
+        ]
+      }
+      let last = UInt8(0x40 + count - 1)
+      for _ in 0..<100 {
+        packets += [frame(last, [1, 2, 3], isSent: true), frame(5, [0x16, 9, 4, 0, last, 0, 1, 0])]
+      }
+      return explanation(packets, step: 40_000).findings.contains { $0.headline.contains("for credits of channel") }
+    }
+    // Each channel has two directions.
+    #expect(waits(ChannelHistory.senderLimit / 2) && !waits(ChannelHistory.senderLimit / 2 + 1))
   }
 
   @Test func advertisementsAreKeptUpToTheLimit() throws {

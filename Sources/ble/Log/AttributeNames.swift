@@ -58,11 +58,14 @@ struct AttributeNames {
       return "\(wanted) in \(packet.startingHandle)-\(packet.endingHandle)"
     case .readRequest(let packet):
       server.handle = packet.handle
+      entry.attribute = place(packet.handle, server)
       return place(packet.handle, server)
     case .readBlobRequest(let packet):
       (server.handle, server.offset) = (packet.handle, packet.valueOffset)
       return "\(place(packet.handle, server)) from octet \(packet.valueOffset)"
-    case .writeRequest(let packet): return value(packet.value, of: packet.handle, server)
+    case .writeRequest(let packet):
+      entry.attribute = place(packet.handle, server)
+      return value(packet.value, of: packet.handle, server)
     case .writeCommand(let packet): return value(packet.value, of: packet.handle, server)
     case .signedWriteCommand(let packet): return value(packet.value, of: packet.handle, server)
     case .prepareWriteRequest(let packet):

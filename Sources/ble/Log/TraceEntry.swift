@@ -16,9 +16,11 @@ struct TraceEntry: Sendable {
     case attribute(ATTPDU)
     case security(SMPPDU)
     case signalling(SignallingPDU)
+    /// A frame of another channel.
+    case data(ChannelID)
     /// An ACL data packet with a part of a frame that is not complete.
     case fragment
-    /// Data of another channel, an undeclared command, or a malformed packet.
+    /// An undeclared command, or a malformed packet.
     case other
   }
 
@@ -42,7 +44,7 @@ struct TraceEntry: Sendable {
   /// a command that sets the controller up.
   var isRoutine = false
   var content = Content.other
-  /// The handle of the attribute that an Error Response is about, with its name if it was discovered.
+  /// The handle of the attribute that a request or an Error Response is about, with its name if it was discovered.
   var attribute: String?
   /// The octets of data of an ACL data packet; nil for another packet. For a frame, it is that of its last fragment.
   var dataLength: Int?

@@ -277,6 +277,7 @@ extension TraceReader {
       entry.isRoutine = pdu.command.code == .flowControlCredit
       entry.isFailure = pdu.command.code == .commandReject
     default:
+      entry.content = .data(channel)
       entry.name = "Data"
       entry.details = "\(payload.count) octets on channel \(channel)"
     }

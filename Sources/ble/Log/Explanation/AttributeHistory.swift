@@ -21,6 +21,13 @@ struct AttributeHistory {
     var isOfThisHost: Bool { entry.direction == .hostToController }
     /// `the peer did not answer a Read Request`.
     var complaint: String { "\(isOfThisHost ? "the peer" : "this host") did not answer \(name.withArticle)" }
+
+    /// How long it has no answer.
+    func wait(until time: Int64) -> String {
+      let seconds = elapsed(entry.time, time)
+      if seconds < 1 { return "\(name) without an answer, sent \(seconds.duration) before" }
+      return "\(complaint) for \(seconds.duration)"
+    }
   }
 
   private struct Sender: Hashable {
@@ -70,7 +77,7 @@ struct AttributeHistory {
 
   /// - Returns: the request that the PDU answers, and the time in seconds that the answer took.
   mutating func add(_ pdu: ATTPDU, _ entry: TraceEntry, lateAfter limit: Double) -> (Transaction, seconds: Double)? {
-    let opposite: HCIPacketDirection = entry.direction == .hostToController ? .controllerToHost : .hostToController
+    let opposite = entry.direction.opposite
     note(pdu, entry, opposite)
     switch type(of: pdu.packet).pduType {
     case .request, .indication:

@@ -56,9 +56,9 @@ enum ErrorMeaning {
         "Connect with the interval, latency and supervision timeout of the peer's documentation."
       )
     case .remoteDeviceTerminatedLowResources:
-      ("the peer has ended the link because its resources are exhausted", "Close other links or channels of the peer.")
+      ("its resources are exhausted", "Close other links or channels of the peer.")
     case .remoteDeviceTerminatedPowerOff:
-      ("the peer was switched off", "Switch it on.")
+      ("it was switched off", "Switch it on.")
     case .insufficientSecurity, .encryptionModeNotAcceptable:
       ("the security of the link was not sufficient", "Remove the bond on both devices and pair again.")
     case .pairingNotAllowed:

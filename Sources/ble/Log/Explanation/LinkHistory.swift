@@ -12,6 +12,7 @@ struct LinkHistory {
   private var attributes = AttributeHistory()
   private var pairing = PairingHistory()
   private var speed = LinkSpeed()
+  private var channels = ChannelHistory()
   private let start: Int64
   /// The last packet of the peer.
   private var lastReceived: TraceEntry?
@@ -47,6 +48,8 @@ struct LinkHistory {
       if case .connectionParameterUpdateResponse(let response) = pdu.command, response.result != .accepted {
         rejection = entry.withoutContent
       }
+      channels.add(pdu, entry, of: name)
+    case .data(let channel): channels.data(on: channel, entry, parameters)
     case .command, .event, .fragment, .other: break
     }
   }
@@ -56,6 +59,7 @@ struct LinkHistory {
     case .exchangeMTURequest(let packet): requestedMTU = packet.clientRxMTU
     case .exchangeMTUResponse(let packet):
       guard let requestedMTU else { break }
+      parameters.offers = (requestedMTU, packet.serverRxMTU)
       parameters.mtu = max(ATT.defaultMTU, Int(min(requestedMTU, packet.serverRxMTU)))
     default: break
     }
@@ -81,7 +85,9 @@ struct LinkHistory {
 
   mutating func encryptionChanged(_ status: HCIErrorCode, isOn: Bool, _ entry: TraceEntry) {
     pairing.changed(status, isOn: isOn, entry, of: name)
-    if status == .success, isOn { attributes.encrypted() }
+    guard status == .success, isOn else { return }
+    attributes.encrypted()
+    channels.encrypted()
   }
 
   /// A change of the parameters is complete.
@@ -123,7 +129,7 @@ struct LinkHistory {
     pairing.finish(at: time, end, of: name)
     var findings = pairing.takeFindings()
     findings += attributes.findings(of: name, at: time, isEncrypted: pairing.isEncrypted, hasEnded: end != nil)
-    findings += speed.findings(of: name, parameters)
+    findings += channels.findings(of: name) + speed.findings(of: name, parameters)
     if let stall, stall.seconds >= max(1, 10 * parameters.longestSilence) {
       findings.append(
         TraceFinding(
@@ -225,8 +231,10 @@ struct LinkHistory {
     } else if attributes.hasUnmetDemand, !pairing.isEncrypted {
       finding.headline += ": it had demanded security, and no pairing followed"
       finding.remedy = "Pair with the device before other requests."
-    } else if let rejection, elapsed(rejection.time, entry.time) <= Self.recently {
-      finding.headline += ", after the central had rejected the connection parameters that it asked for"
+    } else if let rejection, rejection.direction == .hostToController,
+      elapsed(rejection.time, entry.time) <= Self.recently
+    {
+      finding.headline += ", after this host had rejected the connection parameters that it asked for"
       finding.evidence.append(.init(rejection))
       finding.remedy = "Accept the parameters that the peripheral asks for."
     } else {
@@ -252,8 +260,7 @@ struct LinkHistory {
   private func addUnanswered(to finding: inout TraceFinding, at time: Int64) {
     for transaction in attributes.unanswered.prefix(2) {
       finding.evidence.append(.init(transaction.entry))
-      finding.evidence.append(
-        .init("\(transaction.complaint) for \(elapsed(transaction.entry.time, time).duration)"))
+      finding.evidence.append(.init(transaction.wait(until: time)))
     }
   }
 
@@ -270,15 +277,20 @@ struct LinkHistory {
     if let text = parameters.text { finding.evidence.append(.init(text)) }
     if let failure = recentFailure(at: entry.time) { finding.evidence.append(failure.evidence) }
     addUpdate(to: &finding, at: entry.time)
-    addUnanswered(to: &finding, at: entry.time)
-    if let lastReceived {
-      finding.evidence.append(.init(lastReceived))
-      let sent =
-        sentSince == 0 ? "" : "; this host sent \(sentSince) data \(sentSince == 1 ? "packet" : "packets") after it"
-      finding.evidence.append(
-        .init("the last data of the peer arrived \(elapsed(lastReceived.time, entry.time).duration) before\(sent)"))
-    } else {
-      finding.evidence.append(.init("the trace has no data of the peer on this link"))
+    let isLater = attributes.unanswered.first.map { $0.entry.number > lastReceived?.number ?? 0 } ?? true
+    if !isLater { addUnanswered(to: &finding, at: entry.time) }
+    addLastReceived(to: &finding, at: entry.time)
+    if isLater { addUnanswered(to: &finding, at: entry.time) }
+  }
+
+  private func addLastReceived(to finding: inout TraceFinding, at time: Int64) {
+    guard let lastReceived else {
+      return finding.evidence.append(.init("the trace has no data of the peer on this link"))
     }
+    finding.evidence.append(.init(lastReceived))
+    let packets = sentSince == 1 ? "packet" : "packets"
+    let sent = sentSince == 0 ? "" : "; this host sent \(sentSince) data \(packets) after it"
+    finding.evidence.append(
+      .init("the last data of the peer arrived \(elapsed(lastReceived.time, time).duration) before the end\(sent)"))
   }
 }

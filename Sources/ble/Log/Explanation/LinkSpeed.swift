@@ -14,6 +14,8 @@ struct LinkParameters {
   var phy: HCI.PHY?
   /// The ATT_MTU; nil before an exchange.
   var mtu: Int?
+  /// What the client and the server have offered; the smaller one is the ATT_MTU.
+  var offers: (client: UInt16, server: UInt16) = (0, 0)
 
   /// The interval in seconds.
   var seconds: Double? { interval.map { max(1, Double($0)) * 0.00125 } }
@@ -90,8 +92,9 @@ struct LinkSpeed {
   private var longReads: (values: Int, requests: Int, octets: Int, example: LongRead)?
   private var flows: [HCIPacketDirection: Flow] = [:]
   private var largestFlow: [HCIPacketDirection: (Flow, LinkParameters)] = [:]
-  /// The octets of the fragments of a frame that is not complete.
+  /// The octets of the fragments of a frame that is not complete, and the seconds without a buffer before them.
   private var fragments: [HCIPacketDirection: Int] = [:]
+  private var waits: [HCIPacketDirection: Double] = [:]
   /// The answers at the present interval: their number, and the seconds in which they were waited for.
   private var answers: (count: Int, waited: Double, longest: (Double, TraceEntry, TraceEntry)?) = (0, 0, nil)
   private var longInterval: TraceFinding?
@@ -168,6 +171,7 @@ struct LinkSpeed {
   /// An ACL data packet; the entry is that of a frame, or of a fragment before its end.
   mutating func add(_ entry: TraceEntry, octets: Int, _ parameters: LinkParameters, waited: Double) {
     let direction = entry.direction
+    waits[direction, default: 0] += waited
     if case .fragment = entry.content {
       // A frame has at most 65,535 octets.
       fragments[direction] = min(65_535, (fragments[direction] ?? 0) + octets)
@@ -180,7 +184,7 @@ struct LinkSpeed {
     flow.last = kept
     flow.frames += 1
     flow.octets += length
-    flow.withoutBuffers += waited
+    flow.withoutBuffers += waits.removeValue(forKey: direction) ?? 0
     let capacity = max(27, parameters.dataLength[direction] ?? 27)
     let packets = (length + capacity - 1) / capacity
     if packets > 1 { flow.divided += 1 }
@@ -260,8 +264,8 @@ struct LinkSpeed {
       remedy: parameters.mtu == nil
         ? "The client has not asked for a larger ATT_MTU. With 247, the value takes "
           + "\(needed == 1 ? "one request" : "\(needed) requests"): the client sends an Exchange MTU Request."
-        : "The devices have agreed about this ATT_MTU: the smaller of the two offers. A device that offers more, such "
-          + "as 247, makes this \(needed == 1 ? "one request" : "\(needed) requests").")
+        : "The client has offered \(parameters.offers.client), the server \(parameters.offers.server); the smaller one "
+          + "is the ATT_MTU. If both offer 247, the value takes \(needed == 1 ? "one request" : "\(needed) requests").")
   }
 
   private func finding(_ run: Run, of link: LinkName, _ parameters: LinkParameters) -> TraceFinding {
@@ -270,7 +274,7 @@ struct LinkSpeed {
     let each = run.duration / Double(run.count)
     let intervals = parameters.seconds.map { ", \((each / $0).text(decimals: 1)) connection intervals" } ?? ""
     let rate = run.duration > 0 ? Double(run.octets) / run.duration / 1_000 : 0
-    let attribute = run.handle.map { " of \($0)" } ?? ""
+    let attribute = run.first.attribute.map { " of \($0)" } ?? ""
     let share = Int((100 * min(1, run.waited / max(run.duration, 0.001))).rounded())
     let answerer = run.isOfThisHost ? "the peer" : "this host"
     return TraceFinding(
@@ -323,7 +327,7 @@ struct LinkSpeed {
     guard flow.octets >= 10_000 else { return findings }
     let rate = Double(flow.octets) / flow.duration / 1_000
     var facts = [parameters.text, "data length \(capacity)", "ATT_MTU \(mtu)"].compactMap { $0 }
-    facts.append("PHY \(parameters.phy.map { "\($0)" } ?? "LE 1M, unless the trace lacks its change")")
+    facts.append("PHY \(parameters.phy.map { "\($0)" } ?? "LE 1M, as far as the trace shows")")
     var values = [TraceFinding.Evidence(facts.joined(separator: ", "))]
     if let interval = parameters.seconds {
       let perEvent = Double(flow.packets) * interval / flow.duration

@@ -47,7 +47,7 @@ struct TraceExplainer {
     switch entry.content {
     case .command(let command): self.command(command, entry)
     case .event(let event): self.event(event, entry)
-    case .attribute, .security, .signalling, .fragment, .other: break
+    case .attribute, .security, .signalling, .data, .fragment, .other: break
     }
   }
 
