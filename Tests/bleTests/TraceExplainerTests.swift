@@ -460,6 +460,60 @@ struct TraceExplainerTests {
     #expect(explanation(packets, step: 400_000).problems.isEmpty)
   }
 
+  @Test func anIndicationWithoutAConfirmationIsNamed() throws {
+    let packets = [connected(1), frame(4, [0x1D, 3, 0, 7], isSent: true), frame(4, [0x1B, 3, 0, 7])]
+    let found = try problem(explanation(packets, step: 31_000_000))
+    #expect(
+      found.headline == "The peer did not answer a Handle Value Indication until the end of the trace, 31.0 s")
+    #expect(explanation(packets, step: 10_000_000).problems.isEmpty)
+  }
+
+  @Test func aLateAnswerIsNamed() throws {
+    let packets = [connected(1), frame(4, [0x12, 3, 0, 7]), frame(4, [0x13], isSent: true)]
+    let found = try problem(explanation(packets, step: 5_000_000))
+    #expect(found.headline == "This host took 5.0 s to answer a Write Request" && found.evidence.count == 2)
+    #expect(explanation(packets, step: 1_000_000).problems.isEmpty)
+  }
+
+  @Test func smallValuesWithALargeMTUAreNamed() throws {
+    let exchange = [frame(4, [0x02, 0xF7, 0], isSent: true), frame(4, [0x03, 0xF7, 0])]
+    let values = (0..<300).map { _ in frame(4, [0x1B, 3, 0] + [UInt8](repeating: 7, count: 10)) }
+    let found = try problem(explanation([connected(1)] + exchange + values, step: 5_000))
+    #expect(found.kind == .speed && found.headline.hasPrefix("300 values of 10 octets were received in 1.5 s"))
+    #expect(found.remedy == "Put several values into one: up to 244 octets fit.")
+    // One value in an interval needs no more room.
+    #expect(explanation([connected(1)] + exchange + values, step: 40_000).problems.isEmpty)
+  }
+
+  @Test func pollingIsNamed() throws {
+    let read = [frame(4, [0x0A, 3, 0], isSent: true), frame(4, [0x0B, 7])]
+    func packets(_ count: Int) -> [HCIPacket] { [connected(1)] + (0..<count).flatMap { _ in read } }
+    let found = try problem(explanation(packets(LinkSpeed.requestsOfARun), step: 30_000))
+    #expect(found.headline.hasPrefix("20 times Read Request of 0x0003") && found.remedy?.contains("subscribe") == true)
+    #expect(explanation(packets(LinkSpeed.requestsOfARun - 1), step: 30_000).problems.isEmpty)
+    // Reads now and then are not one after the other.
+    #expect(explanation(packets(40), step: 900_000).problems.isEmpty)
+  }
+
+  @Test func failuresOfTheControllerAreNamed() {
+    let hardware = HCIPacket.event(HCIEventPacket(HCI.HardwareError { $0.hardwareCode = 7 }))
+    let overflow = HCIPacket.event(HCIEventPacket(HCI.DataBufferOverflow()))
+    var reset = HCI.CommandComplete()
+    (reset.opcode, reset.returnParameters) = (.reset, [0])
+    let found = explanation([connected(1), hardware, overflow, .event(HCIEventPacket(reset))])
+    #expect(found.problems.map(\.kind) == [.controller, .controller])
+    #expect(text(found).contains("because the host reset the controller"))
+  }
+
+  @Test func aReusedHandleIsAnotherLink() {
+    let packets = [
+      connected(1), disconnected(1, .connectionTimeout), frame(4, [0x1B, 3, 0, 7], isSent: true), connected(1),
+      disconnected(1, .remoteUserTerminatedConnection),
+    ]
+    let found = explanation(packets)
+    #expect(found.findings.map(\.link?.place) == [1, 2] && found.problems.count == 1)
+  }
+
   @Test func aRefusedChannelIsNamed() throws {
     let request = frame(5, [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 64, 0, 64, 0, 1, 0], isSent: true)
     let response = frame(5, [0x15, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])

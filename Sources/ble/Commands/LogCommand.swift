@@ -110,13 +110,16 @@ enum LogCommand {
       return !Output.isClosed
     }
     if Output.isClosed { return }
-    if explains { explain(explainer.finish(), asJSON: arguments.has("json")) }
+    let explanation = explains ? explainer.finish() : nil
+    // A device without a link can have findings: the attempts to connect to it.
+    let isSelected = arguments.value("link") == nil || links.hasSelected || explanation?.findings.isEmpty == false
+    if let explanation, isSelected { explain(explanation, asJSON: arguments.has("json")) }
     if let picture { try draw(shown, of: count, into: picture) }
     if fault == nil, let incomplete = source.incompleteRecord {
       Output.error("ble: \(file): the last packet is incomplete: it begins at octet \(incomplete)")
     }
     if let fault { throw ToolError.data("\(file): \(fault)") }
-    if let link = arguments.value("link"), !links.hasSelected {
+    if let link = arguments.value("link"), !isSelected {
       throw ToolError.notFound("\(file) has no link '\(link)'. \(links)")
     }
     if describes { try describe(source.devices.filter { filter.isLink($0.link, with: $0.address) }, of: file) }

@@ -210,7 +210,7 @@ struct AttributeHistory {
     if refusal.count > 1 { evidence.append(.init(refusal.last)) }
     if refusal.isAboutSecurity {
       if isEncrypted {
-        meaning = "the key of the link is not sufficient: the attribute requires an authenticated key, or a longer one"
+        meaning = "the attribute requires a key that is authenticated, or longer than that of the link"
         remedy =
           "Remove the bond and pair with a passkey or a comparison: with this package, ble pair DEVICE --authenticated."
       } else {

@@ -198,7 +198,7 @@ struct LinkHistory {
         "Connect again: after the timeout no further request is allowed (Vol 3, Part F, 3.3.3). If the "
         + "same request gets no answer again, the fault is in the peer: leave the request out, or update its firmware."
     } else if let failure = recentFailure(at: entry.time) {
-      finding.headline += ": \(failure.text)"
+      finding.headline += "; \(elapsed(failure.time, entry.time).duration) before, \(failure.text)"
       finding.evidence.insert(failure.evidence, at: 0)
     } else if let known = ErrorMeaning.disconnection(reason) {
       finding.headline += ", \(reason): \(known.meaning)"
@@ -221,7 +221,7 @@ struct LinkHistory {
         + "timeout of ATT is 30 s"
       finding.remedy = "Answer sooner in the program of this host (Vol 3, Part F, 3.3.3)."
     } else if let failure = recentFailure(at: entry.time) {
-      finding.headline += ": \(failure.text)"
+      finding.headline += "; \(elapsed(failure.time, entry.time).duration) before, \(failure.text)"
       finding.evidence.append(failure.evidence)
     } else if let transaction = attributes.unanswered.first(where: \.isOfThisHost) {
       finding.headline +=

@@ -149,7 +149,7 @@ struct PairingHistory {
           "This host has no key for the central, which has asked for encryption with one: its bond is missing here",
         evidence: [.init(entry)],
         remedy: "Remove the bond on the central (on a phone: Settings, Bluetooth, Forget) and pair again."),
-      "this host has no key for the central", entry)
+      "this host had no key for the central", entry)
   }
 
   mutating func changed(_ status: HCIErrorCode, isOn: Bool, _ entry: TraceEntry, of link: LinkName) {
@@ -173,7 +173,7 @@ struct PairingHistory {
           kind: .encryption, link: link, peer: link.peer, time: entry.time,
           headline: "The encryption failed, \(status): \(device) has forgotten the bond", evidence: evidence,
           remedy: "Remove the bond of this host and pair again." + (remedy.map { " With this package: \($0)" } ?? "")),
-        "the peer has forgotten the bond", entry)
+        "the encryption failed: \(status)", entry)
     } else {
       let known = ErrorMeaning.disconnection(status)
       add(
