@@ -293,7 +293,7 @@ struct TraceExplainerTests {
     radio.run(for: .seconds(8))
     radio.disconnect()
     let found = try problem(radio.explanation())
-    #expect(found.kind == .speed && found.headline.contains("for a buffer of the controller"))
+    #expect(found.kind == .speed && found.headline.hasPrefix("The controller had no free buffer for 3.0 s"))
     #expect(hasPacket("Write Command", found) && hasPacket("Number Of Completed Packets", found))
   }
 
@@ -503,6 +503,25 @@ struct TraceExplainerTests {
     let found = explanation([connected(1), hardware, overflow, .event(HCIEventPacket(reset))])
     #expect(found.problems.map(\.kind) == [.controller, .controller])
     #expect(text(found).contains("because the host reset the controller"))
+  }
+
+  /// The parameters of a link that was open before the trace are not in it.
+  @Test func aLinkThatWasOpenBeforeTheTraceHasNoParameters() {
+    let values = (0..<400).map { _ in frame(4, [0x1B, 3, 0] + [UInt8](repeating: 7, count: 200)) }
+    let found = explanation(values + [disconnected(1, .remoteUserTerminatedConnection)], step: 5_000)
+    #expect(found.problems.isEmpty && text(found).hasPrefix("Link 0x0001, open when the trace begins\n"))
+    #expect(text(found).contains("octets were received in 2.0 s") && text(found).contains("after at least 2.0 s"))
+    for unknown in ["data length", "ATT_MTU", "PHY", "buffers"] { #expect(!text(found).contains(unknown)) }
+  }
+
+  @Test func aLatencyThatDelaysAnswersIsNamed() throws {
+    var event = HCI.LEConnectionComplete()
+    (event.connectionHandle, event.connectionInterval, event.peripheralLatency) = (ConnectionHandle(rawValue: 1), 24, 9)
+    let read = [frame(4, [0x0A, 3, 0], isSent: true), frame(4, [0x0B, 7])]
+    let packets = [HCIPacket.event(HCIEventPacket(event))] + (0..<12).flatMap { _ in read }
+    let found = try problem(explanation(packets, step: 200_000))
+    #expect(found.headline.hasPrefix("The connection interval is 30 ms with a latency of 9 intervals: 12 answers took"))
+    #expect(explanation(packets, step: 50_000).problems.isEmpty)
   }
 
   @Test func aReusedHandleIsAnotherLink() {

@@ -32,8 +32,9 @@ struct LinkHistory {
 
   // MARK: Packets
 
-  /// - Parameter waited: the seconds in which the host had no buffer before it sent the packet.
-  mutating func data(_ entry: TraceEntry, octets: Int, waited: Double) {
+  /// - Parameter waited: the seconds without a free buffer of the controller since the packet that was sent before; nil
+  ///   if the trace does not have the number of buffers.
+  mutating func data(_ entry: TraceEntry, octets: Int, waited: Double?) {
     if name.peer == nil { name.peer = entry.peer }
     if entry.direction == .controllerToHost {
       (lastReceived, sentSince) = (entry.withoutContent, 0)
@@ -115,13 +116,18 @@ struct LinkHistory {
 
   // MARK: The end
 
+  /// How long the link has existed.
+  private func age(at time: Int64) -> String {
+    (name.role == nil ? "at least " : "") + elapsed(start, time).duration
+  }
+
   /// What the trace shows at its end about a link that is still open.
   mutating func findings(atEnd time: Int64) -> [TraceFinding] {
     var findings = parts(at: time, nil)
     findings.append(
       TraceFinding(
         kind: .disconnection, isProblem: false, link: name, peer: name.peer, time: time,
-        headline: "The link is open at the end of the trace, after \(elapsed(start, time).duration)"))
+        headline: "The link is open at the end of the trace, after \(age(at: time))"))
     return findings
   }
 
@@ -135,7 +141,7 @@ struct LinkHistory {
         TraceFinding(
           kind: .speed, link: name, peer: name.peer, time: stall.start.time,
           headline:
-            "The host waited \(stall.seconds.duration) for a buffer of the controller: the peer did not confirm "
+            "The controller had no free buffer for \(stall.seconds.duration): the peer did not confirm "
             + "packets",
           evidence: [.init(stall.start), .init(stall.end)],
           remedy: "The peer is out of range or too busy to receive. If the link then goes on, reduce the distance."))
@@ -149,7 +155,7 @@ struct LinkHistory {
     findings.append(
       TraceFinding(
         kind: .disconnection, isProblem: false, link: name, peer: name.peer, time: entry.time,
-        headline: "The link ended after \(elapsed(start, entry.time).duration), because the host reset the controller",
+        headline: "The link ended after \(age(at: entry.time)), because the host reset the controller",
         evidence: [.init(entry)]))
     return findings
   }
@@ -161,7 +167,7 @@ struct LinkHistory {
   }
 
   private func end(_ reason: HCIErrorCode, _ entry: TraceEntry) -> TraceFinding {
-    let lasted = elapsed(start, entry.time).duration
+    let lasted = age(at: entry.time)
     var finding = TraceFinding(
       kind: .disconnection, link: name, peer: name.peer, time: entry.time, headline: "")
     switch reason {

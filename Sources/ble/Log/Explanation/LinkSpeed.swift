@@ -73,7 +73,7 @@ struct LinkSpeed {
     var divided = 0
     var packets = 0
     /// The seconds in which this host had no buffer of the controller.
-    var withoutBuffers = 0.0
+    var withoutBuffers: Double?
 
     var duration: Double { elapsed(first.time, last.time) }
   }
@@ -169,9 +169,9 @@ struct LinkSpeed {
   // MARK: Frames
 
   /// An ACL data packet; the entry is that of a frame, or of a fragment before its end.
-  mutating func add(_ entry: TraceEntry, octets: Int, _ parameters: LinkParameters, waited: Double) {
+  mutating func add(_ entry: TraceEntry, octets: Int, _ parameters: LinkParameters, waited: Double?) {
     let direction = entry.direction
-    waits[direction, default: 0] += waited
+    if let waited { waits[direction, default: 0] += waited }
     if case .fragment = entry.content {
       // A frame has at most 65,535 octets.
       fragments[direction] = min(65_535, (fragments[direction] ?? 0) + octets)
@@ -184,7 +184,7 @@ struct LinkSpeed {
     flow.last = kept
     flow.frames += 1
     flow.octets += length
-    flow.withoutBuffers += waits.removeValue(forKey: direction) ?? 0
+    if let waited = waits.removeValue(forKey: direction) { flow.withoutBuffers = (flow.withoutBuffers ?? 0) + waited }
     let capacity = max(27, parameters.dataLength[direction] ?? 27)
     let packets = (length + capacity - 1) / capacity
     if packets > 1 { flow.divided += 1 }
@@ -213,20 +213,23 @@ struct LinkSpeed {
 
   private mutating func judgeInterval(_ parameters: LinkParameters, of link: LinkName) {
     defer { answers = (0, 0, nil) }
-    guard longInterval == nil, answers.count >= 10, let interval = parameters.seconds, interval >= Self.shortInterval,
+    let silence = parameters.longestSilence
+    guard longInterval == nil, answers.count >= 10, let interval = parameters.seconds, silence >= Self.shortInterval,
       let (_, request, answer) = answers.longest
     else { return }
     let mean = answers.waited / Double(answers.count)
-    guard mean >= 0.8 * interval, mean <= 3 * parameters.longestSilence else { return }
-    let fast = Double(answers.count) * 0.03 * mean / interval
+    // A peripheral with latency can answer before it must.
+    guard mean >= (parameters.latency == 0 ? 0.8 : 0.4) * silence, mean <= 3 * silence else { return }
+    let latency = parameters.latency == 0 ? "" : " with a latency of \(parameters.latency) intervals"
+    // A request and its answer take one or two intervals.
+    let fast = Double(answers.count) * 2 * 0.03
     longInterval = TraceFinding(
       kind: .speed, link: link, peer: link.peer, time: request.time,
-      headline: "The connection interval is \(interval.duration): \(answers.count) answers took "
+      headline: "The connection interval is \(interval.duration)\(latency): \(answers.count) answers took "
         + "\(answers.waited.duration), \(mean.duration) each",
       evidence: [.init(parameters.text ?? ""), .init(request), .init(answer)],
-      remedy:
-        "Ask for an interval of 15 to 30 ms while data is exchanged: the same requests need about \(fast.duration). "
-        + "A long interval saves power only while the link is idle.")
+      remedy: "Use an interval of 15 to 30 ms without latency while data is exchanged: the same requests take at most "
+        + "about \(fast.duration). A long interval saves power only while the link is idle.")
   }
 
   /// What the link shows at its end.
@@ -326,15 +329,25 @@ struct LinkSpeed {
     }
     guard flow.octets >= 10_000 else { return findings }
     let rate = Double(flow.octets) / flow.duration / 1_000
-    var facts = [parameters.text, "data length \(capacity)", "ATT_MTU \(mtu)"].compactMap { $0 }
-    facts.append("PHY \(parameters.phy.map { "\($0)" } ?? "LE 1M, as far as the trace shows")")
-    var values = [TraceFinding.Evidence(facts.joined(separator: ", "))]
-    if let interval = parameters.seconds {
-      let perEvent = Double(flow.packets) * interval / flow.duration
-      values.append(.init("\(perEvent.text(decimals: 1)) packets in each connection interval"))
+    // The parameters of a link that was open before the trace are not in it.
+    let isComplete = link.role != nil
+    let hasDataLength = isComplete || parameters.dataLength[direction] != nil
+    var facts: [String] = []
+    if let text = parameters.text { facts.append(text) }
+    if hasDataLength { facts.append("data length \(capacity)") }
+    if isComplete || parameters.mtu != nil { facts.append("ATT_MTU \(mtu)") }
+    if let phy = parameters.phy {
+      facts.append("PHY \(phy)")
+    } else if isComplete {
+      facts.append("PHY \(HCI.PHY.le1M)")
     }
-    if isSent {
-      let share = Int((100 * min(1, flow.withoutBuffers / flow.duration)).rounded())
+    var values = facts.isEmpty ? [] : [TraceFinding.Evidence(facts.joined(separator: ", "))]
+    if let interval = parameters.seconds, hasDataLength {
+      let perInterval = Double(flow.packets) * interval / flow.duration
+      values.append(.init("\(perInterval.text(decimals: 1)) packets in each connection interval"))
+    }
+    if let waited = flow.withoutBuffers {
+      let share = Int((100 * min(1, waited / flow.duration)).rounded())
       let limit =
         share >= 50 ? "the link is the limit" : share == 0 ? "the program is the limit, or the peer's credits" : nil
       values.append(

@@ -68,7 +68,7 @@ struct TraceExplainer {
   private mutating func data(_ entry: TraceEntry, _ octets: Int, of handle: ConnectionHandle) {
     if ended.contains(handle) { return }
     if links[handle] == nil { open(handle, entry.peer, nil, LinkParameters(), entry) }
-    let waited = entry.direction == .hostToController ? buffers.sends(on: handle, entry) : 0
+    let waited = entry.direction == .hostToController ? buffers.sends(on: handle, entry) : nil
     links[handle]?.data(entry, octets: octets, waited: waited)
   }
 
@@ -129,14 +129,13 @@ struct TraceExplainer {
     case .leEnhancedConnectionCompleteV2(let event): connected(event.connection, entry)
     case .disconnectionComplete(let event):
       guard event.status == .success else { break }
-      let wait = buffers.ends(event.connectionHandle, entry)
+      buffers.ends(event.connectionHandle, entry)
       ended.insert(event.connectionHandle)
       // A link without a packet before its end has no entry here.
       var link =
         links.removeValue(forKey: event.connectionHandle)
         ?? LinkHistory(
           LinkName(place: nextPlace(), handle: event.connectionHandle, peer: entry.peer), at: entry.time)
-      if let wait { link.stalled(wait.seconds, from: wait.start, to: entry.withoutContent) }
       keep(link.findings(event, entry))
     case .encryptionChange(let event):
       links[event.connectionHandle]?.encryptionChanged(event.status, isOn: event.encryptionEnabled != .off, entry)
@@ -265,10 +264,11 @@ private struct BufferUse {
 
   /// A packet is sent.
   ///
-  /// - Returns: the seconds without a free buffer since the packet before.
-  mutating func sends(on link: ConnectionHandle, _ entry: TraceEntry) -> Double {
+  /// - Returns: the seconds without a free buffer since the packet before; nil if the trace does not have the number of
+  ///   buffers.
+  mutating func sends(on link: ConnectionHandle, _ entry: TraceEntry) -> Double? {
     defer { waited = 0 }
-    guard total > 0 else { return 0 }
+    guard total > 0 else { return nil }
     // More than all: the trace lacks an event.
     if sum < total {
       used[link, default: 0] += 1
@@ -292,9 +292,9 @@ private struct BufferUse {
   }
 
   /// The link ends: its packets need no buffers.
-  mutating func ends(_ link: ConnectionHandle, _ entry: TraceEntry) -> (seconds: Double, start: TraceEntry)? {
+  mutating func ends(_ link: ConnectionHandle, _ entry: TraceEntry) {
     sum -= used.removeValue(forKey: link) ?? 0
-    return release(entry, link).map { ($0.seconds, $0.start) }
+    _ = release(entry, link)
   }
 
   private mutating func release(_ entry: TraceEntry, _ holder: ConnectionHandle)
