@@ -524,6 +524,25 @@ struct TraceExplainerTests {
     #expect(explanation(packets, step: 50_000).problems.isEmpty)
   }
 
+  @Test func theEndOfALinkNamesOnlyFailuresThatLast() {
+    let failure = frame(6, PairingFailed(reason: .repeatedAttempts).encodedPDU)
+    let encryption = HCIPacket.event(
+      HCIEventPacket(
+        HCI.EncryptionChange { ($0.connectionHandle, $0.encryptionEnabled) = (ConnectionHandle(rawValue: 1), .on) }))
+    let end = disconnected(1, .remoteUserTerminatedConnection)
+    func headline(_ packets: [HCIPacket]) -> String {
+      explanation([connected(1)] + packets + [end]).findings.last?.headline ?? ""
+    }
+    #expect(headline([failure]).hasSuffix("1 ms before, the pairing failed: Repeated Attempts (0x09)"))
+    #expect(headline([failure, encryption]).hasSuffix("Remote User Terminated Connection (0x13)"))
+    // Error Responses to a Read Request: Insufficient Authentication.
+    for isSent in [false, true] {
+      let demand = frame(4, [0x01, 0x0A, 3, 0, 0x05], isSent: isSent)
+      #expect(headline([demand]).contains("\(isSent ? "this host" : "it") had demanded security"))
+      #expect(headline([demand, encryption]).hasSuffix("Remote User Terminated Connection (0x13)"))
+    }
+  }
+
   @Test func aReusedHandleIsAnotherLink() {
     let packets = [
       connected(1), disconnected(1, .connectionTimeout), frame(4, [0x1B, 3, 0, 7], isSent: true), connected(1),

@@ -72,8 +72,11 @@ struct AttributeHistory {
   /// The requests and indications without an answer, the oldest first.
   var unanswered: [Transaction] { waiting.values.sorted { $0.entry.number < $1.entry.number } }
 
-  /// Whether a server has demanded security, and the link was not encrypted afterwards.
-  var hasUnmetDemand: Bool { refusals.contains(where: \.isAboutSecurity) }
+  /// Whether a server, that of the peer or of this host, has demanded security, and the link was not encrypted
+  /// afterwards.
+  func hasUnmetDemand(ofPeer isOfPeer: Bool) -> Bool {
+    refusals.contains { $0.isAboutSecurity && $0.isOfPeer == isOfPeer }
+  }
 
   /// - Returns: the request that the PDU answers, and the time in seconds that the answer took.
   mutating func add(_ pdu: ATTPDU, _ entry: TraceEntry, lateAfter limit: Double) -> (Transaction, seconds: Double)? {

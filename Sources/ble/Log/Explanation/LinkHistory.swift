@@ -234,9 +234,12 @@ struct LinkHistory {
         ", \(elapsed(transaction.entry.time, entry.time).duration) after \(transaction.name.withArticle) "
         + "that it had not answered"
       finding.remedy = "The peer has failed at the request, or has rejected it in this way: its log has the reason."
-    } else if attributes.hasUnmetDemand, !pairing.isEncrypted {
+    } else if attributes.hasUnmetDemand(ofPeer: true), !pairing.isEncrypted {
       finding.headline += ": it had demanded security, and no pairing followed"
       finding.remedy = "Pair with the device before other requests."
+    } else if attributes.hasUnmetDemand(ofPeer: false), !pairing.isEncrypted {
+      finding.headline += ": this host had demanded security, and no pairing followed"
+      finding.remedy = "Pair on the peer, or allow the attribute without encryption in the program of this host."
     } else if let rejection, rejection.direction == .hostToController,
       elapsed(rejection.time, entry.time) <= Self.recently
     {

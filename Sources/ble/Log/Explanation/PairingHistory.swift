@@ -30,7 +30,6 @@ struct PairingHistory {
   private var encryption: TraceEntry?
   private(set) var isEncrypted = false
   private(set) var lastFailure: Failure?
-  /// The failures of the link in its time, with the time of its end unknown.
   private var findings: [TraceFinding] = []
 
   /// The pairing failures that are kept of a link.
@@ -157,6 +156,7 @@ struct PairingHistory {
     pairing = nil
     guard status != .success else {
       isEncrypted = isOn
+      if isOn { lastFailure = nil }
       return
     }
     var evidence = encryption.map { [TraceFinding.Evidence($0)] } ?? []
