@@ -460,6 +460,30 @@ struct TraceExplainerTests {
     #expect(explanation(packets, step: 400_000).problems.isEmpty)
   }
 
+  @Test func aHostThatChangesItsListGoesOnWithTheAttempt() throws {
+    func address(_ device: Int) -> DeviceAddress { DeviceAddress(octets: BD_ADDR(UInt64(device)), kind: .public) }
+    func command<Command: HCICommand>(_ command: Command) -> HCIPacket {
+      var packet = HCICommandPacket()
+      (packet.opcode, packet.parameters) = (Command.opcode, command.encoded[...])
+      return .command(packet)
+    }
+    let cancelled = HCIPacket.event(
+      HCIEventPacket(HCI.LEConnectionComplete { $0.status = .unknownConnectionIdentifier }))
+    let lists = [1, 2].map { device in command(HCI.LEAddDeviceToFilterAcceptList { $0.address = address(device) }) }
+    let single = command(HCI.LECreateConnection { $0.peerAddress = address(1) })
+    let several = command(HCI.LECreateConnection { $0.initiatorFilterPolicy = .acceptList })
+    let other = command(HCI.LECreateConnection { $0.peerAddress = address(3) })
+    let start = lists + [single, cancelled]
+    // 600 ms between two packets.
+    func findings(_ packets: [HCIPacket]) -> [TraceFinding] { explanation(packets, step: 600_000).findings }
+    #expect(findings(start + [several, connected(1)]).map(\.kind) == [.disconnection])
+    #expect(findings(lists + [several, cancelled, single, connected(1)]).map(\.kind) == [.disconnection])
+    let waits = findings(start + [several, lists[0], cancelled])
+    #expect(waits.map(\.isProblem) == [false], "a host may wait for several devices")
+    #expect(waits.first?.headline.contains(" and ") == false && waits.first?.headline.contains("2.4 s") == true)
+    #expect(findings(start + [other, connected(3)]).map(\.peer) == [address(1), address(3)])
+  }
+
   @Test func anIndicationWithoutAConfirmationIsNamed() throws {
     let packets = [connected(1), frame(4, [0x1D, 3, 0, 7], isSent: true), frame(4, [0x1B, 3, 0, 7])]
     let found = try problem(explanation(packets, step: 31_000_000))

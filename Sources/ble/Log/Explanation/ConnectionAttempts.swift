@@ -14,6 +14,11 @@ struct ConnectionAttempts {
     var cancel: TraceEntry?
 
     func seeks(_ address: DeviceAddress) -> Bool { peer == address || peer == nil }
+
+    /// Whether a host that cancels this attempt goes on with the next one: for the same device, or with another list.
+    func continues(in next: Self) -> Bool {
+      peer == next.peer || peer.map(next.listed.contains) ?? next.peer.map(listed.contains) ?? false
+    }
   }
 
   /// The devices of the accept list, and those whose advertisements are kept with their times.
@@ -55,7 +60,7 @@ struct ConnectionAttempts {
     var next = Attempt(entry: entry.withoutContent, peer: usesList ? nil : peer, listed: usesList ? acceptList : [])
     var findings: [TraceFinding] = []
     if let (before, end) = cancelled {
-      if elapsed(end.time, entry.time) <= Self.pause, before.peer == next.peer {
+      if elapsed(end.time, entry.time) <= Self.pause, before.continues(in: next) {
         next.entry = before.entry
       } else {
         findings.append(failure(of: before, end))
@@ -149,8 +154,9 @@ struct ConnectionAttempts {
     if let end { evidence.append(.init(end)) }
     let seconds = elapsed(attempt.entry.time, end?.time ?? attempt.entry.time)
     return TraceFinding(
-      // A host that is shut down, or that connects to another device first, also cancels.
-      kind: .connection, isProblem: end == nil || seconds >= Self.pause, peer: device, time: attempt.entry.time,
+      // A host that is shut down also cancels, and one that waits for several devices may wait forever.
+      kind: .connection, isProblem: device != nil && (end == nil || seconds >= Self.pause), peer: device,
+      time: attempt.entry.time,
       headline: "\(name(of: attempt)) within \(seconds.duration), after which this host cancelled the attempt",
       evidence: evidence,
       remedy: report == nil
