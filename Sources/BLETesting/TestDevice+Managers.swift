@@ -5,8 +5,8 @@ public import Dispatch
 
 /// Managers of CoreBluetooth on a device.
 ///
-/// The radio waits until each call of a delegate has returned, before time passes. A delegate that waits for the radio on
-/// its queue stops the test.
+/// The radio waits until each call of a delegate has returned, before time passes. A delegate that waits for the radio
+/// on its queue stops the test.
 extension TestDevice {
   /// A central manager of the device.
   ///
@@ -26,7 +26,8 @@ extension TestDevice {
     return manager
   }
 
-  /// A peripheral manager of the device; the parameters are those of ``centralManager(delegate:queue:restoreIdentifier:)``.
+  /// A peripheral manager of the device; the parameters are those of
+  /// ``centralManager(delegate:queue:restoreIdentifier:)``.
   public func peripheralManager(
     delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue? = nil, restoreIdentifier: String? = nil
   ) async throws -> CBPeripheralManager {

@@ -60,8 +60,8 @@ public final class TestDevice: Sendable {
   /// Brings a device back that has left.
   public func comeBack() async throws { try await perform { $0.setInRange($1, true) } }
 
-  /// Takes the controller from the host, as when an adapter is unplugged or the device loses its power: its programs see
-  /// that the adapter is off, and peers lose their links by the supervision timeout.
+  /// Takes the controller from the host, as when an adapter is unplugged or the device loses its power: its programs
+  /// see that the adapter is off, and peers lose their links by the supervision timeout.
   public func switchOff() async throws {
     try await perform {
       $0.cutLinks(of: $1)

@@ -14,8 +14,8 @@ public enum TestRadioError: Error, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .timeLimit(let time):
-      "the test has not ended after \(time) of the radio's time: look at what it awaits, or give TestRadio.run a longer "
-        + "timeLimit"
+      "the test has not ended after \(time) of the radio's time: look at what it awaits, or give TestRadio.run a "
+        + "longer timeLimit"
     case .nothingHappens(let time):
       "the test waits for something that nothing on the radio will cause, and for \(time) nothing else has happened: "
         + "look at what it awaits; work that is done elsewhere belongs into TestRadio.inRealTime"

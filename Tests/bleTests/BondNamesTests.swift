@@ -28,7 +28,8 @@ struct BondNamesTests {
     let error = #expect(throws: ToolError.self) { try Self.named("Lock") }
     #expect(
       error?.description
-        == "2 devices have the name 'Lock'. Remove one by its address: C0:00:00:00:00:02-random, C0:00:00:00:00:03-random"
+        == "2 devices have the name 'Lock'. Remove one by its address: C0:00:00:00:00:02-random, "
+        + "C0:00:00:00:00:03-random"
     )
     #expect(error?.status == 64)
   }
