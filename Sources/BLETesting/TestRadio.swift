@@ -32,8 +32,8 @@ import Synchronization
 ///
 /// **Time.** The body of ``run(seed:pacing:timeLimit:traces:_:)``, its child tasks and the handlers of BLEKit run on
 /// one thread, the ``executor``, so that the radio knows when they wait. Managers of CoreBluetooth call their delegates
-/// on their queue; the radio waits until each call has returned. What runs elsewhere is not known to it, and time passes
-/// meanwhile: an unstructured `Task`, which needs `Task(executorPreference: radio.executor)`; other queues;
+/// on their queue; the radio waits until each call has returned. What runs elsewhere is not known to it, and time
+/// passes meanwhile: an unstructured `Task`, which needs `Task(executorPreference: radio.executor)`; other queues;
 /// `Task.sleep`, timers and the network. ``inRealTime(_:)`` holds the time for such work, and ``clock`` is the clock to
 /// sleep by.
 ///

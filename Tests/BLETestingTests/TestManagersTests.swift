@@ -20,7 +20,7 @@ struct TestManagersTests {
 
     func centralManager(
       _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
-      rssi RSSI: NSNumber
+      rssi: NSNumber
     ) {
       central.stopScan()
       self.peripheral = peripheral
