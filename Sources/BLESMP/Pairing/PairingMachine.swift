@@ -51,6 +51,9 @@ public struct PairingMachine: Sendable {
   var hasConsent = false
   /// The identity address that the peer has distributed in the current pairing, or in the last one if that failed.
   public internal(set) var claimedIdentity: DeviceAddress?
+  /// Whether this device has ended the last pairing with Pairing Failed. What the peer had sent before it received that
+  /// is on its way, and belongs to no other pairing.
+  var ignoresLatePDUs = false
   /// The time at which ``tick(now:into:)`` must be called; nil while no pairing is active.
   public internal(set) var deadline: Instant?
 
@@ -225,6 +228,7 @@ public struct PairingMachine: Sendable {
   ) {
     effects.append(.send(.pairingFailed(.init(reason: fault.reason))))
     guard isPairing || isRejection else { return }
+    ignoresLatePDUs = ignoresLatePDUs || isPairing
     finish(.failed(PairingFailure(fault, at: step)), into: &effects)
   }
 
@@ -273,7 +277,11 @@ public struct PairingMachine: Sendable {
     }
     switch phase {
     case .requested(let request):
-      guard case .pairingResponse(let response) = pdu else { throw .unexpected(pdu.code) }
+      guard case .pairingResponse(let response) = pdu else {
+        if ignoresLatePDUs { return }
+        throw .unexpected(pdu.code)
+      }
+      ignoresLatePDUs = false
       try receive(response, to: request, now: now, into: &effects)
     case .legacy(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
     case .secureConnections(var pairing): try receive(pdu, &pairing, now: now, into: &effects)
