@@ -54,15 +54,15 @@ public final class TestDevice: Sendable {
   public func loseLinks() async throws { try await perform { $0.cutLinks(of: $1) } }
 
   /// Takes the device out of range: its links end by their supervision timeout, and nobody receives it until
-  /// ``comeBack()``.
-  public func leave() async throws { try await perform { $0.setInRange($1, false) } }
+  /// ``moveIntoRange()``.
+  public func moveOutOfRange() async throws { try await perform { $0.setInRange($1, false) } }
 
-  /// Brings a device back that has left.
-  public func comeBack() async throws { try await perform { $0.setInRange($1, true) } }
+  /// Brings the device into range again.
+  public func moveIntoRange() async throws { try await perform { $0.setInRange($1, true) } }
 
   /// Takes the controller from the host, as when an adapter is unplugged or the device loses its power: its programs
   /// see that the adapter is off, and peers lose their links by the supervision timeout.
-  public func switchOff() async throws {
+  public func powerOff() async throws {
     try await perform {
       $0.cutLinks(of: $1)
       $0.setInRange($1, false)
@@ -72,7 +72,7 @@ public final class TestDevice: Sendable {
 
   /// Gives the controller back. Links, advertisements and scans of before are gone; programs hear that the adapter is
   /// powered on.
-  public func switchOn() async throws {
+  public func powerOn() async throws {
     try await perform {
       $0.setInRange($1, true)
       $0.setController($1, lost: nil)

@@ -23,7 +23,7 @@ import Synchronization
 ///     let adapter = try await sensor.adapter()
 ///     async let _ = adapter.advertise(Advertisement(localName: "Sensor"))
 ///     let device = try await radio.device("phone").adapter().connect(to: sensor.address)
-///     try await sensor.leave()
+///     try await sensor.moveOutOfRange()
 ///     let end = try await device.waitUntilDisconnected()
 ///     #expect(end.disconnectReason == .connectionTimeout)
 ///   }
@@ -106,14 +106,13 @@ public final class TestRadio: Sendable {
   ///   - options: how it presents itself and pairs. `transport`, `snoop` and storage have no effect: bonds are kept as
   ///     long as the radio exists.
   ///   - controller: what its controller supports, and its faults.
-  /// - Throws: ``TestRadioError/trace(_:)``.
-  /// - Precondition: no other device of the radio has the name.
+  /// - Throws: ``TestRadioError/nameInUse(_:)``, ``TestRadioError/trace(_:)``.
   public func device(
     _ name: String, _ options: AdapterOptions = AdapterOptions(),
     controller: VirtualControllerConfiguration = VirtualControllerConfiguration()
   ) async throws -> TestDevice {
     let isNew = names.withLock { $0.insert(name).inserted }
-    precondition(isNew, "the radio has a device with the name \(name)")
+    guard isNew else { throw TestRadioError.nameInUse(name) }
     let path = traces.map { "\($0)/\(name.map { $0 == "/" ? "_" : "\($0)" }.joined()).btsnoop" }
     let clock = clock.clock
     let added = try await perform { simulation in
@@ -262,7 +261,7 @@ private final class Turn: Sendable {
   func run(
     _ simulation: HostSimulation, _ tasks: ManualExecutor, timeLimit: Duration, _ outcome: any AnyOutcome
   ) -> TestRadioError? {
-    simulation.programs.goOn = { [unowned self, unowned simulation] in
+    simulation.programs.goOn = { [self, unowned simulation] in
       let hasPerformed = performActions(on: simulation)
       return tasks.drain() || hasPerformed
     }

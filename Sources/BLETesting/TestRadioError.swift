@@ -8,6 +8,8 @@ public enum TestRadioError: Error, Hashable, CustomStringConvertible {
   case conditionNotMet(Duration)
   /// The body of the test has returned, and the radio is gone.
   case radioEnded
+  /// Another device of the radio has this name.
+  case nameInUse(String)
   /// The packet trace could not be written, with the reason.
   case trace(String)
 
@@ -21,6 +23,7 @@ public enum TestRadioError: Error, Hashable, CustomStringConvertible {
         + "look at what it awaits; work that is done elsewhere belongs into TestRadio.inRealTime"
     case .conditionNotMet(let time): "the condition is not met after \(time) of the radio's time"
     case .radioEnded: "the radio ended with the body of TestRadio.run"
+    case .nameInUse(let name): "the radio has a device '\(name)' already: give each device a name of its own"
     case .trace(let text): "the packet trace: \(text)"
     }
   }

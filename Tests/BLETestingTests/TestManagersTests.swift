@@ -102,13 +102,13 @@ struct TestManagersTests {
       #expect(battery.notify(1, peripheral))
       try await radio.wait { collector.values == [1] }
 
-      try await sensor.leave()
+      try await sensor.moveOutOfRange()
       try await radio.wait { collector.ends == 1 && battery.subscribers == 0 }
       // Far longer than any limit of the stack.
       try await radio.clock.sleep(for: .seconds(600))
       #expect(collector.connections == 1)
 
-      try await sensor.comeBack()
+      try await sensor.moveIntoRange()
       try await radio.wait { battery.subscribers == 1 }
       #expect(battery.notify(2, peripheral))
       try await radio.wait { collector.values == [1, 2] }
@@ -125,7 +125,7 @@ struct TestManagersTests {
       let phone = try await radio.device("phone")
       let central = try await phone.centralManager(delegate: collector)
       try await radio.wait { battery.subscribers == 1 }
-      try await phone.switchOff()
+      try await phone.powerOff()
       try await radio.wait { central.state == .poweredOff && battery.subscribers == 0 }
       #expect(peripheral.state == .poweredOn)
     }

@@ -82,7 +82,7 @@ struct TestRadioTests {
       defer { serving.cancel() }
       let phone = try await radio.device("phone").adapter()
       let device = try await phone.connect(to: peripheral.address)
-      try await peripheral.leave()
+      try await peripheral.moveOutOfRange()
       let end = try await device.waitUntilDisconnected()
       #expect(end.disconnectReason == .connectionTimeout)
       // Nobody receives it, until it comes back.
@@ -90,7 +90,7 @@ struct TestRadioTests {
         try await phone.connect(to: peripheral.address, timeout: .seconds(20))
       }
       #expect(missing?.kind == .timedOut)
-      try await peripheral.comeBack()
+      try await peripheral.moveIntoRange()
       let again = try await phone.connect(to: peripheral.address, timeout: .seconds(20))
       #expect(try await again.read("2A19", in: "180F", as: UInt8.self) == 55)
     }
@@ -105,10 +105,10 @@ struct TestRadioTests {
       let phone = try await radio.device("phone")
       let adapter = try await phone.adapter()
       let device = try await adapter.connect(to: peripheral.address)
-      try await phone.switchOff()
+      try await phone.powerOff()
       try await device.waitUntilDisconnected()
       #expect(adapter.state == .poweredOff)
-      try await phone.switchOn()
+      try await phone.powerOn()
       let again = try await phone.adapter().connect(to: peripheral.address)
       #expect(again.isConnected)
     }
@@ -169,7 +169,7 @@ struct TestRadioTests {
       let phone = try await radio.device("phone").adapter()
       let device = try await phone.connect(to: peripheral.address)
       let characteristic = try #require(try await device.services().lazy.compactMap { $0["FFE1"] }.first)
-      try await peripheral.leave()
+      try await peripheral.moveOutOfRange()
       try await device.writeWithoutResponse([1], to: characteristic)
       let begin = radio.clock.now
       await device.disconnect()
@@ -234,6 +234,16 @@ struct TestRadioTests {
   @Test func theErrorOfTheBodyIsThatOfTheTest() async throws {
     struct Mine: Error {}
     await #expect(throws: Mine.self) { try await TestRadio.run { _ in throw Mine() } }
+  }
+
+  @Test func aNameOfADeviceIsUnique() async throws {
+    let error = await #expect(throws: TestRadioError.self) {
+      try await TestRadio.run { radio in
+        _ = try await radio.device("sensor")
+        _ = try await radio.device("sensor")
+      }
+    }
+    #expect(error == .nameInUse("sensor"))
   }
 
   /// What the test has left behind ends with the radio.

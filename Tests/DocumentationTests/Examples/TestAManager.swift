@@ -33,9 +33,9 @@ struct DoorTests {
           try await link.read("FFF1", in: "FFF0", as: String.self)
         }
         #expect(text == "open")
-        try await device.leave()
+        try await device.moveOutOfRange()
         try await radio.clock.sleep(for: .seconds(60))
-        try await device.comeBack()
+        try await device.moveIntoRange()
       }
       #expect(manager.isAdvertising)
     }

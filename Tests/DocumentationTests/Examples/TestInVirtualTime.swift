@@ -33,10 +33,10 @@ struct TankReaderTests {
       async let _ = reader.readForever(tank.address, with: phoneAdapter, clock: radio.clock)
 
       try await radio.wait { reader.levels.withLock { $0 == [80] } }
-      try await tank.leave()
+      try await tank.moveOutOfRange()
       try await radio.clock.sleep(for: .seconds(3000))
       #expect(reader.levels.withLock { $0 } == [80])
-      try await tank.comeBack()
+      try await tank.moveIntoRange()
       try await radio.wait(atMost: .seconds(120)) { reader.levels.withLock { $0 == [80, 80] } }
     }
   }
