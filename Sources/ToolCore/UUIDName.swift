@@ -36,7 +36,8 @@ public enum UUIDName {
       let hint = nearestName(to: text, of: kind).map { ". Did you mean '\($0)'?" } ?? ""
       throw Failure(
         description:
-          "\(shown) is neither a UUID, which has 4, 8 or 36 characters, such as 180F, nor the name of a \(kind.rawValue)\(hint)"
+          "\(shown) is neither a UUID, which has 4, 8 or 36 characters, such as 180F, nor the name of a "
+          + "\(kind.rawValue)\(hint)"
       )
     }
     throw Failure(

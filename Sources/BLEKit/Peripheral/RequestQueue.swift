@@ -289,7 +289,8 @@ extension AdapterSession {
       let device = run { state, _ in state.links[peer].map { "\($0.address)" } }
       BluetoothLog.write(
         .notice(
-          "\(device.map { "\($0): " } ?? "")more than \(RequestQueue.commandLimit) Write Commands wait: one was dropped",
+          "\(device.map { "\($0): " } ?? "")more than \(RequestQueue.commandLimit) Write Commands wait: one was "
+            + "dropped",
           .peer, metadata: device.map { ["device": $0] } ?? [:]))
     }
   }

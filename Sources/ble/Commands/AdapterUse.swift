@@ -145,7 +145,8 @@ enum AdapterUse {
     if paired.isRandom { return ". Use: --address \(paired.octets)" }
     guard PairingRemedy.isRadio(arguments.transport) else { return "" }
     return
-      ". The address belongs to the place at the endpoint of the radio, and another program has the place of \(paired.octets): "
+      ". The address belongs to the place at the endpoint of the radio, and another program has the place of "
+      + "\(paired.octets): "
       + "end it, or give each program an endpoint of its own (ble radio --help)"
   }
 

@@ -37,7 +37,7 @@ enum LogCommand {
     examples: [
       .init(commandLine: "ble log demo.btsnoop", effect: "prints the conversation"),
       .init(commandLine: "ble log demo.btsnoop --layer att --layer smp", effect: "leaves HCI and L2CAP out"),
-      .init(commandLine: "ble log demo.btsnoop --explain", effect: "says what went wrong, and what mends it"),
+      .init(commandLine: "ble log demo.btsnoop --explain", effect: "explains failures, with remedies"),
       .init(commandLine: "ble log demo.btsnoop --svg demo.svg", effect: "draws it"),
       .init(commandLine: "btmon -w /dev/stdout | ble log -", effect: "prints packets while btmon captures them"),
     ],

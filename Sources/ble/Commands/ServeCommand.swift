@@ -12,11 +12,14 @@ enum ServeCommand {
   static let declaration = CommandDeclaration(
     name: "serve", summary: "runs a peripheral that a file describes",
     details: [
-      "FILE is JSON: the name, and services with characteristics and values. Values that clients write are kept until the end and sent to "
+      "FILE is JSON: the name, and services with characteristics and values. Values that clients write are kept "
+        + "until the end and sent to "
         + "subscribers. When FILE changes, new values are sent to subscribers; other changes publish the services anew.",
-      "Bonds are kept for the adapter. On a simulated radio, where several devices have one transport, they are kept for the path of FILE, "
+      "Bonds are kept for the adapter. On a simulated radio, where several devices have one transport, they are "
+        + "kept for the path of FILE, "
         + "whatever its content.",
-      "A characteristic with \"security\": \"authenticated\" needs a passkey, or a comparison of numbers, which the terminal displays and asks "
+      "A characteristic with \"security\": \"authenticated\" needs a passkey, or a comparison of numbers, which "
+        + "the terminal displays and asks "
         + "for. Without a terminal the passkey is printed. \"passkey\": \"123456\" in the file is used in every pairing "
         + "instead; anyone who has seen it can pair, and a file that other users can read is refused. A FILE without a "
         + "folder is looked up in CREDENTIALS_DIRECTORY (systemd).",

@@ -127,7 +127,8 @@ struct ServiceDescription: Equatable, Sendable {
       let isSticky = status.st_mode & mode_t(S_ISVTX) != 0 && path == folder
       guard isSticky || status.st_mode & 0o022 == 0 else {
         throw .input(
-          "the description \(file) has commands (\"exec\"), and other users can change \(path). Run: chmod go-w '\(path)'"
+          "the description \(file) has commands (\"exec\"), and other users can change \(path). Run: chmod go-w "
+            + "'\(path)'"
         )
       }
     }

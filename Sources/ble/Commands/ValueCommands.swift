@@ -31,8 +31,10 @@ enum ValueCommands {
   static let write = CommandDeclaration(
     name: "write", summary: "writes a characteristic",
     details: [
-      "VALUE is pairs of hexadecimal digits, text:… for UTF-8, a number with its type (uint8 to uint64, int8 to int64, float32, float64, "
-        + "each with be for the most significant octet first), such as int16:2150 or uint8:1,2,3, a value as ble read prints it, such as "
+      "VALUE is pairs of hexadecimal digits, text:… for UTF-8, a number with its type (uint8 to uint64, int8 to "
+        + "int64, float32, float64, "
+        + "each with be for the most significant octet first), such as int16:2150 or uint8:1,2,3, a value as "
+        + "ble read prints it, such as "
         + "'21.5 °C' or chest, or - for the octets of standard input, which are written as they are.",
       "Digits without a unit or a type are octets: 64 is one octet, 0x64. Where values have a fixed length, another "
         + "number of octets needs hex: before it: a temperature is '23 °C', not 23.",

@@ -44,7 +44,8 @@ struct ShellCommand: Sendable {
     ShellCommand(
       "wait", "waits for a value of a characteristic",
       details: [
-        "It takes the values since subscribe, or since the last wait: one that has arrived already counts. Without a subscription it "
+        "It takes the values since subscribe, or since the last wait: one that has arrived already counts. "
+          + "Without a subscription it "
           + "subscribes until the value arrives. On a terminal, Control-C ends the wait."
       ],
       operands: [

@@ -8,9 +8,11 @@ actor ShellSession {
   static let declaration = CommandDeclaration(
     name: "shell", summary: "runs many commands on one link, from a terminal or a script",
     details: [
-      "Each line of standard input is a command: \(ShellCommand.all.map(\.declaration.name).joined(separator: ", ")). 'help COMMAND' "
+      "Each line of standard input is a command: "
+        + "\(ShellCommand.all.map(\.declaration.name).joined(separator: ", ")). 'help COMMAND' "
         + "explains one. Words with spaces are in quotation marks; # begins a comment.",
-      "On a terminal an error does not end the shell. In a script, which standard input is otherwise, the first command that fails ends "
+      "On a terminal an error does not end the shell. In a script, which standard input is otherwise, the first "
+        + "command that fails ends "
         + "it with 'line N: …' and the status of the error. The end of the input ends the link and the subscriptions.",
       "On a terminal, Control-C ends the command that runs, rejects the question of a pairing, or clears the line; "
         + "Control-D ends the shell. In a script, Control-C ends the shell.",
