@@ -85,7 +85,6 @@ extension PairingMachine {
     let request = packet.features
     guard role == .responder else { throw .wrongRole(.pairingRequest) }
     guard case .idle = phase else { throw .unexpected(.pairingRequest) }
-    ignoresLatePDUs = false
     guard !rejectsAttempts else { throw .repeatedAttempts }
     (hasConsent, claimedIdentity) = (false, nil)
     try checkRanges(request)

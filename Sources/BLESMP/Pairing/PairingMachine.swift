@@ -51,9 +51,9 @@ public struct PairingMachine: Sendable {
   var hasConsent = false
   /// The identity address that the peer has distributed in the current pairing, or in the last one if that failed.
   public internal(set) var claimedIdentity: DeviceAddress?
-  /// Whether this device has ended the last pairing with Pairing Failed. What the peer had sent before it received that
-  /// is on its way, and belongs to no other pairing.
-  var ignoresLatePDUs = false
+  /// As the initiator: whether this device has ended the last pairing with Pairing Failed. PDUs that the peer had sent
+  /// before it received that may arrive in the next pairing.
+  private var ignoresLatePDUs = false
   /// The time at which ``tick(now:into:)`` must be called; nil while no pairing is active.
   public internal(set) var deadline: Instant?
 
@@ -228,7 +228,7 @@ public struct PairingMachine: Sendable {
   ) {
     effects.append(.send(.pairingFailed(.init(reason: fault.reason))))
     guard isPairing || isRejection else { return }
-    ignoresLatePDUs = ignoresLatePDUs || isPairing
+    if isPairing { ignoresLatePDUs = true }
     finish(.failed(PairingFailure(fault, at: step)), into: &effects)
   }
 
