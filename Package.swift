@@ -170,13 +170,22 @@ let package = Package(
       on: [
         "BLEAdapter", "BLEAssignedNumbers", "BLEJSON", "BLEKit", "BLELinux", "BLEProfiles", "BLERuntime", "BLEWire",
       ]),
+    // Packet traces: their files, their packets in plain words, explanations and pictures.
+    layer(
+      "BLETrace",
+      on: [
+        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLEProfiles", "BLESMP", "BLEWire",
+        "ToolCore",
+      ]),
 
     // The tool of the command line.
     .executableTarget(
       name: "ble",
       dependencies: [
-        "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLEL2CAP", "BLELinux",
-        "BLEProfiles", "BLEProxy", "BLESMP", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux", "ESPHomeAPI",
+        "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLELinux",
+        "BLEProfiles",
+        "BLEProxy", "BLETrace", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
+        "ESPHomeAPI",
         "ESPHomeProxy", "ToolCore",
       ], swiftSettings: strict),
 
@@ -273,9 +282,16 @@ let package = Package(
     tests(
       "bleTests",
       on: [
-        "ble", "BLEAssignedNumbers", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit",
-        "BLEL2CAP", "BLELinux", "BLESMP", "BLEVirtual", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
+        "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit",
+        "BLEL2CAP", "BLELinux", "BLESMP", "BLETrace", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
         "TestSupport",
+      ]),
+    tests(
+      "BLETraceTests",
+      on: [
+        "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEL2CAP", "BLESMP", "BLETrace", "BLEVirtual",
+        "BLEWire",
+        "TestSupport", "ToolCore",
       ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport"]),
     tests("BLEWireTests", on: ["BLEWire", "TestSupport", "TestVectors"]),

@@ -1,6 +1,7 @@
 import BLEGAP
 import BLEKit
 import BLEProfiles
+import BLETrace
 import BLEWire
 
 /// The values of BLEProfiles, as a device sends them and as an application makes them.

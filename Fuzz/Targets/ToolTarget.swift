@@ -8,6 +8,7 @@ import BLEWire
 import ToolCore
 
 @testable import BLERuntime
+@testable import BLETrace
 @testable import ble
 
 /// What the tool `ble` reads: traces, descriptions, values, advertising data, addresses and command lines.

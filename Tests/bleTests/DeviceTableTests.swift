@@ -1,7 +1,9 @@
 import BLEGAP
 import BLEWire
 import Testing
+import ToolCore
 
+@testable import BLETrace
 @testable import ble
 
 /// The devices of the table that `ble scan --table` draws.

@@ -6,6 +6,7 @@ import BLEWire
 import Testing
 import ToolCore
 
+@testable import BLETrace
 @testable import ble
 
 /// The description of a device that a client has seen, in an inspection or in a trace.

@@ -1,4 +1,5 @@
 import Testing
+import ToolCore
 
 @testable import ble
 

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import ToolCore
 
+@testable import BLETrace
 @testable import ble
 
 /// Values as people type them.

@@ -4,6 +4,7 @@ import BLEWire
 import TestSupport
 import Testing
 
+@testable import BLETrace
 @testable import ble
 
 struct ValueTests {

@@ -1,6 +1,7 @@
 import BLEHCI
 import BLEKit
 import BLELinux
+import BLETrace
 import BLEWire
 import Glibc
 import ToolCore

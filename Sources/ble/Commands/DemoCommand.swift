@@ -1,4 +1,5 @@
 import BLEKit
+import BLETrace
 import BLEWire
 import ToolCore
 

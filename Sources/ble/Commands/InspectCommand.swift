@@ -1,6 +1,7 @@
 import BLEATT
 import BLEAssignedNumbers
 import BLEKit
+import BLETrace
 import BLEWire
 import ToolCore
 

@@ -1,5 +1,6 @@
 import BLEHCI
 import BLELinux
+import BLETrace
 import BLEWire
 import ToolCore
 

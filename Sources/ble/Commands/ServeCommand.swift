@@ -3,6 +3,7 @@ import BLEAssignedNumbers
 import BLEGAP
 import BLEKit
 import BLELinux
+import BLETrace
 import BLEWire
 import Synchronization
 import ToolCore

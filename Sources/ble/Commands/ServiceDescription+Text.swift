@@ -1,4 +1,5 @@
 import BLEJSON
+import BLETrace
 import BLEWire
 import ToolCore
 

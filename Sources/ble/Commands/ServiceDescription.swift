@@ -1,5 +1,6 @@
 import BLEAssignedNumbers
 import BLEKit
+import BLETrace
 import BLEWire
 import Glibc
 import ToolCore
@@ -52,17 +53,7 @@ struct ServiceDescription: Equatable, Sendable {
     case writeWithoutResponse = "write_without_response"
   }
 
-  enum Security: String, CaseIterable, Sendable {
-    case none, encrypted, authenticated
-
-    var required: RequiredSecurity {
-      switch self {
-      case .none: .none
-      case .encrypted: .encrypted
-      case .authenticated: .authenticated
-      }
-    }
-  }
+  typealias Security = SeenDevice.Security
 
   /// Reads a file.
   ///
@@ -193,6 +184,16 @@ struct ServiceDescription: Equatable, Sendable {
       ]
     }
     """
+}
+
+extension SeenDevice.Security {
+  var required: RequiredSecurity {
+    switch self {
+    case .none: .none
+    case .encrypted: .encrypted
+    case .authenticated: .authenticated
+    }
+  }
 }
 
 extension ServiceDescription.Service {

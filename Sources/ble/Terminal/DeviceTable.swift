@@ -1,5 +1,6 @@
 import BLEGAP
 import BLEKit
+import BLETrace
 import BLEWire
 import Synchronization
 import ToolCore

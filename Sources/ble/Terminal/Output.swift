@@ -5,6 +5,7 @@ import CLinux
 import Dispatch
 import Glibc
 import Synchronization
+import ToolCore
 
 /// Standard output and standard error, written at once.
 ///

@@ -1,5 +1,6 @@
 import BLEAssignedNumbers
 import BLEProfiles
+import BLETrace
 import BLEWire
 import ToolCore
 

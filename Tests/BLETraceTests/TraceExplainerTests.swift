@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import ToolCore
 
-@testable import ble
+@testable import BLETrace
 
 /// The explanations of traces that two hosts on a virtual radio make.
 struct TraceExplainerTests {

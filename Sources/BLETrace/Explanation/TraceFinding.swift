@@ -1,10 +1,10 @@
-import BLEHCI
-import BLEWire
+package import BLEHCI
+package import BLEWire
 import ToolCore
 
 /// One fact that explains a trace: a failure, a refusal, or why a link was slow.
-struct TraceFinding: Equatable, Sendable {
-  enum Kind: String, Sendable {
+package struct TraceFinding: Equatable, Sendable {
+  package enum Kind: String, Sendable {
     /// How a link ended.
     case disconnection
     /// A connection that was not established.
@@ -22,55 +22,55 @@ struct TraceFinding: Equatable, Sendable {
   }
 
   /// What shows it: a packet of the trace, or a value that follows from several.
-  struct Evidence: Equatable, Sendable {
+  package struct Evidence: Equatable, Sendable {
     /// The place of the packet in the trace; nil for a value.
-    var number: Int?
-    var text: String
+    package var number: Int?
+    package var text: String
 
     /// A packet: the line of `ble log`.
-    init(_ entry: TraceEntry) {
+    package init(_ entry: TraceEntry) {
       number = entry.number
       text = entry.line.shortened(to: Self.columns)
     }
 
-    init(_ text: String) { self.text = text }
+    package init(_ text: String) { self.text = text }
 
     /// The width of a line of evidence: values can have 512 octets.
     private static let columns = 160
   }
 
-  var kind: Kind
+  package var kind: Kind
   /// Whether something is wrong; false for information, such as an end of a link that the user has asked for.
-  var isProblem = true
+  package var isProblem = true
   /// The link; nil for a connection that was not established, and for the controller.
-  var link: LinkName?
+  package var link: LinkName?
   /// The device, if it is known.
-  var peer: DeviceAddress?
+  package var peer: DeviceAddress?
   /// Microseconds since the first packet of the trace.
-  var time: Int64
-  var headline: String
-  var evidence: [Evidence] = []
+  package var time: Int64
+  package var headline: String
+  package var evidence: [Evidence] = []
   /// What is usually done about it; nil if nothing has to be done.
-  var remedy: String?
+  package var remedy: String?
 
   /// The lines in a terminal: the headline, the evidence, the remedy.
-  var lines: [String] {
+  package var lines: [String] {
     [headline] + evidence.map { "    \($0.number.map { "packet \($0):" } ?? "-") \($0.text)" }
       + (remedy.map { ["    => \($0)"] } ?? [])
   }
 }
 
 /// A link of a trace. A handle is used again after its link has ended.
-struct LinkName: Hashable, Sendable {
+package struct LinkName: Hashable, Sendable {
   /// The place among the links of the trace.
-  var place: Int
-  var handle: ConnectionHandle
-  var peer: DeviceAddress?
+  package var place: Int
+  package var handle: ConnectionHandle
+  package var peer: DeviceAddress?
   /// The role of this host; nil for a link that was open when the trace began.
-  var role: HCI.Role?
+  package var role: HCI.Role?
 
   /// `Link 0x0040 with C0:11:22:33:44:55 (random), this host is the central`.
-  var title: String {
+  package var title: String {
     let device = peer.map { " with \($0)" } ?? ""
     return "Link \(handle)\(device), "
       + (role.map { "this host is the \($0.name?.lowercased() ?? "\($0)")" } ?? "open when the trace begins")

@@ -3,7 +3,7 @@ extension Double {
   /// finite, or is too large for them, has the form of the standard library.
   ///
   /// - Parameter decimals: at least 1.
-  func text(decimals: Int) -> String {
+  package func text(decimals: Int) -> String {
     let scale = (0..<decimals).reduce(1.0) { scale, _ in scale * 10 }
     guard let scaled = Int(exactly: (magnitude * scale).rounded()) else { return description }
     let digits = String(scaled)

@@ -258,7 +258,7 @@ extension HCIPacketDirection {
 
 extension TraceEntry {
   /// The entry without the octets of its packet, which would keep those of other packets.
-  var withoutContent: Self {
+  package var withoutContent: Self {
     var entry = self
     entry.content = .other
     return entry

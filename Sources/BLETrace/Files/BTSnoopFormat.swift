@@ -55,7 +55,7 @@ extension TraceStep {
 }
 
 extension TraceFault {
-  static func tooLong(_ length: UInt32) -> Self {
+  package static func tooLong(_ length: UInt32) -> Self {
     TraceFault("a packet of \(length) octets; the longest one has \(TraceFile.maximumPacketLength)")
   }
 }

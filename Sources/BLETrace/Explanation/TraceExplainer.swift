@@ -6,13 +6,13 @@ import BLEWire
 ///
 /// It gets the entries of a trace in their order, with fragments, and has no I/O. Its memory does not depend on the
 /// length of the trace.
-struct TraceExplainer {
+package struct TraceExplainer {
   /// The problems that are kept of a trace.
-  static let problemLimit = 256
+  package static let problemLimit = 256
   /// The findings without a problem that are kept of a trace.
-  static let noteLimit = 256
+  package static let noteLimit = 256
   /// The refused commands with different opcodes and codes that are kept of a trace.
-  static let commandLimit = 32
+  package static let commandLimit = 32
 
   private struct Refusal {
     var opcode: HCIOpcode
@@ -37,10 +37,10 @@ struct TraceExplainer {
   private var packets = 0
 
   /// - Parameter filter: the links whose findings are kept.
-  init(_ filter: TraceFilter = TraceFilter()) { self.filter = filter }
+  package init(_ filter: TraceFilter = TraceFilter()) { self.filter = filter }
 
   /// Adds the next entry.
-  mutating func add(_ entry: TraceEntry) {
+  package mutating func add(_ entry: TraceEntry) {
     lastTime = entry.time
     packets = entry.number
     if let octets = entry.dataLength, let handle = entry.link { return data(entry, octets, of: handle) }
@@ -215,7 +215,7 @@ struct TraceExplainer {
   // MARK: The end
 
   /// Ends the trace.
-  mutating func finish() -> TraceExplanation {
+  package mutating func finish() -> TraceExplanation {
     for var link in links.values.sorted(by: { $0.name.place < $1.name.place }) {
       keep(link.findings(atEnd: lastTime))
     }
@@ -326,19 +326,19 @@ extension HCICommand {
 }
 
 /// The findings of a trace.
-struct TraceExplanation: Sendable {
+package struct TraceExplanation: Sendable {
   /// What a trace of HCI packets does not have.
-  static let scope =
+  package static let scope =
     "A trace of HCI packets does not show the radio: neither connection events without data, nor packets that were "
     + "sent again, nor signals of other devices."
 
   /// In the order of the links, and of a link in the order of time.
-  let findings: [TraceFinding]
+  package let findings: [TraceFinding]
   /// The findings past the limits of ``TraceExplainer``.
-  let omitted: Int
-  let packets: Int
+  package let omitted: Int
+  package let packets: Int
 
-  init(findings: [TraceFinding], omitted: Int, packets: Int) {
+  package init(findings: [TraceFinding], omitted: Int, packets: Int) {
     self.findings = findings.enumerated().sorted { one, other in
       func key(_ item: (offset: Int, element: TraceFinding)) -> (Int, Int64, Int) {
         (item.element.link?.place ?? 0, item.element.time, item.offset)
@@ -348,10 +348,10 @@ struct TraceExplanation: Sendable {
     (self.omitted, self.packets) = (omitted, packets)
   }
 
-  var problems: [TraceFinding] { findings.filter(\.isProblem) }
+  package var problems: [TraceFinding] { findings.filter(\.isProblem) }
 
   /// The lines in a terminal, each with its style.
-  var lines: [(text: String, isProblem: Bool)] {
+  package var lines: [(text: String, isProblem: Bool)] {
     var lines: [(String, Bool)] = []
     var section: LinkName??
     for finding in findings {

@@ -1,33 +1,10 @@
 import BLEKit
 import BLEProfiles
+import BLETrace
 import BLEWire
 import ToolCore
 
-/// A device as a client has seen it, in an inspection or in a trace.
-struct SeenDevice: Sendable {
-  struct Service: Sendable {
-    var uuid: BluetoothUUID
-    var isPrimary = true
-    var characteristics: [Characteristic] = []
-  }
-
-  struct Characteristic: Sendable {
-    var uuid: BluetoothUUID
-    var properties: GATTCharacteristicProperties
-    /// Nil for a value that was not seen.
-    var value: [UInt8]?
-    /// What the device has demanded for the value.
-    var security = ServiceDescription.Security.none
-    var descriptors: [(uuid: BluetoothUUID, value: [UInt8]?)] = []
-  }
-
-  /// The name that it advertises, if it was seen.
-  var name: String?
-  var appearance: UInt16?
-  /// The services that it advertises, if its advertisement was seen.
-  var advertised: [BluetoothUUID]?
-  var services: [Service] = []
-
+extension SeenDevice {
   /// The services that `ble serve` has in any case.
   private static let ownServices: Set<BluetoothUUID> = ["1800", "1801"]
   private static let properties: [(GATTCharacteristicProperties, ServiceDescription.Property)] = [

@@ -3,16 +3,16 @@ import Glibc
 
 /// The width of text on a terminal, in columns: two for a wide character, none for a combining one (wcwidth(3)).
 extension String {
-  var columns: Int { reduce(0) { $0 + $1.columns } }
+  package var columns: Int { reduce(0) { $0 + $1.columns } }
 
   /// The text with spaces after it, at least `width` columns.
-  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - columns)) }
+  package func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - columns)) }
 
   /// The text with spaces before it, at least `width` columns.
-  func leftPadded(to width: Int) -> String { String(repeating: " ", count: max(0, width - columns)) + self }
+  package func leftPadded(to width: Int) -> String { String(repeating: " ", count: max(0, width - columns)) + self }
 
   /// The text in at most `width` columns; the last character of a shortened text is an ellipsis.
-  func shortened(to width: Int) -> String {
+  package func shortened(to width: Int) -> String {
     guard columns > width else { return self }
     guard width > 0 else { return "" }
     return prefix(columns: width - 1) + "…"
@@ -24,7 +24,7 @@ extension String {
   /// out.
   ///
   /// - Parameter width: more than `indent`.
-  func wrapped(to width: Int, indent: Int = 0) -> [String] {
+  package func wrapped(to width: Int, indent: Int = 0) -> [String] {
     var lines: [String] = []
     var rest = self[...]
     while !rest.isEmpty {

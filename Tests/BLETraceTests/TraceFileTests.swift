@@ -3,7 +3,7 @@ import BLEWire
 import TestSupport
 import Testing
 
-@testable import ble
+@testable import BLETrace
 
 /// The formats of packet traces: the same packets in each give the same records.
 struct TraceFileTests {

@@ -1,24 +1,24 @@
 import BLEAssignedNumbers
-import BLEGAP
+package import BLEGAP
 import BLEProfiles
-import BLEWire
+package import BLEWire
 
 /// The content of an advertisement in plain words.
-enum AdvertisementText {
+package enum AdvertisementText {
   /// One line: name, services, beacon or manufacturer.
-  static func line(_ octets: Bytes) -> String { line(AdvertisedData(advertisingData: octets)) }
+  package static func line(_ octets: Bytes) -> String { line(AdvertisedData(advertisingData: octets)) }
 
   /// One line: name, services, beacon or manufacturer.
   ///
   /// - Parameter name: the last name of the device, which these data may not have.
-  static func line(_ data: AdvertisedData, name: String? = nil) -> String {
+  package static func line(_ data: AdvertisedData, name: String? = nil) -> String {
     let content = content(data)
     guard let name = data.name ?? name else { return content.isEmpty ? "no name and no services" : content }
     return "\"\(String(printable: name))\"" + (content.isEmpty ? "" : ", \(content)")
   }
 
   /// Everything except the name; empty if there is nothing else.
-  static func content(_ data: AdvertisedData) -> String {
+  package static func content(_ data: AdvertisedData) -> String {
     var parts: [String] = []
     parts += data.serviceUUIDs.map { AssignedNames.uuid($0) ?? $0.uuidString }
     parts += data.serviceData.map(service)
@@ -30,7 +30,7 @@ enum AdvertisementText {
   }
 
   /// Manufacturer data: an iBeacon, or the company and the octets.
-  static func manufacturer(_ data: ManufacturerData) -> String {
+  package static func manufacturer(_ data: ManufacturerData) -> String {
     if let beacon = try? IBeacon(decoding: data) {
       return "iBeacon \(beacon.region) \(beacon.major)/\(beacon.minor), \(beacon.measuredPower) dBm at 1 m"
     }
@@ -39,7 +39,7 @@ enum AdvertisementText {
   }
 
   /// Service data: an Eddystone frame, or the service and the octets.
-  static func service(_ data: ServiceData) -> String {
+  package static func service(_ data: ServiceData) -> String {
     if data.uuid == EddystoneFrame.service, let frame = try? EddystoneFrame(decoding: data.data) { return text(frame) }
     let name = AssignedNames.uuid(data.uuid) ?? data.uuid.uuidString
     return "\(name) \(ValueText.text(data.data, of: nil))"

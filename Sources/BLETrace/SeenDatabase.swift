@@ -1,9 +1,9 @@
-import BLEATT
-import BLEKit
-import BLEWire
+package import BLEATT
+import BLEGATT
+package import BLEWire
 
 /// The attributes of a server, as far as the requests and responses of a trace show them.
-struct SeenDatabase {
+package struct SeenDatabase {
   private struct Service {
     var end: AttributeHandle
     var uuid: BluetoothUUID
@@ -16,17 +16,17 @@ struct SeenDatabase {
   }
 
   /// The types of the attributes.
-  private(set) var uuids: [AttributeHandle: BluetoothUUID] = [:]
+  package private(set) var uuids: [AttributeHandle: BluetoothUUID] = [:]
   private var services: [AttributeHandle: Service] = [:]
   /// By the handles of the values.
   private var characteristics: [AttributeHandle: Characteristic] = [:]
   private var values: [AttributeHandle: [UInt8]] = [:]
-  private var security: [AttributeHandle: ServiceDescription.Security] = [:]
+  private var security: [AttributeHandle: SeenDevice.Security] = [:]
 
   /// Whether the trace has a discovery.
-  var hasServices: Bool { !services.isEmpty }
+  package var hasServices: Bool { !services.isEmpty }
 
-  mutating func addService(
+  package mutating func addService(
     _ uuid: BluetoothUUID?, at handle: AttributeHandle, end: AttributeHandle, type: BluetoothUUID
   ) {
     uuids[handle] = type
@@ -34,7 +34,7 @@ struct SeenDatabase {
     services[handle] = Service(end: end, uuid: uuid, isPrimary: type == "2800")
   }
 
-  mutating func addCharacteristic(
+  package mutating func addCharacteristic(
     _ uuid: BluetoothUUID, at handle: AttributeHandle, properties: UInt8, declaration: AttributeHandle
   ) {
     uuids[declaration] = "2803"
@@ -43,21 +43,21 @@ struct SeenDatabase {
       declaration: declaration, properties: GATTCharacteristicProperties(rawValue: properties))
   }
 
-  mutating func addAttribute(_ uuid: BluetoothUUID, at handle: AttributeHandle) { uuids[handle] = uuid }
+  package mutating func addAttribute(_ uuid: BluetoothUUID, at handle: AttributeHandle) { uuids[handle] = uuid }
 
   /// Keeps the first value of an attribute: that before the client has written.
-  mutating func addValue(_ value: Bytes, of handle: AttributeHandle) {
+  package mutating func addValue(_ value: Bytes, of handle: AttributeHandle) {
     if values[handle] == nil { values[handle] = Array(value) }
   }
 
   /// Keeps a part that follows those of the value before (Vol 3, Part G, 4.8.3).
-  mutating func addPart(_ part: Bytes, of handle: AttributeHandle, at offset: UInt16) {
+  package mutating func addPart(_ part: Bytes, of handle: AttributeHandle, at offset: UInt16) {
     let known = values[handle]?.count ?? 0
     guard known == Int(offset), known + part.count <= ATT.maximumValueLength else { return }
     values[handle, default: []] += part
   }
 
-  mutating func addRefusal(_ code: ATTErrorCode, of handle: AttributeHandle) {
+  package mutating func addRefusal(_ code: ATTErrorCode, of handle: AttributeHandle) {
     switch code {
     case .insufficientAuthentication: security[handle] = .authenticated
     case .insufficientEncryption, .insufficientEncryptionKeySize: security[handle] = security[handle] ?? .encrypted
@@ -66,7 +66,7 @@ struct SeenDatabase {
   }
 
   /// The device of this server, without what it advertises.
-  var device: SeenDevice {
+  package var device: SeenDevice {
     var device = SeenDevice()
     let declared = characteristics.sorted { $0.key < $1.key }
     for (start, service) in services.sorted(by: { $0.key < $1.key }) {

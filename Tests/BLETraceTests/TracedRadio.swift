@@ -7,7 +7,7 @@ import BLESMP
 import BLEVirtual
 import BLEWire
 
-@testable import ble
+@testable import BLETrace
 
 /// Two hosts on a virtual radio in virtual time: 0 is a peripheral with a service, 1 a central. All packets of both are
 /// recorded.

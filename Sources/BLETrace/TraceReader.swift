@@ -1,13 +1,13 @@
 import BLEGAP
-import BLEHCI
+package import BLEHCI
 import BLEL2CAP
 import BLESMP
-import BLEWire
+package import BLEWire
 import ToolCore
 
 /// Turns the packets of a trace into entries: it decodes HCI, reassembles L2CAP frames and keeps what it has learned
 /// about each link.
-struct TraceReader {
+package struct TraceReader {
   private struct LinkState {
     var peer: DeviceAddress?
     var fragments: [HCIPacketDirection: Reassembler] = [:]
@@ -23,7 +23,7 @@ struct TraceReader {
   }
 
   /// The devices whose attributes are known after their link has ended, and those whose advertisements are.
-  static let deviceLimit = 256
+  package static let deviceLimit = 256
   /// The advertised services that are kept of a device.
   private static let advertisedServices = 256
 
@@ -33,10 +33,10 @@ struct TraceReader {
   private var firstTime: Int64?
   private var count = 0
 
-  init() {}
+  package init() {}
 
   /// The devices whose services the trace shows, by the links, and their addresses if the trace has them.
-  var devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)] {
+  package var devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)] {
     let current = links.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { handle, link in
       link.attributes.discovered.map { (link: Optional(handle), address: link.peer, device: $0.device) }
     }
@@ -56,14 +56,14 @@ struct TraceReader {
   }
 
   /// The entry of the next record; nil for a fragment of a frame that is not complete.
-  mutating func entry(for record: BTSnoopRecord) -> TraceEntry? {
+  package mutating func entry(for record: BTSnoopRecord) -> TraceEntry? {
     let entry = anyEntry(for: record)
     if case .fragment = entry.content { return nil }
     return entry
   }
 
   /// The entry of the next record, which can be a fragment of a frame that is not complete.
-  mutating func anyEntry(for record: BTSnoopRecord) -> TraceEntry {
+  package mutating func anyEntry(for record: BTSnoopRecord) -> TraceEntry {
     let start = firstTime ?? record.microseconds
     firstTime = start
     count += 1

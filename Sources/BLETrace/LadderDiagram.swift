@@ -1,12 +1,13 @@
 import BLEHCI
 import BLEWire
+import ToolCore
 
 /// A ladder diagram of a trace as SVG: a line for the host, the controller and each other device, an arrow for each
 /// entry.
 ///
 /// Commands and events are arrows between host and controller; L2CAP, ATT and SMP are arrows between the host and the
 /// device.
-struct LadderDiagram {
+package struct LadderDiagram {
   private let entries: [TraceEntry]
   private let peers: [DeviceAddress]
 
@@ -15,7 +16,7 @@ struct LadderDiagram {
     .hci: "#5b6770", .l2cap: "#8a5a00", .att: "#0b5cad", .smp: "#8b1a62",
   ]
 
-  init(_ entries: [TraceEntry]) {
+  package init(_ entries: [TraceEntry]) {
     self.entries = entries
     peers = entries.reduce(into: []) { peers, entry in
       if let peer = entry.peer, !peers.contains(peer) { peers.append(peer) }
@@ -26,7 +27,7 @@ struct LadderDiagram {
   private var titles: [String] { ["Host", "Controller"] + peers.map(\.description) }
 
   /// The document.
-  var svg: String {
+  package var svg: String {
     let width = Self.timeWidth + Self.columnWidth * max(1, titles.count - 1) + 120
     let height = Self.top + Self.step * entries.count + 30
     var lines = [

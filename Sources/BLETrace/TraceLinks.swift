@@ -3,23 +3,23 @@ import BLEWire
 import ToolCore
 
 /// The links of a trace, for the error about a link that it does not have.
-struct TraceLinks: CustomStringConvertible {
+package struct TraceLinks: CustomStringConvertible {
   private struct Link: Hashable {
     var handle: ConnectionHandle
     var peer: DeviceAddress?
   }
 
   /// The links of the text.
-  static let limit = 16
+  package static let limit = 16
 
   private var links: [Link] = []
   private var hasMore = false
   /// Whether an entry belongs to the link that the options name.
-  private(set) var hasSelected = false
+  package private(set) var hasSelected = false
 
-  init() {}
+  package init() {}
 
-  mutating func add(_ entry: TraceEntry, isSelected: Bool) {
+  package mutating func add(_ entry: TraceEntry, isSelected: Bool) {
     hasSelected = hasSelected || isSelected
     guard let handle = entry.link else { return }
     let link = Link(handle: handle, peer: entry.peer)
@@ -28,7 +28,7 @@ struct TraceLinks: CustomStringConvertible {
     if links.count < Self.limit { links.append(link) } else { hasMore = true }
   }
 
-  var description: String {
+  package var description: String {
     if links.isEmpty { return "It has no links" }
     let names = links.map { link in link.peer.map { "\(link.handle) with \($0.word)" } ?? "\(link.handle)" }
     return "It has: \(names.joined(separator: ", "))\(hasMore ? " and others" : "")"

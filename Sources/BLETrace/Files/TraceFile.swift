@@ -1,5 +1,5 @@
-import BLEHCI
-import BLEWire
+package import BLEHCI
+package import BLEWire
 
 /// The records of a packet trace whose octets arrive in parts: a file of any length, or the output of a program that
 /// still captures.
@@ -10,10 +10,10 @@ import BLEWire
 /// | pcap | tcpdump, Wireshark | A1B2C3D4 or A1B23C4D, in either octet order |
 /// | pcapng | Wireshark, dumpcap | 0A0D0D0A |
 /// | PacketLogger (`.pklg`) | Apple's PacketLogger, BTstack | the length of a record, in either octet order |
-struct TraceFile {
+package struct TraceFile {
   /// The longest packet that is read, in octets with all headers; that of Wireshark. A greater length is that of a
   /// malformed file.
-  static let maximumPacketLength = 262_144
+  package static let maximumPacketLength = 262_144
   /// The octets that identify a format: PacketLogger's are those before the first packet.
   private static let identificationLength = 16
 
@@ -28,21 +28,21 @@ struct TraceFile {
   private var isAtEnd = false
   private var hasRecords = false
 
-  init() {}
+  package init() {}
 
   /// Adds the octets that follow.
-  mutating func append(_ octets: Bytes) {
+  package mutating func append(_ octets: Bytes) {
     // A new array: one that grows keeps the octets that were read.
     pending = Bytes(Array(pending) + octets)
   }
 
   /// No octets follow.
-  mutating func end() { isAtEnd = true }
+  package mutating func end() { isAtEnd = true }
 
   /// The next record; nil until more octets are added, and at the end.
   ///
   /// - Throws: ``TraceFault``. No record follows it.
-  mutating func next() throws(TraceFault) -> BTSnoopRecord? {
+  package mutating func next() throws(TraceFault) -> BTSnoopRecord? {
     do throws(TraceFault) {
       while try prepare() {
         switch try step() {
@@ -72,7 +72,7 @@ struct TraceFile {
 
   /// The place of a record that the file ends within; nil for a complete file. It is valid after ``next()`` has
   /// returned nil at the end.
-  var incompleteRecord: Int? { pending.isEmpty && skipped == 0 ? nil : start }
+  package var incompleteRecord: Int? { pending.isEmpty && skipped == 0 ? nil : start }
 
   /// Leaves out what was read, and chooses the format.
   ///
@@ -124,14 +124,14 @@ enum TraceStep {
 }
 
 /// The reason why a trace cannot be read further, and the place in the file.
-struct TraceFault: Error, Equatable, CustomStringConvertible {
-  var text: String
+package struct TraceFault: Error, Equatable, CustomStringConvertible {
+  package var text: String
   /// The place of the record, in octets from the beginning of the file.
-  var offset: Int
+  package var offset: Int
 
-  init(_ text: String, at offset: Int = 0) { (self.text, self.offset) = (text, offset) }
+  package init(_ text: String, at offset: Int = 0) { (self.text, self.offset) = (text, offset) }
 
-  var description: String { offset == 0 ? text : "at octet \(offset): \(text)" }
+  package var description: String { offset == 0 ? text : "at octet \(offset): \(text)" }
 }
 
 /// The order of the octets in a number.

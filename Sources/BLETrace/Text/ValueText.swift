@@ -1,25 +1,25 @@
 import BLEAssignedNumbers
 import BLEProfiles
-import BLEWire
+package import BLEWire
 import ToolCore
 
 /// The value of a characteristic or descriptor in plain words (GATT Specification Supplement).
 ///
 /// A value that does not have the format of its type is shown as octets.
-enum ValueText {
+package enum ValueText {
   /// The decoded value; without a decoder, the octets, as ``plain(_:)``.
-  static func text(_ octets: Bytes, of uuid: BluetoothUUID?) -> String {
+  package static func text(_ octets: Bytes, of uuid: BluetoothUUID?) -> String {
     if let uuid, uuid.isTextType { return string(octets) }
     return uuid?.number.flatMap { decoded(octets, of: $0) } ?? plain(octets)
   }
 
   /// The text of a value with the format of its type; nil for other octets, and without a decoder.
-  static func decoded(_ octets: Bytes, of number: UInt16) -> String? { decoders[number]?(octets) }
+  package static func decoded(_ octets: Bytes, of number: UInt16) -> String? { decoders[number]?(octets) }
 
   /// `empty`, or hexadecimal octets, which are followed by the text in quotation marks if they are text.
   ///
   /// The octets come first in any case: a counter whose octets are letters for once has the form of the values before.
-  static func plain(_ octets: Bytes) -> String {
+  package static func plain(_ octets: Bytes) -> String {
     if octets.isEmpty { return "empty" }
     return spaced(octets) + (text(in: octets).map { " \"\($0)\"" } ?? "")
   }
@@ -33,7 +33,7 @@ enum ValueText {
   }
 
   /// Pairs of hexadecimal digits, separated by spaces; the first 64 octets.
-  static func spaced(_ octets: Bytes) -> String {
+  package static func spaced(_ octets: Bytes) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
     text.reserveCapacity(3 * min(octets.count, 64))
@@ -210,7 +210,7 @@ enum ValueText {
 
 extension BluetoothUUID {
   /// The assigned number of 16 bits; nil for another UUID.
-  var number: UInt16? { shortValue.flatMap { UInt16(exactly: $0) } }
+  package var number: UInt16? { shortValue.flatMap { UInt16(exactly: $0) } }
 }
 
 extension Bytes {

@@ -1,22 +1,22 @@
-import BLEHCI
-import BLEWire
-import ToolCore
+package import BLEHCI
+package import BLEWire
+package import ToolCore
 
 /// The entries of a trace that the options of `ble log` select.
-struct TraceFilter {
+package struct TraceFilter {
   /// Whether routine entries are also shown.
-  var showsAll = false
+  package var showsAll = false
   /// The layers to show; empty for all.
-  var layers: Set<String> = []
-  var link: Link?
+  package var layers: Set<String> = []
+  package var link: Link?
 
   /// One link, or all links with one device.
-  enum Link: Equatable {
+  package enum Link: Equatable {
     case handle(ConnectionHandle)
     case device(AddressWord)
 
     /// Reads `0x0040`, `64`, or an address with its kind or without.
-    init?(_ text: String) {
+    package init?(_ text: String) {
       if let address = AddressWord(text) {
         self = .device(address)
         return
@@ -31,31 +31,18 @@ struct TraceFilter {
     }
   }
 
-  init() {}
+  package init() {}
 
-  /// The options of a command line.
-  init(_ arguments: ParsedArguments) throws(ToolError) {
-    showsAll = arguments.has("all")
-    layers = Set(arguments.allValues("layer"))
-    guard let text = arguments.value("link") else { return }
-    guard let link = Link(text) else {
-      throw .usage(
-        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not '\(text)'",
-        of: arguments.command)
-    }
-    self.link = link
-  }
-
-  func admits(_ entry: TraceEntry) -> Bool {
+  package func admits(_ entry: TraceEntry) -> Bool {
     if entry.isRoutine, !entry.isFailure, !showsAll { return false }
     if !layers.isEmpty, !layers.contains(entry.layer.rawValue.lowercased()) { return false }
     return isOfLink(entry)
   }
 
   /// Whether the entry belongs to the link, where the options name one.
-  func isOfLink(_ entry: TraceEntry) -> Bool { isLink(entry.link, with: entry.peer) }
+  package func isOfLink(_ entry: TraceEntry) -> Bool { isLink(entry.link, with: entry.peer) }
 
-  func isLink(_ handle: ConnectionHandle?, with device: DeviceAddress?) -> Bool {
+  package func isLink(_ handle: ConnectionHandle?, with device: DeviceAddress?) -> Bool {
     switch link {
     case .handle(let wanted)?: handle == wanted
     case .device(let address)?: device.map(address.names) ?? false
