@@ -416,8 +416,8 @@ if isFuzzing {
         name: "fuzz",
         dependencies: [
           "BLEAdapter", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
-          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
-          "ESPHomeAPI", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
+          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLETrace", "BLEVirtual", "BLEWire",
+          "CoreBluetoothTypes", "ESPHomeAPI", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]
 }
