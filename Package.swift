@@ -160,8 +160,8 @@ let package = Package(
     layer(
       "BLETesting",
       on: [
-        "BLEAdapter", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit", "BLELinux", "BLERuntime", "BLEVirtual",
-        "BLEWire", "CoreBluetoothTypes",
+        "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit", "BLELinux", "BLERuntime",
+        "BLESMP", "BLETrace", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
       ]),
 
     // What the programs `ble` and `ble-gateway` have in common.
@@ -210,6 +210,12 @@ let package = Package(
     .target(
       name: "Lamp", dependencies: ["BLEKit"], path: "Examples/ServiceTest/Sources", packageAccess: false,
       swiftSettings: strict),
+    .target(
+      name: "HeartRateReader", dependencies: ["CoreBluetooth"], path: "Examples/AppTest/Sources", packageAccess: false,
+      swiftSettings: strict),
+    .testTarget(
+      name: "HeartRateReaderTests", dependencies: ["BLEKit", "BLETesting", "CoreBluetooth", "HeartRateReader"],
+      path: "Examples/AppTest/Tests", packageAccess: false, swiftSettings: strict),
     .testTarget(
       name: "LampTests", dependencies: ["Lamp", "BLEKit"], path: "Examples/ServiceTest/Tests", packageAccess: false,
       swiftSettings: strict),
@@ -317,7 +323,7 @@ let package = Package(
     tests(
       "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
     .testTarget(
-      name: "BLETestingTests", dependencies: ["BLEKit", "BLETesting", "CoreBluetooth"], packageAccess: false,
+      name: "BLETestingTests", dependencies: ["BLEHCI", "BLEKit", "BLETesting", "CoreBluetooth"], packageAccess: false,
       swiftSettings: strict),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
     tests(

@@ -1,4 +1,4 @@
-import BLEATT
+package import BLEATT
 package import BLECrypto
 import BLEGATT
 import BLEHCI
@@ -38,6 +38,11 @@ package struct HostCore: Sendable {
   package var addressOnAir: DeviceAddress { radio.address }
   /// How many links are up.
   package var linkCount: Int { links.table.count }
+
+  /// The type of an attribute of the server, and the characteristic that it belongs to.
+  package func attribute(at handle: AttributeHandle) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? {
+    links.attribute(at: handle)
+  }
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {

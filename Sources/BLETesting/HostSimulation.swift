@@ -82,6 +82,7 @@ package final class HostSimulation {
     var common: [HostEvent] = []
     /// Whether the transport is closed: no packet passes.
     var isLost = false
+    var isAway = false
     var trace: SimulatedTrace?
 
     init(_ host: HostCore, _ hub: AdapterHub, _ controller: ControllerID, _ commands: CommandBox) {
@@ -101,6 +102,7 @@ package final class HostSimulation {
   private let seam: Seam
   private let added: @Sendable () -> Void
   private var lastOwner: UInt32 = 0
+  private var advertiserCount = 0
 
   package var now: Instant { clock.now }
   package var hosts: [HostCore] { devices.map(\.host) }
@@ -191,8 +193,24 @@ package final class HostSimulation {
 
   /// Whether other devices receive the device, and it them.
   package func setInRange(_ device: Int, _ isInRange: Bool) {
-    radio.setInRange(isInRange, devices[device].controller, now: now)
+    devices[device].isAway = !isInRange
+    updateRange(of: devices[device])
   }
+
+  /// A controller without power sends nothing, wherever it is.
+  private func updateRange(of device: Device) {
+    radio.setInRange(!device.isAway && !device.isLost, device.controller, now: now)
+  }
+
+  /// Takes the power of a device, or gives it back; nothing happens to a device that is in this state already.
+  func setPower(_ device: Int, isOn: Bool) {
+    guard devices[device].isLost == isOn else { return }
+    if !isOn { cutLinks(of: device) }
+    setController(device, lost: isOn ? nil : .poweredOff)
+    updateRange(of: devices[device])
+  }
+
+  func isScanning(_ device: Int) -> Bool { radio.isScanning(devices[device].controller) }
 
   package func setFaults(_ faults: [VirtualFault], of device: Int) {
     radio.setFaults(faults, of: devices[device].controller)
@@ -213,6 +231,52 @@ package final class HostSimulation {
   /// Takes all controllers away for good.
   package func loseControllers() {
     for index in devices.indices where !devices[index].isLost { setController(index, lost: .unsupported) }
+  }
+
+  /// What has happened on the links of a device, and the number of the first one that is kept.
+  func activities(of device: Int) -> (first: Int, all: [LinkActivity]) {
+    let device = devices[device]
+    guard let trace = device.trace else { return (0, []) }
+    trace.update(lookup(in: device))
+    return (trace.firstActivity, trace.activities)
+  }
+
+  /// The packets of a device in memory, as a btsnoop file, and the number of its packets of ATT, SMP and L2CAP.
+  func packets(of device: Int) -> (octets: [UInt8], frames: Int) {
+    guard let trace = devices[device].trace else { return ([], 0) }
+    trace.update(lookup(in: devices[device]))
+    return (trace.octets, trace.frames)
+  }
+
+  /// The attributes of a device and its peers at present.
+  private func lookup(in device: Device) -> LinkActivityReader.Lookup {
+    { [devices] handle, isOfPeer, peer in
+      let server =
+        isOfPeer
+        ? devices.first { $0.host.ownAddress == peer || $0.host.addressOnAir == peer } : device
+      return server?.host.attribute(at: handle)
+    }
+  }
+
+  /// Adds controllers that advertise without hosts, as those of other devices nearby do.
+  func addAdvertisers(_ count: Int, interval: Duration) {
+    let units = UInt16(min(max(0x20, interval / .microseconds(625)), 0x4000))
+    var parameters = HCI.LESetAdvertisingParameters()
+    (parameters.advertisingIntervalMin, parameters.advertisingIntervalMax) = (units, units)
+    var enable = HCI.LESetAdvertisingEnable()
+    enable.advertisingEnable = true
+    for _ in 0..<count {
+      advertiserCount += 1
+      let controller = radio.attach(VirtualControllerConfiguration(), now: now)
+      var data = HCI.LESetAdvertisingData()
+      let name = Array("Other \(advertiserCount)".utf8)
+      data.advertisingData = ([0x02, 0x01, 0x06, UInt8(name.count + 1), 0x09] + name)[...]
+      var octets: [[UInt8]] = [[], [], []]
+      octets[0].append(hci: parameters)
+      octets[1].append(hci: data)
+      octets[2].append(hci: enable)
+      for command in octets { radio.receive(command[...], from: controller, now: now, into: &packets) }
+    }
   }
 
   package func flushTraces() { for device in devices { device.trace?.flush() } }
@@ -302,7 +366,7 @@ package final class HostSimulation {
         for packet in 0..<delivered.count {
           let destination = delivered.destination(packet)
           guard let device = devices.first(where: { $0.controller == destination }), !device.isLost else { continue }
-          device.trace?.record(delivered[packet].span, .controllerToHost)
+          device.trace?.record(delivered[packet].span, .controllerToHost, lookup(in: device))
           device.host.receive(delivered[packet].span, now: now, into: &device.output)
         }
       }
@@ -320,41 +384,8 @@ package final class HostSimulation {
       }
     }
     for packet in 0..<drained.packets.count where !device.isLost {
-      device.trace?.record(drained.packets[packet].span, .hostToController)
+      device.trace?.record(drained.packets[packet].span, .hostToController, lookup(in: device))
       radio.receive(Array(drained.packets[packet])[...], from: device.controller, now: now, into: &packets)
     }
-  }
-}
-
-/// The packet trace of one device, with times of the simulation.
-package final class SimulatedTrace {
-  private var trace: PacketTrace
-  /// Why it has ended before the simulation.
-  package private(set) var failure: TransportError?
-
-  /// - Parameter path: of a file, which is created or emptied.
-  package init(at path: String, clock: ManualClock) throws(TransportError) {
-    // The same times in each run.
-    trace = try PacketTrace(at: path, now: { Self.beginning + (clock.now - .start).wholeMicroseconds })
-  }
-
-  /// 1 January 2000, 0:00 UTC, in microseconds since 1970.
-  private static let beginning: Int64 = 946_684_800_000_000
-
-  fileprivate func record(_ packet: Span<UInt8>, _ direction: PacketTrace.Direction) {
-    guard failure == nil else { return }
-    do throws(TransportError) { try trace.record(packet, direction) } catch { failure = error }
-  }
-
-  package func flush() {
-    guard failure == nil else { return }
-    do throws(TransportError) { try trace.flush() } catch { failure = error }
-  }
-}
-
-extension Duration {
-  fileprivate var wholeMicroseconds: Int64 {
-    let (seconds, attoseconds) = components
-    return seconds &* 1_000_000 &+ attoseconds / 1_000_000_000_000
   }
 }

@@ -5,8 +5,8 @@ public import Dispatch
 
 /// Managers of CoreBluetooth on a device.
 ///
-/// The radio waits until each call of a delegate has returned, before time passes. A delegate that waits for the radio
-/// on its queue stops the test.
+/// The radio waits until each call of a delegate has returned, before time passes. A delegate that waits on its queue
+/// for something that the same queue has to do fails the test: ``TestRadioError/delegateBlocks(_:_:)``.
 extension TestDevice {
   /// A central manager of the device.
   ///
@@ -48,8 +48,10 @@ extension TestDevice {
   private func begin(_ manager: CBManager, _ client: SimulatedClient) async throws {
     // A manager may be released in one of its calls.
     try await setManager(
-      { [weak manager, queue = manager.callQueue] in
-        while !queue.sync(execute: { client.link.isSilent && manager?.hasCalls != true }) {}
+      { [weak manager, weak radio, name, queue = manager.callQueue] in
+        radio?.waitForDelegate(of: name) {
+          while !queue.sync(execute: { client.link.isSilent && manager?.hasCalls != true }) {}
+        }
       }, of: client)
     try await attach(client)
   }

@@ -13,8 +13,10 @@ public final class TestDevice: Sendable {
   /// Its identity address.
   public let address: DeviceAddress
   let radio: TestRadio
-  private let index: Int
+  let index: Int
   private let opened = Mutex<Adapter?>(nil)
+  /// The number of the activity that ``expect(_:within:)`` looks at next.
+  let expected = Mutex(0)
 
   init(_ name: String, _ index: Int, _ address: DeviceAddress, on radio: TestRadio) {
     (self.name, self.index, self.address, self.radio) = (name, index, address, radio)
@@ -63,20 +65,13 @@ public final class TestDevice: Sendable {
   /// Takes the controller from the host, as when an adapter is unplugged or the device loses its power: its programs
   /// see that the adapter is off, and peers lose their links by the supervision timeout.
   public func powerOff() async throws {
-    try await perform {
-      $0.cutLinks(of: $1)
-      $0.setInRange($1, false)
-      $0.setController($1, lost: .poweredOff)
-    }
+    try await perform { $0.setPower($1, isOn: false) }
   }
 
   /// Gives the controller back. Links, advertisements and scans of before are gone; programs hear that the adapter is
   /// powered on.
   public func powerOn() async throws {
-    try await perform {
-      $0.setInRange($1, true)
-      $0.setController($1, lost: nil)
-    }
+    try await perform { $0.setPower($1, isOn: true) }
   }
 
   /// Forgets every bond, as a device that was reset does. The other devices keep theirs.
@@ -85,6 +80,12 @@ public final class TestDevice: Sendable {
   /// Replaces the faults of the controller: packets that are lost, delayed, repeated or changed, commands without an
   /// answer, links that end after a number of packets (``VirtualFault``).
   public func setFaults(_ faults: [VirtualFault]) async throws { try await perform { $0.setFaults(faults, of: $1) } }
+
+  /// Whether the controller scans.
+  public func isScanning() async throws -> Bool {
+    let index = index
+    return try await radio.perform { $0.isScanning(index) }
+  }
 
   // MARK: Inside
 

@@ -30,12 +30,12 @@ import Synchronization
 /// }
 /// ```
 ///
-/// **Time.** The body of ``run(seed:pacing:timeLimit:traces:_:)``, its child tasks and the handlers of BLEKit run on
-/// one thread, the ``executor``, so that the radio knows when they wait. Managers of CoreBluetooth call their delegates
-/// on their queue; the radio waits until each call has returned. What runs elsewhere is not known to it, and time
-/// passes meanwhile: an unstructured `Task`, which needs `Task(executorPreference: radio.executor)`; other queues;
-/// `Task.sleep`, timers and the network. ``inRealTime(_:)`` holds the time for such work, and ``clock`` is the clock to
-/// sleep by.
+/// **Time.** The body of ``run(seed:incidents:pacing:timeLimit:patience:traces:_:)``, its child tasks and the handlers
+/// of BLEKit run on one thread, the ``executor``, so that the radio knows when they wait. Managers of CoreBluetooth
+/// call their delegates on their queue; the radio waits until each call has returned. What runs elsewhere is not known
+/// to it, and time passes meanwhile: an unstructured `Task`, which needs `Task(executorPreference: radio.executor)`;
+/// other queues; `Task.sleep`, timers and the network. ``inRealTime(_:)`` holds the time for such work, and ``clock``
+/// is the clock to sleep by.
 ///
 /// **Repetition.** The seed determines the radio: addresses, advertising delays, faults. A run repeats packet by
 /// packet, as far as the programs do: what runs on several threads of a program does not repeat its order.
@@ -50,7 +50,7 @@ public final class TestRadio: Sendable {
   let tasks: ManualExecutor
   private let traces: String?
   private let turn: Turn
-  private let names = Mutex<Set<String>>([])
+  private let names = Mutex<[String: Int?]>([:])
 
   private init(seed: UInt64, traces: String?, _ clock: ManualClock, _ tasks: ManualExecutor, _ turn: Turn) {
     (self.seed, self.traces, self.clock, self.tasks, self.turn) = (seed, traces, TestClock(clock: clock), tasks, turn)
@@ -58,37 +58,73 @@ public final class TestRadio: Sendable {
 
   /// Runs a test on a new radio.
   ///
+  /// A test that fails leaves its packets and their diagrams, as attachments where Swift Testing runs it, and as files,
+  /// whose paths are a line on standard error. It has failed if `body` throws, or if an expectation of Swift Testing in
+  /// `body` is not met.
+  ///
   /// - Parameters:
   ///   - seed: of the radio's random numbers; the same seed gives the same packets.
+  ///   - incidents: what happens to devices during the test.
   ///   - pacing: when PDUs move; by default with the timing of a real radio.
   ///   - timeLimit: the time of the radio after which the test is cancelled and fails.
+  ///   - patience: the real time without any event after which a test that waits counts as stuck.
   ///   - traces: a folder, which exists, for the packets of each device: `NAME.btsnoop`, which `ble log` and Wireshark
-  ///     read, with times from 1 January 2000 on; nil takes the environment variable `BLE_TEST_TRACES`, otherwise none.
+  ///     read, with times from 1 January 2000 on; nil takes the environment variable `BLE_TEST_TRACES`. Without both,
+  ///     only a test that fails leaves files, in a temporary folder.
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws; otherwise ``TestRadioError``.
   public static func run<Value: Sendable>(
-    seed: UInt64 = 1, pacing: VirtualRadio.Pacing = .airtime, timeLimit: Duration = .seconds(3600),
-    traces: String? = nil,
+    seed: UInt64 = 1, incidents: [Incident] = [], pacing: VirtualRadio.Pacing = .airtime,
+    timeLimit: Duration = .seconds(3600), patience: Duration = .seconds(20), traces: String? = nil,
     _ body: @escaping @Sendable (TestRadio) async throws -> Value
   ) async throws -> Value {
-    let turn = Turn()
+    let settings = Settings(
+      incidents: incidents, pacing: pacing, timeLimit: timeLimit, patience: patience,
+      traces: traces ?? Environment.value("BLE_TEST_TRACES"))
+    return try await run(seed: seed, settings, RunRecord(isTrial: false), body)
+  }
+
+  /// The parameters of a run except its seed.
+  struct Settings: Sendable {
+    var incidents: [Incident]
+    var pacing: VirtualRadio.Pacing
+    var timeLimit: Duration
+    var patience: Duration
+    var traces: String?
+  }
+
+  static func run<Value: Sendable>(
+    seed: UInt64, _ settings: Settings, _ record: RunRecord,
+    _ body: @escaping @Sendable (TestRadio) async throws -> Value
+  ) async throws -> Value {
+    let turn = Turn(settings.patience)
     let (clock, tasks) = (ManualClock(), ManualExecutor(added: { turn.wake() }))
-    let radio = TestRadio(seed: seed, traces: traces ?? Environment.value("BLE_TEST_TRACES"), clock, tasks, turn)
+    let radio = TestRadio(seed: seed, traces: settings.traces, clock, tasks, turn)
     let outcome = Outcome<Value>()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         // Made here and not on the thread: it has the values of the caller's task, such as the test that runs.
         let test = Task(executorPreference: tasks) {
+          let accidents = radio.begin(settings.incidents)
+          let result: Result<Value, any Error>
           do {
-            outcome.end(.success(try await body(radio)))
+            result = .success(try await record.observe { try await body(radio) })
           } catch {
-            outcome.end(.failure(error))
+            result = .failure(error)
           }
+          accidents?.cancel()
+          await radio.end(result.hasFailed || !record.issues.isEmpty, record)
+          outcome.end(result)
         }
         outcome.began(test)
+        turn.whenBlocked { fault in
+          test.cancel()
+          continuation.resume(throwing: fault)
+        }
         let thread = Thread {
-          let simulation = HostSimulation(seed: seed, pacing: pacing, clock: clock, added: { turn.wake() })
-          let fault = turn.run(simulation, tasks, timeLimit: timeLimit, outcome)
+          let simulation = HostSimulation(seed: seed, pacing: settings.pacing, clock: clock, added: { turn.wake() })
+          let fault = turn.run(simulation, tasks, timeLimit: settings.timeLimit, outcome)
+          guard !turn.isAbandoned else { return }
           continuation.resume(with: fault.map { .failure($0) } ?? outcome.result ?? .failure(CancellationError()))
         }
         thread.stackSize = 8 << 20
@@ -96,6 +132,60 @@ public final class TestRadio: Sendable {
       }
     } onCancel: {
       outcome.cancel()
+    }
+  }
+
+  /// What is left of a run: its packets, if it has failed.
+  private func end(_ hasFailed: Bool, _ record: RunRecord) async {
+    guard hasFailed else { return }
+    let devices = names.withLock { $0.compactMapValues { $0 } }.sorted { $0.value < $1.value }
+    let packets = try? await perform { simulation in
+      devices.map { name, index in
+        let (octets, frames) = simulation.packets(of: index)
+        return RunRecord.Packets(
+          device: name, octets: octets, frames: frames, activity: simulation.activities(of: index).all)
+      }
+    }
+    record.keep(packets ?? [])
+    guard !record.isTrial else { return }
+    record.publish(in: traces)
+    if !record.files.isEmpty {
+      let line = "TestRadio: seed \(seed) has failed; its packets: \(record.files.joined(separator: ", "))\n"
+      FileHandle.standardError.write(Data(line.utf8))
+    }
+  }
+
+  /// Performs incidents at their times.
+  private func begin(_ incidents: [Incident]) -> Task<Void, Never>? {
+    if incidents.isEmpty { return nil }
+    return Task(executorPreference: tasks) { [self] in
+      await withTaskGroup(of: Void.self) { group in
+        for incident in incidents {
+          group.addTask(executorPreference: tasks) { [self] in try? await perform(incident) }
+        }
+      }
+    }
+  }
+
+  private func perform(_ incident: Incident) async throws {
+    try await clock.sleep(for: incident.time)
+    guard let index = names.withLock({ $0[incident.device] ?? nil }) else { return }
+    let device = TestDevice(incident.device, index, try await perform { $0.publicAddress(of: index) }, on: self)
+    switch incident.kind {
+    case .losesLinks: try await device.loseLinks()
+    case .forgetsBonds: try await device.forgetBonds()
+    case .leaves(let time):
+      try await device.moveOutOfRange()
+      try await clock.sleep(for: time)
+      try await device.moveIntoRange()
+    case .losesPower(let time):
+      try await device.powerOff()
+      try await clock.sleep(for: time)
+      try await device.powerOn()
+    case .faults(let faults, let time):
+      try await device.setFaults(faults)
+      try await clock.sleep(for: time)
+      try await device.setFaults([])
     }
   }
 
@@ -111,13 +201,17 @@ public final class TestRadio: Sendable {
     _ name: String, _ options: AdapterOptions = AdapterOptions(),
     controller: VirtualControllerConfiguration = VirtualControllerConfiguration()
   ) async throws -> TestDevice {
-    let isNew = names.withLock { $0.insert(name).inserted }
+    let isNew = names.withLock { names in
+      if names[name] != nil { return false }
+      names[name] = .some(nil)
+      return true
+    }
     guard isNew else { throw TestRadioError.nameInUse(name) }
     let path = traces.map { "\($0)/\(name.map { $0 == "/" ? "_" : "\($0)" }.joined()).btsnoop" }
     let clock = clock.clock
     let added = try await perform { simulation in
       Result { () throws(TransportError) in
-        let trace = try path.map { path throws(TransportError) in try SimulatedTrace(at: path, clock: clock) }
+        let trace = try SimulatedTrace(at: path, clock: clock)
         let index = simulation.addDevice(
           options.hostConfiguration, options, controller: controller, name: name, trace: trace, log: BluetoothLog.write)
         simulation.start(index)
@@ -128,6 +222,7 @@ public final class TestRadio: Sendable {
     case .failure(let error): throw TestRadioError.trace("\(error)")
     // The host has started before the next action.
     case .success(let index):
+      names.withLock { $0[name] = index }
       return TestDevice(name, index, try await perform { $0.publicAddress(of: index) }, on: self)
     }
   }
@@ -149,12 +244,22 @@ public final class TestRadio: Sendable {
     }
   }
 
+  /// Adds devices nearby that only advertise, each with a name of its own: a crowded radio.
+  ///
+  /// - Parameter interval: the advertising interval, at least 20 ms.
+  public func addAdvertisers(_ count: Int, interval: Duration = .milliseconds(100)) async throws {
+    try await perform { $0.addAdvertisers(count, interval: interval) }
+  }
+
   /// Does something that takes real time: the time of the radio stands still meanwhile.
   public func inRealTime<Value: Sendable>(_ work: () async throws -> Value) async rethrows -> Value {
     turn.hold(1)
     defer { turn.hold(-1) }
     return try await work()
   }
+
+  /// Waits for the delegates of a device, on the thread of the radio.
+  func waitForDelegate(of device: String, _ wait: () -> Void) { turn.waitForDelegate(of: device, wait) }
 
   /// Does something with the simulation on its turn, after what was begun before.
   func perform<Value: Sendable>(_ action: @escaping @Sendable (HostSimulation) -> Value) async throws -> Value {
@@ -207,18 +312,54 @@ private final class Turn: Sendable {
   private typealias Action = @Sendable (HostSimulation?) -> Void
 
   /// The real time without any event after which a test that waits counts as stuck.
-  private static let patience = Duration.seconds(20)
-
+  private let patience: Duration
   private struct State {
     var actions: [Action] = []
     /// The work that holds the time.
     var holds = 0
     var isOver = false
+    /// The device for whose delegate the thread waits, and since when.
+    var delegate: (device: String, since: ContinuousClock.Instant)?
+    var blocked: (@Sendable (TestRadioError) -> Void)?
+    var isAbandoned = false
   }
   private let state = Mutex(State())
   private let woken = DispatchSemaphore(value: 0)
   /// Whether ``woken`` was signalled since the thread has waited: one signal is enough.
   private let isSignalled = Atomic(false)
+
+  init(_ patience: Duration) { self.patience = patience }
+
+  /// Whether the thread has waited too long for a delegate, and nobody waits for the thread any more.
+  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  /// Sets what happens when a delegate does not return. The thread cannot go on then: it is left behind.
+  func whenBlocked(_ action: @escaping @Sendable (TestRadioError) -> Void) {
+    state.withLock { $0.blocked = action }
+    watch()
+  }
+
+  /// Waits for the delegates of a device.
+  func waitForDelegate(of device: String, _ wait: () -> Void) {
+    state.withLock { $0.delegate = (device, .now) }
+    wait()
+    state.withLock { $0.delegate = nil }
+  }
+
+  private func watch() {
+    DispatchQueue.global().asyncAfter(deadline: .now() + patience.inSeconds / 4) { [weak self] in
+      guard let self else { return }
+      let fault = state.withLock { state -> (TestRadioError, @Sendable (TestRadioError) -> Void)? in
+        guard let (device, since) = state.delegate, since.duration(to: .now) > patience, let action = state.blocked
+        else {
+          return nil
+        }
+        (state.blocked, state.isAbandoned) = (nil, true)
+        return (.delegateBlocks(device, patience), action)
+      }
+      if let (error, action) = fault { action(error) } else if !state.withLock({ $0.isOver }) { watch() }
+    }
+  }
 
   func wake() {
     if !isSignalled.exchange(true, ordering: .acquiringAndReleasing) { woken.signal() }
@@ -276,7 +417,7 @@ private final class Turn: Sendable {
     var fault: TestRadioError?
     while true {
       simulation.settle()
-      if outcome.isOver { return fault }
+      if outcome.isOver || isAbandoned { return fault }
       let isHeld = state.withLock { $0.holds > 0 }
       if !isHeld, let next = simulation.nextDeadline() {
         if next <= limit {
@@ -290,9 +431,9 @@ private final class Turn: Sendable {
       } else if isHeld {
         woken.wait()
         isSignalled.store(false, ordering: .releasing)
-      } else if !wait(atMost: .now() + Double(Self.patience.components.seconds)) {
+      } else if !wait(atMost: .now() + patience.inSeconds) {
         if fault != nil { return fault }
-        fault = .nothingHappens(Self.patience)
+        fault = .nothingHappens(patience)
         outcome.cancel()
       }
     }
@@ -312,5 +453,15 @@ private final class Turn: Sendable {
     simulation.programs = HostSimulation.Programs()
     simulation.clock.end()
     tasks.end()
+  }
+}
+
+extension Result {
+  fileprivate var hasFailed: Bool { if case .failure = self { true } else { false } }
+}
+
+extension Duration {
+  fileprivate var inSeconds: Double {
+    Double(components.seconds) + Double(components.attoseconds) / 1e18
   }
 }

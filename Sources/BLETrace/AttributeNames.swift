@@ -24,6 +24,15 @@ struct AttributeNames {
     [.hostToController, .controllerToHost].lazy.compactMap { servers[$0]?.database }.first(where: \.hasServices)
   }
 
+  /// The type of an attribute, and the characteristic that it belongs to.
+  ///
+  /// - Parameter client: the direction of the requests.
+  func attribute(
+    at handle: AttributeHandle, client: HCIPacketDirection
+  ) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? {
+    servers[client]?.database.attribute(at: handle)
+  }
+
   /// Writes name and parameters of a PDU into `entry`.
   mutating func describe(_ payload: Bytes, in entry: inout TraceEntry) throws(CodecError) {
     let pdu = try ATTPDU(decoding: payload)

@@ -65,6 +65,14 @@ package struct SeenDatabase {
     }
   }
 
+  /// The type of an attribute, and the characteristic that it belongs to; nil for an attribute without a discovery.
+  func attribute(at handle: AttributeHandle) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? {
+    uuids[handle].map { type in
+      let value = characteristics.keys.filter { $0 <= handle }.max()
+      return (type, value.flatMap { uuids[$0] })
+    }
+  }
+
   /// The device of this server, without what it advertises.
   package var device: SeenDevice {
     var device = SeenDevice()

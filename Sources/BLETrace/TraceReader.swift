@@ -1,3 +1,4 @@
+package import BLEATT
 import BLEGAP
 package import BLEHCI
 import BLEL2CAP
@@ -53,6 +54,16 @@ package struct TraceReader {
       }
       return (link, address, device)
     }
+  }
+
+  /// The type of an attribute of a link, and the characteristic that it belongs to; nil if the entries up to now do not
+  /// have its discovery.
+  ///
+  /// - Parameter client: the direction of the requests.
+  package func attribute(
+    at handle: AttributeHandle, of link: ConnectionHandle, client: HCIPacketDirection
+  ) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? {
+    links[link]?.attributes.attribute(at: handle, client: client)
   }
 
   /// The entry of the next record; nil for a fragment of a frame that is not complete.

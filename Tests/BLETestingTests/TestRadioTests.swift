@@ -114,6 +114,27 @@ struct TestRadioTests {
     }
   }
 
+  /// A device that is away and has no power is back when both are over, in whatever order; twice is as once.
+  @Test(arguments: [true, false]) func powerAndRangeAreIndependent(_ isPoweredFirst: Bool) async throws {
+    let sensor = Sensor()
+    try await TestRadio.run { radio in
+      let peripheral = try await radio.device("sensor")
+      let serving = try await sensor.serve(on: peripheral, of: radio)
+      defer { serving.cancel() }
+      let phone = try await radio.device("phone").adapter()
+      try await peripheral.powerOff()
+      try await peripheral.moveOutOfRange()
+      try await peripheral.powerOff()
+      if isPoweredFirst { try await peripheral.powerOn() } else { try await peripheral.moveIntoRange() }
+      await #expect(throws: BLEError.self) { try await phone.connect(to: peripheral.address, timeout: .seconds(5)) }
+      if isPoweredFirst { try await peripheral.moveIntoRange() } else { try await peripheral.powerOn() }
+      let device = try await phone.connect(to: peripheral.address, timeout: .seconds(5))
+      try await peripheral.powerOn()
+      try await radio.clock.sleep(for: .seconds(20))
+      #expect(device.isConnected)
+    }
+  }
+
   /// A device that was reset has no key: the central learns that its bond is void.
   @Test func aForgottenBondIsNoticed() async throws {
     let sensor = Sensor()

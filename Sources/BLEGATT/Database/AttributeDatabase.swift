@@ -83,6 +83,16 @@ public struct AttributeDatabase: Sendable {
     services.first { $0.id == service }.map { $0.start...$0.end }
   }
 
+  /// The type of an attribute, and the UUID of the characteristic that it belongs to; nil if no attribute has the
+  /// handle.
+  package func attribute(at handle: AttributeHandle) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? {
+    guard let place = place(of: handle) else { return nil }
+    // The value follows its declaration.
+    let declaration = attributes[...place].lastIndex { [.characteristic, .service].contains($0.kind) }
+    let isInCharacteristic = declaration.map { attributes[$0].kind == .characteristic && $0 < place } ?? false
+    return (uuid(of: attributes[place]), isInCharacteristic ? declaration.map { uuid(of: attributes[$0 + 1]) } : nil)
+  }
+
   /// The index of the attribute with this handle.
   @inline(__always)
   func place(of handle: AttributeHandle) -> Int? {

@@ -176,6 +176,10 @@ extension HostLinks {
     host.apply(effects)
   }
 
+  func attribute(at handle: AttributeHandle) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? {
+    context.services.database.attribute(at: handle)
+  }
+
   /// Performs a command about services; the other commands have functions of their own below.
   mutating func perform(_ command: HostCommand.Services, from owner: OwnerID, _ host: inout HostContext) {
     withServices(&host) { $0.perform(command, from: owner, into: &$1) }

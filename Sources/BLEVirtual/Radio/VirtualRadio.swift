@@ -177,6 +177,9 @@ public struct VirtualRadio: Sendable {
     slot(of: id).map { controllers[$0].complaints.all } ?? []
   }
 
+  /// Whether a controller scans.
+  package func isScanning(_ id: ControllerID) -> Bool { slot(of: id).map { controllers[$0].isScanning } ?? false }
+
   /// The public address of a controller; nil if it is powered off.
   public func publicAddress(of id: ControllerID) -> DeviceAddress? {
     slot(of: id).map { DeviceAddress(octets: controllers[$0].publicAddress, kind: .public) }

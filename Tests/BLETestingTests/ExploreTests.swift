@@ -1,0 +1,109 @@
+import BLEKit
+import Synchronization
+import Testing
+
+@testable import BLETesting
+
+/// Many seeds, incidents at random, and the shortening of what fails.
+struct ExploreTests {
+  private struct Fault: Error {}
+
+  private static let plan = IncidentPlan(
+    of: ["a", "b"], [.losesLinks, .leaves(for: .seconds(20)), .losesPower(for: .seconds(10)), .forgetsBonds],
+    count: 2...6, within: .seconds(30))
+
+  @Test func aSeedHasTheSameIncidents() {
+    for seed in 1...50 as ClosedRange<UInt64> {
+      let incidents = Self.plan.incidents(seed: seed)
+      #expect(incidents == Self.plan.incidents(seed: seed) && (2...6).contains(incidents.count))
+      #expect(incidents.allSatisfy { $0.time < .seconds(30) && $0.kind.duration.map { $0 <= .seconds(20) } ?? true })
+      #expect(incidents.map(\.time) == incidents.map(\.time).sorted())
+    }
+    #expect(Set((1...50).map { Self.plan.incidents(seed: $0) }).count == 50)
+    #expect(IncidentPlan(of: [], [.losesLinks], count: 1...1, within: .seconds(1)).incidents(seed: 1).isEmpty)
+  }
+
+  /// A program that fails as soon as its device has lost its power while it is connected: one incident is left.
+  @Test func aFailureIsShortened() async throws {
+    let failure = try #require(
+      await #expect(throws: TestFailure.self) {
+        try await TestRadio.explore(seeds: 1...20, incidents: Self.plan) { radio in
+          let device = try await radio.device("a")
+          _ = try await radio.device("b")
+          let adapter = try await device.adapter()
+          for _ in 1...300 {
+            try await radio.clock.sleep(for: .milliseconds(100))
+            if adapter.state == .poweredOff { throw Fault() }
+          }
+        }
+      })
+    #expect(failure.firstCount >= 2)
+    let incident = try #require(failure.incidents.first)
+    #expect(failure.incidents.count == 1 && incident.device == "a", "\(failure)")
+    // It happens at once, and takes little more than one look of the program.
+    #expect(incident.time < .milliseconds(20), "\(failure)")
+    #expect(try #require(incident.kind.duration) < .milliseconds(400), "\(failure)")
+    #expect(failure.code.contains("Incident(\"a\", .losesPower(for: "))
+    #expect(failure.reason.contains("Fault"))
+  }
+
+  /// Without incidents nothing is left to shorten.
+  @Test func aFailureWithoutIncidentsNamesItsSeed() async throws {
+    let failure = try #require(
+      await #expect(throws: TestFailure.self) {
+        try await TestRadio.explore(seeds: 3...9) { radio in if radio.seed >= 5 { throw Fault() } }
+      })
+    #expect(failure.seed == 5 && failure.incidents.isEmpty && failure.files.isEmpty)
+    #expect(failure.code == "try await TestRadio.run(seed: 5) { radio in")
+  }
+
+  /// Each run of the shortening fails but the one without incidents: it ends at its limit.
+  @Test func theShorteningHasALimit() async throws {
+    let calls = Mutex(0)
+    let plan = IncidentPlan(of: ["a"], [.leaves(for: .seconds(20))], count: 80...80, within: .seconds(30))
+    let failure = try #require(
+      await #expect(throws: TestFailure.self) {
+        try await TestRadio.explore(seeds: 1...1, incidents: plan) { _ in
+          let number = calls.withLock { calls in
+            calls += 1
+            return calls
+          }
+          if number != 2 { throw Fault() }
+        }
+      })
+    #expect(failure.runs == TestRadio.trialLimit && failure.incidents.count == 81 - TestRadio.trialLimit)
+    #expect(calls.withLock { $0 } == TestRadio.trialLimit + 1)
+  }
+
+  /// Expectations of Swift Testing count as failures, too; in the runs they are known issues.
+  @Test func anExpectationThatIsNotMetIsAFailure() async throws {
+    let failure = try #require(
+      await #expect(throws: TestFailure.self) {
+        try await TestRadio.explore(seeds: 1...2) { radio in #expect(radio.seed != 2, "the seed is two") }
+      })
+    #expect(failure.seed == 2 && failure.reason.contains("the seed is two"), "\(failure)")
+  }
+
+  /// A delegate that never returns does not stop the test.
+  @Test func whatTheShortenedRunLeavesCanBeRead() async throws {
+    let failure = try #require(
+      await #expect(throws: TestFailure.self) {
+        try await TestRadio.explore(seeds: 1...1) { radio in
+          let sensor = try await radio.device("sensor/1")
+          let adapter = try await sensor.adapter()
+          async let _ = adapter.serve(
+            [LocalService("180F", [LocalCharacteristic("2A19").value(UInt8(1))])], advertisingAs: "Sensor")
+          let device = try await radio.device("phone").adapter().connect(to: sensor.address)
+          _ = try await device.read("2A19", in: "180F")
+          throw Fault()
+        }
+      })
+    #expect(
+      failure.files.map { $0.split(separator: "/").last ?? "" }.sorted() == [
+        "phone.btsnoop", "phone.svg", "sensor_1.btsnoop", "sensor_1.svg",
+      ])
+    // One of them may not have received the last packet of the other.
+    let counts = failure.packets.values.sorted()
+    #expect(counts.count == 2 && counts[0] > 10 && counts[1] - counts[0] <= 2, "\(failure)")
+  }
+}
