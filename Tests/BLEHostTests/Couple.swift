@@ -91,10 +91,14 @@ struct Couple {
   }
 
   /// Connects, where no fault prevents it.
-  mutating func attemptConnection(_ central: Int = 1) -> Bool {
+  mutating func attemptConnection(_ central: Int = 1, isBare: Bool = false) -> Bool {
+    var initiating = InitiatingParameters()
+    initiating.isBare = isBare
     world.ask(
       central,
-      .initiating(.connect(ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters())))
+      .initiating(
+        .connect(
+          ConnectID(rawValue: UInt32(central)), world.hosts[0].addressOnAir, ConnectionParameters(), initiating)))
     world.run(for: .seconds(1))
     var (ours, theirs): (LinkID?, LinkID?)
     for event in world.heard[central] { if case .connected(let connection) = event { ours = connection.peer } }
@@ -129,10 +133,21 @@ struct Couple {
   mutating func perform(_ kind: GATTClient.Operation.Kind, by central: Int = 1) -> Result<
     GATTClient.Outcome, GATTClientError
   >? {
+    perform(by: central) { .client(GATTClient.Operation(id: $0, kind)) }
+  }
+
+  /// Performs an operation for which the link is not secured.
+  mutating func inspect(_ kind: GATTClient.Operation.Kind) -> Result<GATTClient.Outcome, GATTClientError>? {
+    perform(by: 1) { .inspect(GATTClient.Operation(id: $0, kind)) }
+  }
+
+  private mutating func perform(
+    by central: Int, _ command: (GATTClient.OperationID) -> HostCommand.Link
+  ) -> Result<GATTClient.Outcome, GATTClientError>? {
     guard let link = links[central] else { return nil }
     operations += 1
     let id = GATTClient.OperationID(rawValue: operations)
-    world.ask(central, .link(link.central, .client(GATTClient.Operation(id: id, kind))))
+    world.ask(central, .link(link.central, command(id)))
     world.run(for: .milliseconds(500))
     var result: Result<GATTClient.Outcome, GATTClientError>?
     for event in world.heard[central] { if case .client(_, .finished(id, let outcome)) = event { result = outcome } }

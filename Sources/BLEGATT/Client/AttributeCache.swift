@@ -93,7 +93,7 @@ extension GATTClient.Operation.Kind {
       .discoverCharacteristicsByUUID, .discoverDescriptors:
       true
     case .exchangeMTU, .read, .readLong, .readUsingUUID, .readMultiple, .readMultipleVariable, .writeWithoutResponse,
-      .signedWrite, .write, .writeLong, .reliableWrite, .configure, .subscribeToServiceChanged:
+      .signedWrite, .write, .writeLong, .reliableWrite, .configure, .subscribeToServiceChanged, .request:
       false
     }
   }

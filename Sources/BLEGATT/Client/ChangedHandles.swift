@@ -56,7 +56,7 @@ extension GATTClient.Operation.Kind {
     case .configure(_, let range): changed.overlaps(range) || changed.contains(range.lowerBound.previous)
     case .exchangeMTU, .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices,
       .discoverCharacteristics, .discoverCharacteristicsByUUID, .discoverDescriptors, .readUsingUUID,
-      .subscribeToServiceChanged:
+      .subscribeToServiceChanged, .request:
       false
     }
   }
@@ -79,7 +79,7 @@ extension GATTClient.Operation.Kind {
     case .readUsingUUID(_, let range): range == .first ... .last
     case .exchangeMTU, .findIncludedServices, .discoverCharacteristics, .discoverCharacteristicsByUUID,
       .discoverDescriptors, .read, .readLong, .readMultiple, .readMultipleVariable, .writeWithoutResponse,
-      .signedWrite, .write, .writeLong, .reliableWrite, .configure:
+      .signedWrite, .write, .writeLong, .reliableWrite, .configure, .request:
       false
     }
   }

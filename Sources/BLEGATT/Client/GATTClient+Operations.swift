@@ -83,6 +83,9 @@ extension GATTClient {
       /// ``GATTClient/Event/servicesChanged(_:)`` from then on. Outcome: ``GATTClient/Outcome/done``; without the
       /// characteristic ``/BLEATT/ATTErrorCode/attributeNotFound``.
       case subscribeToServiceChanged
+      /// One request of ATT as it is, from the opcode on: for a test that repeats requests of another client. Outcome:
+      /// ``GATTClient/Outcome/value(_:)``, the response from the opcode on; an Error Response is one, too.
+      case request([UInt8])
     }
 
     /// One value of a reliable write.

@@ -9,7 +9,7 @@ extension GATTClient.Operation.Kind {
     case .exchangeMTU, .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices,
       .discoverCharacteristics, .discoverCharacteristicsByUUID, .discoverDescriptors, .read, .readLong,
       .readUsingUUID, .readMultiple, .readMultipleVariable, .write, .writeLong, .reliableWrite, .configure,
-      .subscribeToServiceChanged:
+      .subscribeToServiceChanged, .request:
       false
     }
   }
@@ -180,6 +180,7 @@ extension GATTClient {
         return ServiceChangedProcedure(limit: limit)
       }
       return ValueWrite(handle: known.configuration, value: [UInt8(Subscription.indicate.rawValue), 0])
+    case .request(let pdu): return PlainRequest(pdu: pdu)
     }
   }
 
@@ -246,6 +247,21 @@ extension Result<GATTClient.Outcome, GATTClientError> {
     }
     return errors.contains { $0.code == .insufficientAuthentication || $0.code == .insufficientEncryption }
   }
+}
+
+/// One request as it is. Its outcome is the response as it is.
+struct PlainRequest: ClientProcedure {
+  let pdu: [UInt8]
+
+  func begin(mtu: Int) throws(GATTClientError) -> ClientStep {
+    do throws(CodecError) { return .send(try ATTPDU(decoding: pdu[...])) } catch {
+      throw .invalidParameters("a request that is no ATT PDU is not sent: \(error)")
+    }
+  }
+
+  func receive(_ response: Span<UInt8>, mtu: Int) -> ClientStep { .finish(.value([UInt8](copying: response))) }
+
+  func receive(_ error: ErrorResponse) -> ClientStep { .finish(.value(error.encodedPDU)) }
 }
 
 /// Exchange MTU (Vol 3, Part G, 4.3.1). The bearer decodes the response.

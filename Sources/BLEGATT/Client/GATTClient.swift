@@ -161,7 +161,8 @@ public struct GATTClient: Sendable {
     case .mtuExchanged(_, let mtu):
       wrongResponse = nil
       output.events.append(.mtu(mtu))
-      endActive(.success(.mtu(mtu)), into: &output)
+      let isPlain = active?.procedure is PlainRequest
+      endActive(.success(isPlain ? .value([UInt8](copying: pdu)) : .mtu(mtu)), into: &output)
     case .errorResponse(_, let error):
       wrongResponse = nil
       guard var current = active else { break }

@@ -53,6 +53,7 @@ extension GATTClient.Operation {
       64 + value.count
     case .reliableWrite(let writes): writes.reduce(64) { $0 + 64 + $1.value.count }
     case .readMultiple(let handles), .readMultipleVariable(let handles): 64 + 2 * handles.count
+    case .request(let pdu): 64 + pdu.count
     case .exchangeMTU, .discoverPrimaryServices, .discoverPrimaryServicesByUUID, .findIncludedServices,
       .discoverCharacteristics, .discoverCharacteristicsByUUID, .discoverDescriptors, .read, .readLong,
       .readUsingUUID, .configure, .subscribeToServiceChanged:

@@ -262,6 +262,7 @@ extension Link {
     }
     if isShuttingDown { return close(.remoteUserTerminatedConnection, &context.turn) }
     guard role == .central else { return }
+    if let request = requests.first, request.scan.isBare { return client.startBare() }
     let until = bond?.centralKey.map { _ in now + procedureTimeout }
     context.turn.usesClient = true
     client.start(encryptedUntil: until, now: now, into: &context.turn.client)

@@ -59,6 +59,8 @@ struct LinkClient: Sendable {
   /// without a request.
   private(set) var users: [OwnerID]
   private(set) var reconnection = Reconnection.none
+  /// Whether nothing is sent but the operations of the owners (``InitiatingParameters/isBare``).
+  private var isBare = false
 
   init(peer: LinkID, users: [OwnerID], maximumMTU: Int) {
     (self.peer, self.users, self.maximumMTU) = (peer, users, UInt16(clamping: maximumMTU))
@@ -81,7 +83,7 @@ struct LinkClient: Sendable {
   /// What is known of the database of a bonded peer.
   var attributeCache: AttributeCache? { state.ifUsed { $0.gatt.attributeCache } }
   /// The peer has proven its bond, with which `stored` was kept.
-  mutating func startCaching(_ stored: AttributeCache?) { gatt.startCaching(stored) }
+  mutating func startCaching(_ stored: AttributeCache?) { if !isBare { gatt.startCaching(stored) } }
 
   /// Whether the cache that was kept with the bond is not to be used any more.
   var hasDiscardedCache: Bool { state.ifUsed { $0.hasDiscardedCache } ?? false }
@@ -120,6 +122,12 @@ struct LinkClient: Sendable {
   mutating func start(encryptedUntil until: Instant?, now: Instant, into output: inout Output) {
     if let until { awaitEncryption(until: until, now: now, into: &output) }
     exchangeMTU(now: now, into: &output)
+  }
+
+  /// Starts on a link on which the stack itself sends nothing.
+  mutating func startBare() {
+    isBare = true
+    bearers.wanted = 0
   }
 
   /// Sends nothing until the link is encrypted with the key of the bond.

@@ -31,6 +31,22 @@ extension Adapter {
     to target: some ConnectionTarget, timeout: Duration? = .seconds(30),
     timing: ConnectionParameterRequest = ConnectionParameterRequest(), phys: Set<LEPHY>? = nil
   ) async throws(BLEError) -> RemoteDevice {
+    try await connect(to: target, timeout: timeout, timing: timing, phys: phys, isBare: false)
+  }
+
+  /// Connects to a device as ``connect(to:timeout:timing:phys:)`` does, on a link on which the stack sends nothing of
+  /// its own: neither an Exchange MTU Request nor the encryption with the key of a bond. No answer proves therefore that
+  /// the link is established: it may end with ``DisconnectReason/connectionFailedToBeEstablished`` after this call.
+  package func connectBare(
+    to target: some ConnectionTarget, timeout: Duration? = .seconds(30)
+  ) async throws(BLEError) -> RemoteDevice {
+    try await connect(to: target, timeout: timeout, timing: ConnectionParameterRequest(), phys: nil, isBare: true)
+  }
+
+  private func connect(
+    to target: some ConnectionTarget, timeout: Duration?, timing: ConnectionParameterRequest, phys: Set<LEPHY>?,
+    isBare: Bool
+  ) async throws(BLEError) -> RemoteDevice {
     var attempts = ConnectionAttempts(within: timeout, clock: session.clock)
     while true {
       let address: DeviceAddress
@@ -50,7 +66,8 @@ extension Adapter {
         limit = attempts.limit(for: address)
       }
       do throws(BLEError) {
-        let device = try await establish(address, within: limit, timing, phys ?? advertised ?? [.le1M])
+        let device = try await establish(
+          address, within: limit, timing, phys ?? advertised ?? [.le1M], isBare: isBare)
         if let name {
           session.run { state, _ in state.links[device.peer]?.name = name }
           session.client.hub?.note(.advertised(name, by: device.peer))
@@ -95,23 +112,26 @@ extension Adapter {
   ///
   /// - Parameter limit: the time after which it ends with ``BLEError/Kind/timedOut``; nil for no limit.
   private func establish(
-    _ address: DeviceAddress, within limit: Duration?, _ timing: ConnectionParameterRequest, _ phys: Set<LEPHY>
+    _ address: DeviceAddress, within limit: Duration?, _ timing: ConnectionParameterRequest, _ phys: Set<LEPHY>,
+    isBare: Bool
   ) async throws(BLEError) -> RemoteDevice {
     guard let parameters = timing.parameters else {
       throw BLEError(.invalidArgument, "\(timing) is outside the limits of ConnectionParameterRequest")
     }
     let id = HostIDs.connect()
+    var initiating = InitiatingParameters(phys: phys.phys)
+    initiating.isBare = isBare
     let device = try await session.wait(
       for: .connection(id), timeout: limit, missing: "no connection to \(address)"
-    ) { state, actions throws(BLEError) in
+    ) { [initiating] state, actions throws(BLEError) in
       try state.requirePower()
-      actions.commands.append(.initiating(.connect(id, address, parameters, InitiatingParameters(phys: phys.phys))))
+      actions.commands.append(.initiating(.connect(id, address, parameters, initiating)))
       return nil
     } abandon: { state, actions in
       state.abandonedConnects.insert(id)
       actions.commands.append(.initiating(.cancel(id)))
     }
-    try await session.waitUntilProven(device)
+    if !isBare { try await session.waitUntilProven(device) }
     return device
   }
 }

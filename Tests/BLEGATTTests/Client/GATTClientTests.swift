@@ -32,6 +32,30 @@ struct GATTClientTests {
     #expect(talk.events() == [.finished(second, .success(.mtu(247)))])
   }
 
+  @Test func aPlainRequestHasItsResponseAsItIs() throws {
+    var talk = ClientConversation()
+    let value: [UInt8] = [0x0B, 0x48, 0x69]
+    #expect(try talk.run(.request([0x0A, 3, 0]), [("0a0300", "0b4869")]) == .success(.value(value)))
+    let refusal: [UInt8] = [1, 0x0A, 3, 0, 0x05]
+    #expect(try talk.run(.request([0x0A, 3, 0]), [("0a0300", "010a030005")]) == .success(.value(refusal)))
+    talk.perform(.request([0x02, 247, 0]))
+    #expect(talk.sent() == ["02f700"])
+    try talk.receive("030502")
+    let id = GATTClient.OperationID(rawValue: 3)
+    #expect(talk.events() == [.mtu(247), .finished(id, .success(.value([3, 5, 2])))])
+  }
+
+  /// An unknown opcode, a truncated request, and a command, which has no response.
+  @Test(arguments: [[], [0x3F], [0x0A, 3], [0x52, 3, 0, 1]] as [[UInt8]])
+  func aPlainRequestThatIsNoneIsNotSent(pdu: [UInt8]) {
+    var talk = ClientConversation()
+    talk.perform(.request(pdu))
+    #expect(talk.sent() == [])
+    guard case .finished(first, .failure(.invalidParameters))? = talk.events().first else {
+      Issue.record("\(pdu)"); return
+    }
+  }
+
   @Test(arguments: [22, 518, -1])
   func rejectsAnMTUOutsideTheLimits(size: Int) throws {
     var talk = ClientConversation()
