@@ -160,8 +160,8 @@ let package = Package(
     layer(
       "BLETesting",
       on: [
-        "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit", "BLELinux", "BLERuntime",
-        "BLESMP", "BLETrace", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
+        "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit", "BLELinux", "BLEReplay",
+        "BLERuntime", "BLESMP", "BLETrace", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
       ]),
 
     // What the programs `ble` and `ble-gateway` have in common.
@@ -178,10 +178,14 @@ let package = Package(
         "ToolCore",
       ]),
 
+    // The session of a central in a trace, repeated against a device.
+    layer("BLEReplay", on: ["BLEATT", "BLEKit", "BLETrace", "BLEWire"]),
+
     // The tool of the command line.
     .executableTarget(
       name: "ble",
       dependencies: [
+        "BLEReplay",
         "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLELinux",
         "BLEProfiles",
         "BLEProxy", "BLETrace", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
@@ -299,6 +303,7 @@ let package = Package(
         "BLEWire",
         "TestSupport", "ToolCore",
       ]),
+    tests("BLEReplayTests", on: ["BLEATT", "BLEHCI", "BLEKit", "BLEReplay", "BLETrace", "BLEWire"]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport"]),
     tests("BLEWireTests", on: ["BLEWire", "TestSupport", "TestVectors"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire", "TestVectors"]),

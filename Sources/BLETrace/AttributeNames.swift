@@ -33,6 +33,11 @@ struct AttributeNames {
     servers[client]?.database.attribute(at: handle)
   }
 
+  /// The types of the attributes that a client with this direction of its PDUs has seen.
+  func types(seenFrom client: HCIPacketDirection) -> [AttributeHandle: BluetoothUUID] {
+    servers[client]?.database.uuids ?? [:]
+  }
+
   /// Writes name and parameters of a PDU into `entry`.
   mutating func describe(_ payload: Bytes, in entry: inout TraceEntry) throws(CodecError) {
     let pdu = try ATTPDU(decoding: payload)

@@ -66,6 +66,13 @@ package struct TraceReader {
     links[link]?.attributes.attribute(at: handle, client: client)
   }
 
+  /// The types of the attributes that the client of a link has seen, whose PDUs have this direction.
+  func attributeTypes(
+    on link: ConnectionHandle, client: HCIPacketDirection
+  ) -> [AttributeHandle: BluetoothUUID] {
+    links[link]?.attributes.types(seenFrom: client) ?? [:]
+  }
+
   /// The entry of the next record; nil for a fragment of a frame that is not complete.
   package mutating func entry(for record: BTSnoopRecord) -> TraceEntry? {
     let entry = anyEntry(for: record)

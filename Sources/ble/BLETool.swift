@@ -15,7 +15,7 @@ struct BLETool {
     ],
     form: .commands(commands),
     exitStatus:
-      "0 for success, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file "
+      "0 for success, 1 for a difference that ble replay has found, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file "
       + "that cannot be read, 68 for a device, a characteristic or a value that was not found in time, 69 without a "
       + "usable adapter, 73 for a file that cannot be written, 74 for an adapter that does not answer or output that "
       + "cannot be written, such as on a full disk, 75 for an adapter that another program uses, 76 for a request that "
@@ -34,7 +34,8 @@ struct BLETool {
     DemoCommand.declaration, DoctorCommand.declaration, ScanCommand.declaration, InspectCommand.declaration,
     ValueCommands.read, ValueCommands.write, ValueCommands.subscribe, ShellSession.declaration,
     PairCommand.pair, PairCommand.bonds,
-    ServeCommand.declaration, BenchCommand.declaration, RadioCommand.declaration, ProxyCommand.declaration,
+    ServeCommand.declaration, ReplayCommand.declaration, BenchCommand.declaration, RadioCommand.declaration,
+    ProxyCommand.declaration,
     AnswerCommand.declaration,
     GatewayCommand.declaration,
     LogCommand.declaration,

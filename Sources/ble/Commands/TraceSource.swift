@@ -42,14 +42,24 @@ struct TraceSource: ~Copyable {
   mutating func forEachEntry(
     withFragments fragments: Bool = false, _ body: (TraceEntry) -> Bool
   ) throws(ToolError) -> TraceFault? {
+    var reader = self.reader
+    defer { self.reader = reader }
+    return try forEachRecord { record in
+      let entry = reader.anyEntry(for: record)
+      if case .fragment = entry.content, !fragments { return true }
+      return body(entry)
+    }
+  }
+
+  /// Calls `body` with each record until it returns false. It returns and throws as
+  /// ``forEachEntry(withFragments:_:)`` does.
+  mutating func forEachRecord(_ body: (BTSnoopRecord) -> Bool) throws(ToolError) -> TraceFault? {
     while true {
       let part = try StandardInput.nextPart(atMost: 65_536, of: number, named: name)
       if part.isEmpty { records.end() } else { records.append(part[...]) }
       do throws(TraceFault) {
         while let record = try records.next() {
-          let entry = reader.anyEntry(for: record)
-          if case .fragment = entry.content, !fragments { continue }
-          if !body(entry) { return nil }
+          if !body(record) { return nil }
         }
       } catch { return error }
       if part.isEmpty { return nil }
