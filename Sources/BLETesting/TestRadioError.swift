@@ -16,7 +16,7 @@ public enum TestRadioError: Error, Hashable, CustomStringConvertible {
   case radioEnded
   /// Another device of the radio has this name.
   case nameInUse(String)
-  /// The packet trace could not be written, with the reason.
+  /// A packet trace could not be written, or not be repeated, with the reason.
   case trace(String)
 
   public var description: String {
