@@ -17,7 +17,7 @@ import ToolCore
 /// - a line has no character that a terminal obeys, and its length is in proportion to the octets that it shows;
 /// - the parts of a wrapped line are the line, none wider than the terminal;
 /// - a description with a field that it does not have is rejected, and a value has at most 512 octets;
-/// - the explanation of a trace is printable, and its length is limited;
+/// - the explanation of a trace is printable, and its length is limited; so is the session of a central in it;
 /// - a file of packets gives the same records however it is divided, and a device of a trace has a description that is
 ///   read as it is written;
 /// - text that reads as an address, a UUID, octets or a transport is written and read again as the same.
@@ -76,6 +76,37 @@ private func readTrace(_ octets: [UInt8]) {
   check(explainer.finish())
   draw(entries)
   describe(reader)
+  extract(found)
+}
+
+/// The session of each of the first links, and of the only one with requests.
+private func extract(_ records: [BTSnoopRecord]) {
+  for number in [nil, 1, 2] {
+    var recorder = SessionRecorder(choosing: number)
+    for record in records { recorder.add(record) }
+    do throws(SessionFault) {
+      let session = try recorder.finish()
+      require(session.clientCount > 0 && number ?? session.number == session.number, "another session")
+      var last = 0
+      for step in session.steps {
+        require(last <= step.number && step.number <= records.count, "packet \(step.number) after packet \(last)")
+        last = step.number
+        switch step.action {
+        case .request(let request, let response):
+          requirePrintable(session.text(ofRequest: request), showing: request.count, "request")
+          guard let response else { break }
+          require(response.number > step.number, "a response before its request")
+          requirePrintable(session.text(ofResponse: response.pdu, to: request), showing: response.pdu.count, "response")
+        case .command(let command): requirePrintable(session.text(ofRequest: command), showing: 0, "command")
+        case .value(let handle, let value):
+          requirePrintable(
+            "\(session.name(of: handle)) \(session.text(value, of: handle))", showing: value.count, "value")
+        case .encryption: break
+        }
+      }
+      for omission in session.omissions { requirePrintable(omission.description, showing: 1_000, "omission") }
+    } catch { requirePrintable(error.description, showing: 1_000, "session fault") }
+  }
 }
 
 private func check(_ explanation: TraceExplanation) {
@@ -176,15 +207,15 @@ private func draw(_ entries: [TraceEntry]) {
 /// The records of a trace: packets of each kind, the exchanges of a discovery, and any octets.
 private func buildTrace(_ input: inout FuzzInput) {
   var (reader, explainer, entries) = (TraceReader(), TraceExplainer(), [TraceEntry]())
-  var steps = 0
+  var (steps, records) = (0, [BTSnoopRecord]())
   while !input.isEmpty, steps < 60 {
     steps += 1
     let head = input.octet()
     let direction: HCIPacketDirection = head & 0x80 == 0 ? .hostToController : .controllerToHost
     let packet = record(head & 0x7F, &input)
     let time = head & 0x40 == 0 ? Int64(steps) * 1_000 : Int64(bitPattern: input.next())
-    let entry = reader.anyEntry(
-      for: BTSnoopRecord(packet: packet[...], direction: direction, microseconds: time))
+    records.append(BTSnoopRecord(packet: packet[...], direction: direction, microseconds: time))
+    let entry = reader.anyEntry(for: records[steps - 1])
     explainer.add(entry)
     if case .fragment = entry.content { continue }
     check(entry, packet.count)
@@ -196,6 +227,7 @@ private func buildTrace(_ input: inout FuzzInput) {
   check(explainer.finish())
   draw(entries)
   describe(reader)
+  extract(records)
 }
 
 private func record(_ kind: UInt8, _ input: inout FuzzInput) -> [UInt8] {
