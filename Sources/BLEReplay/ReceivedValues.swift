@@ -20,6 +20,7 @@ final class ReceivedValues: Sendable {
     var count = 0
     /// Whether the link has ended.
     var isOver = false
+    var hasLost = false
     var number = 0
     var waiting: (number: Int, awaited: Awaited, task: CheckedContinuation<Bool, Never>)?
 
@@ -46,6 +47,7 @@ final class ReceivedValues: Sendable {
   /// The values of each attribute, in their order.
   var all: [AttributeHandle: [[UInt8]]] { state.withLock { $0.values } }
   func count(of handle: AttributeHandle) -> Int { state.withLock { $0.values[handle]?.count ?? 0 } }
+  var hasLost: Bool { state.withLock { $0.hasLost || $0.count > Self.limit } }
   var isOver: Bool { state.withLock { $0.isOver } }
 
   func add(_ value: AttributeValue) {
@@ -56,6 +58,9 @@ final class ReceivedValues: Sendable {
     }
     task?.resume(returning: true)
   }
+
+  /// Values do not arrive any more, although the link is up.
+  func lost() { state.withLock { $0.hasLost = true } }
 
   /// The link has ended.
   func end() {

@@ -35,7 +35,8 @@ package struct Replay: Sendable {
         throw ReplayError.linkInUse(device.address)
       }
       await onConnection(device)
-      var run = ReplayRun(comparison, device, adapter.clock)
+      let isBonded = adapter.bonds.contains { $0.identity == device.address }
+      var run = ReplayRun(comparison, device, adapter.clock, isBonded: isBonded)
       let reason = await run.perform()
       await Task(executorPreference: adapter.clock.executor) { await device.disconnect() }.value
       try Task.checkCancellation()
@@ -80,7 +81,16 @@ private struct ReplayRun {
   private var session: RecordedSession { comparison.session }
   private var options: ReplayOptions { comparison.options }
 
-  init(_ comparison: ReplayComparison, _ device: RemoteDevice, _ clock: WaitClock) {
+  /// - Parameter isBonded: whether the adapter has a bond with the device.
+  init(_ comparison: ReplayComparison, _ device: RemoteDevice, _ clock: WaitClock, isBonded: Bool) {
+    var comparison = comparison
+    if isBonded || comparison.session.usesEarlierBond {
+      comparison.options.ignoresBondState = true
+      result.notes.append(
+        "not compared: values of Client Characteristic Configuration and Client Supported Features, and whether a "
+          + "refusal is Insufficient Authentication or Insufficient Encryption: they depend on the bond, which is older "
+          + "than the " + (isBonded ? "replay" : "trace"))
+    }
     (self.comparison, self.device, self.clock) = (comparison, device, clock)
     received = ReceivedValues(clock: clock)
     (recordedTime, time) = (comparison.session.times.first, clock.now())
@@ -94,10 +104,11 @@ private struct ReplayRun {
   mutating func perform() async -> DisconnectReason? {
     let values: AttributeValues
     do throws(BLEError) { values = try device.attributeValues() } catch { return stop(before: nil, error) }
-    let reading = Task(executorPreference: clock.executor) { [received] in
+    let reading = Task(executorPreference: clock.executor) { [received, device] in
       var iterator = values.makeAsyncIterator()
       while let value = try? await iterator.next() { received.add(value) }
-      received.end()
+      if Task.isCancelled { return }
+      if device.isConnected { received.lost() } else { received.end() }
     }
     defer { reading.cancel() }
     for step in session.steps {
@@ -115,12 +126,10 @@ private struct ReplayRun {
         result.requestCount += 1
         let answer: [UInt8]
         do throws(BLEError) { answer = try await device.respond(to: pdu) } catch {
-          return stop(before: step, error)
+          return endsWithout(response, step, error) ? nil : stop(before: step, error)
         }
         happened(response?.time ?? step.time)
-        guard let response, let difference = comparison.difference(pdu, response, answer) else { break }
-        result.add(difference)
-        noteMovedAttributes(pdu, step)
+        compare(answer, to: response, pdu, step)
       case .encryption(let isAuthenticated):
         do throws(BLEError) { try await device.pair(level: isAuthenticated ? .authenticated : .encrypted) } catch {
           return stop(before: step, error)
@@ -143,6 +152,9 @@ private struct ReplayRun {
       result.valueCount += old.count
       for difference in comparison.differences(of: handle, old, new) { result.add(difference) }
     }
+    if received.hasLost {
+      result.notes.append("values that the device sent by itself were lost: they came faster than they were read")
+    }
     result.sort()
     result.notes += session.omissions.map { "not repeated: \($0)" }
     let unknown = options.ignoredTypes.filter { !session.types.values.contains($0) }
@@ -151,6 +163,45 @@ private struct ReplayRun {
         "not ignored: values of \(type), because the trace reveals no attribute of that type: name its handle")
     }
     return result
+  }
+
+  private mutating func compare(
+    _ answer: [UInt8], to response: RecordedSession.Response?, _ request: [UInt8], _ step: RecordedSession.Step
+  ) {
+    if let response {
+      guard let difference = comparison.difference(request, response, answer) else { return }
+      result.add(difference)
+      return noteMovedAttributes(request, step)
+    }
+    // Without the end of the link the trace may lack the response.
+    guard session.end != nil, isLast(step) else { return }
+    result.add(
+      ReplayDifference(
+        kind: .response, packet: step.number, name: session.text(ofRequest: request), recorded: "no answer",
+        replayed: session.text(ofResponse: answer, to: request), replayedOctets: answer))
+  }
+
+  /// Whether the central sends nothing after a step.
+  private func isLast(_ step: RecordedSession.Step) -> Bool { count(after: step) == 0 }
+
+  private func count(after step: RecordedSession.Step?) -> Int {
+    session.steps.count { other in
+      switch other.action {
+      case .request, .command: other.number > step?.number ?? .max
+      case .value, .encryption: false
+      }
+    }
+  }
+
+  /// Whether the link ends with a request that has no answer, as in the trace: the fault that it reports.
+  private mutating func endsWithout(
+    _ response: RecordedSession.Response?, _ step: RecordedSession.Step, _ error: BLEError
+  ) -> Bool {
+    guard response == nil, let end = session.end, isLast(step) else { return false }
+    guard error.kind == .disconnected || error.kind == .timedOut else { return false }
+    result.notes.append(
+      "packet \(step.number) has no answer, as in the trace, whose link ended then (\(end.reason)): \(error)")
+    return true
   }
 
   /// Explains the first other answer to a discovery.
@@ -248,12 +299,7 @@ private struct ReplayRun {
     case .value, nil: break
     }
     result.add(difference)
-    let rest = session.steps.drop { $0.number <= step?.number ?? .max }.count {
-      switch $0.action {
-      case .request, .command: true
-      case .value, .encryption: false
-      }
-    }
+    let rest = count(after: step)
     if rest > 0 {
       result.notes.append(
         "not repeated: \(rest) requests and commands after packet \(step?.number ?? 0)")

@@ -5,7 +5,7 @@ import BLEWire
 /// Compares what a device sends in a replay with what the trace has.
 struct ReplayComparison {
   let session: RecordedSession
-  let options: ReplayOptions
+  var options: ReplayOptions
 
   // MARK: Responses
 
@@ -36,16 +36,21 @@ struct ReplayComparison {
 
   /// Whether two responses differ only in values that are not compared.
   private func isIgnored(_ request: [UInt8], _ recorded: [UInt8], _ replayed: [UInt8]) -> Bool {
-    guard !options.ignoredTypes.isEmpty || !options.ignoredHandles.isEmpty, recorded.first == replayed.first,
+    guard options.ignoresAny, recorded.first == replayed.first,
       let request = try? ATTPDU(decoding: request[...]), let one = try? ATTPDU(decoding: recorded[...]),
       let other = try? ATTPDU(decoding: replayed[...])
     else { return false }
     switch (one, other) {
+    case (.errorResponse(let one), .errorResponse(let other)):
+      // A server refuses a client that has a bond by another code (Vol 3, Part C, 10.3.1).
+      let codes: Set<ATTErrorCode> = [.insufficientAuthentication, .insufficientEncryption]
+      return options.ignoresBondState && one.handle == other.handle && codes.contains(one.code)
+        && codes.contains(other.code)
     case (.readResponse, .readResponse), (.readBlobResponse, .readBlobResponse):
       return request.requestedAttribute.map { options.ignores($0, in: session) } ?? false
     case (.readByTypeResponse(let one), .readByTypeResponse(let other)):
       guard case .readByTypeRequest(let request) = request else { return false }
-      let isIgnored = options.ignoredTypes.contains(request.attributeType)
+      let isIgnored = options.ignores(request.attributeType)
       let entries = zip(one.attributeDataList, other.attributeDataList)
       return one.attributeDataList.count == other.attributeDataList.count
         && entries.allSatisfy { one, other in

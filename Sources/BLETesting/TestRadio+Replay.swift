@@ -26,7 +26,7 @@ extension TestRadio {
   ///   - peripheral: the device with the program under test, which advertises.
   ///   - ignored: the types of attributes whose values are not compared, because they are random or measured.
   ///   - longestPause: longer pauses of the trace are shortened to it.
-  /// - Throws: ``TestRadioError/trace(_:)`` for a file without such a session, ``/BLEKit/BLEError`` without a connection.
+  /// - Throws: ``TestRadioError/trace(_:)`` for a file without a session, ``/BLEKit/BLEError`` without a connection.
   public func replay(
     _ file: String, session: Int? = nil, from central: TestDevice, against peripheral: TestDevice,
     ignoring ignored: Set<BluetoothUUID> = [], longestPause: Duration = .seconds(60)

@@ -72,6 +72,21 @@ struct ReplayComparisonTests {
     #expect(comparison.difference(byUUID, list, [0x09, 3, 6, 0, 1]) != nil)
   }
 
+  /// A bonded client is refused by another code, and the server has kept what it wrote.
+  @Test func whatFollowsFromAnEarlierBondIsNotCompared() throws {
+    var options = ReplayOptions()
+    options.ignoresBondState = true
+    let (bonded, other) = (try comparison(options), try comparison())
+    let (refused, code): ([UInt8], [UInt8]) = ([1, 0x0A, 3, 0, 0x05], [1, 0x0A, 3, 0, 0x0F])
+    #expect(bonded.difference([0x0A, 3, 0], response(refused), code) == nil)
+    #expect(other.difference([0x0A, 3, 0], response(refused), code) != nil)
+    #expect(bonded.difference([0x0A, 3, 0], response(refused), [1, 0x0A, 3, 0, 0x0C]) != nil)
+    #expect(bonded.difference([0x0A, 3, 0], response(refused), [0x0B, 1]) != nil)
+    let features: [UInt8] = [0x08, 1, 0, 0xFF, 0xFF, 0x29, 0x2B]
+    #expect(bonded.difference(features, response([0x09, 3, 9, 0, 0]), [0x09, 3, 9, 0, 1]) == nil)
+    #expect(other.difference(features, response([0x09, 3, 9, 0, 0]), [0x09, 3, 9, 0, 1]) != nil)
+  }
+
   // MARK: Values
 
   private func values(_ recorded: [UInt8], _ replayed: [UInt8]) throws -> [String] {
@@ -148,7 +163,9 @@ struct ReplayComparisonTests {
 
   @Test func valuesAreKeptUpToTheLimit() {
     let received = ReceivedValues(clock: Self.patient)
-    for _ in 0...ReceivedValues.limit { received.add(value(1)) }
-    #expect(received.all[9]?.count == ReceivedValues.limit)
+    for _ in 0..<ReceivedValues.limit { received.add(value(1)) }
+    #expect(received.all[9]?.count == ReceivedValues.limit && !received.hasLost)
+    received.add(value(1))
+    #expect(received.all[9]?.count == ReceivedValues.limit && received.hasLost)
   }
 }

@@ -226,6 +226,99 @@ struct ReplayTests {
     #expect(strict.differences.contains { $0.contains("Insufficient Authentication") }, "\(strict)")
   }
 
+  /// The passkey of the oven is fixed; the user of the phone enters it.
+  @Test func aPairingWithAPasskeyIsRepeatedWithItsQuestion() async throws {
+    let folder = try Folder()
+    var (display, keyboard) = (AdapterOptions(), AdapterOptions())
+    display.pairing.capability = .displayOnly
+    display.pairing.fixedPasskey = 123_456
+    keyboard.pairing.capability = .keyboardOnly
+    let questions = Mutex(0)
+    let enter: @Sendable (Adapter) async -> Void = { adapter in
+      for await request in adapter.pairingRequests {
+        guard case .enterPasskey = request.question else { continue }
+        questions.withLock { $0 += 1 }
+        request.reply.enter(passkey: 123_456)
+      }
+    }
+    let oven = Oven(security: .authenticated)
+    try await TestRadio.run(traces: folder.path) { [display, keyboard] radio in
+      let device = try await radio.device("oven", display)
+      let program = try await oven.start(on: device, of: radio)
+      defer { program.cancel() }
+      let phone = try await radio.device("phone", keyboard).adapter()
+      async let _ = enter(phone)
+      try await phone.withConnection(to: device.address) { device in
+        try await device.pair(level: .authenticated)
+        #expect(try await device.read("FFE4", in: "FFE0").count == 300)
+      }
+      try await radio.clock.sleep(for: .seconds(2))
+    }
+    #expect(questions.withLock { $0 } == 1)
+    try await TestRadio.run { [display, keyboard] radio in
+      let device = try await radio.device("oven", display)
+      let program = try await oven.start(on: device, of: radio)
+      defer { program.cancel() }
+      let phone = try await radio.device("phone", keyboard)
+      let adapter = try await phone.adapter()
+      async let _ = enter(adapter)
+      for round in 1...2 {
+        let report = try await radio.replay(folder.file("phone"), from: phone, against: device)
+        #expect(report.differences.isEmpty, "\(report)")
+        // The second time with the key of the bond.
+        #expect(questions.withLock { $0 } == 2, "\(round)")
+        #expect(
+          report.notes.contains { $0.contains("the bond, which is older than the replay") } == (round == 2), "\(report)"
+        )
+      }
+    }
+    // Without a user there is no authentication.
+    let report = try await replay(folder.file("phone"), against: oven)
+    #expect(report.differences.first?.contains("recorded encrypted, authenticated, now") == true, "\(report)")
+    #expect(report.notes.contains { $0.contains("requests and commands after packet") }, "\(report)")
+  }
+
+  // MARK: Faults
+
+  /// A device that ends the link instead of answering: the fault of a report is repeated, and its correction is seen.
+  @Test func aRequestThatEndsTheLinkIsRepeated() async throws {
+    let folder = try Folder()
+    let fails: @Sendable (Adapter, TestClock) -> [LocalService] = { adapter, clock in
+      let value = LocalCharacteristic("FFE1").read { device -> [UInt8] in
+        await device.disconnect()
+        try await clock.sleep(for: .seconds(60))
+        return [1]
+      }
+      return [LocalService("FFE0", [value])]
+    }
+    try await TestRadio.run(traces: folder.path) { radio in
+      let device = try await radio.device("oven")
+      let adapter = try await device.adapter()
+      async let _ = adapter.serve(fails(adapter, radio.clock), advertisingAs: "Oven")
+      let phone = try await radio.device("phone").adapter()
+      let link = try await phone.connect(to: device.address)
+      await #expect(throws: BLEError.self) { try await link.read("FFE1", in: "FFE0") }
+      try await radio.clock.sleep(for: .seconds(2))
+    }
+    for trace in ["phone", "oven"] {
+      try await TestRadio.run { radio in
+        let phone = try await radio.device("phone")
+        let (old, new) = (try await radio.device("old"), try await radio.device("new"))
+        let (oldAdapter, newAdapter) = (try await old.adapter(), try await new.adapter())
+        async let _ = oldAdapter.serve(fails(oldAdapter, radio.clock), advertisingAs: "Oven")
+        let value = LocalCharacteristic("FFE1").read { _ in [1] as [UInt8] }
+        async let _ = newAdapter.serve([LocalService("FFE0", [value])], advertisingAs: "Oven")
+        let same = try await radio.replay(folder.file(trace), from: phone, against: old)
+        #expect(same.differences.isEmpty, "\(same)")
+        #expect(same.notes.contains { $0.contains("has no answer, as in the trace") }, "\(same)")
+        let corrected = try await radio.replay(folder.file(trace), from: phone, against: new)
+        #expect(corrected.differences.count == 2, "\(corrected)")
+        #expect(corrected.differences.first?.contains("recorded no answer, now 01") == true, "\(corrected)")
+        #expect(corrected.differences.last?.contains("recorded the device ended it") == true, "\(corrected)")
+      }
+    }
+  }
+
   // MARK: Links
 
   @Test func aDeviceThatEndsTheLinkIsFollowed() async throws {

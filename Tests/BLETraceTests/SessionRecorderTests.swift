@@ -172,6 +172,8 @@ struct SessionRecorderTests {
     let cut = try session([connected(1), request()])
     #expect(actions(cut) == ["0a0300 -> none"])
     #expect(cut.omissions.contains { $0.name == "the answer to the request" })
+    let ended = try session([connected(1), request(), disconnected(1)])
+    #expect(actions(ended) == ["0a0300 -> none"] && ended.omissions.isEmpty)
   }
 
   @Test func whatAReplayLeavesOutIsNamed() throws {

@@ -1,4 +1,4 @@
-"""Sessions of centrals in traces, repeated by `ble replay`: against the program that was recorded, and against others."""
+"""Sessions of centrals in traces, repeated by `ble replay` against the program that was recorded, and against others."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ import struct
 
 import pytest
 import traces
+from bumble.snoop import BtSnooper
 from central import Central
 from our_central import our_central
 from programs import HERE, Program, product
@@ -38,7 +39,7 @@ def described(folder, **changes):
 
 
 async def use(link):
-    """A session with everything that the weather station has: discovery, values, long ones, writes, refusals, streams."""
+    """A session with everything that the weather station has: discovery, values, long ones, writes, errors, streams."""
     await link.exchange_mtu(100)
     services = await link.discover()
     characteristics = {c.uuid: c for s in services for c in s.characteristics}
@@ -65,23 +66,26 @@ async def use(link):
     await link.write(ours(8).descriptors[b"\x02\x29"], INDICATE)
 
 
-async def recorded(radio, folder):
-    """The trace of the weather station with Bumble's host as the central."""
-    trace = folder / "station.btsnoop"
-    with peripheral(radio.transport, HERE / "weather.json", folder, trace):
-        async with Central(radio.transport) as central:
-            link = await central.connect(STATION)
-            await use(link)
-            await link.disconnect()
-    return trace
+async def recorded(radio, folder, end="peripheral"):
+    """The trace of the weather station with Bumble's host as the central, written by our host or by Bumble's."""
+    files = {"peripheral": folder / "station.btsnoop", "central": folder / "bumble.btsnoop"}
+    with peripheral(radio.transport, HERE / "weather.json", folder, files["peripheral"]):
+        with open(files["central"], "wb") as trace:
+            async with Central(radio.transport) as central:
+                central.device.host.snooper = BtSnooper(trace)
+                link = await central.connect(STATION)
+                await use(link)
+                await link.disconnect()
+    return files[end]
 
 
 def replay(radio, trace, device=STATION, *words, status=0):
     return run("replay", trace, device, "--transport", radio.transport, "--longest-pause", "1", *words, status=status)
 
 
-async def test_the_same_program_answers_in_the_same_way(radio, tmp_path):
-    trace = await recorded(radio, tmp_path)
+@pytest.mark.parametrize("end", ["peripheral", "central"])
+async def test_the_same_program_answers_in_the_same_way(radio, tmp_path, end):
+    trace = await recorded(radio, tmp_path, end)
     with peripheral(radio.transport, HERE / "weather.json", tmp_path):
         output = replay(radio, trace)
         assert re.search(r"\d\d requests, 1 command, 20 values: no difference\n$", output), output
@@ -123,6 +127,19 @@ async def test_a_trace_of_our_central(radio, tmp_path):
     with peripheral(radio.transport, described(tmp_path, humidity=("7f13", "8013")), tmp_path):
         output = replay(radio, trace, status=1)
         assert re.search(r"Humidity: recorded 49\.91 %, now 49\.92 %\n$", output), output
+
+
+async def test_a_bond_of_before_is_of_use(radio, tmp_path):
+    """The tool has paired when it recorded the trace; the replays encrypt where the trace does."""
+    trace = tmp_path / "inspect.btsnoop"
+    protected = '"value": "7f13", "permissions": {"read": "encrypted"}'
+    with peripheral(radio.transport, described(tmp_path, humidity=('"value": "7f13"', protected)), tmp_path):
+        run("inspect", STATION, "--transport", radio.transport, "--snoop", trace)
+        for _ in range(2):
+            assert "no difference" in replay(radio, trace)
+    with peripheral(radio.transport, HERE / "weather.json", tmp_path):
+        output = replay(radio, trace, status=1)
+        assert "Humidity: recorded Insufficient Authentication (0x05), now 49.91 %" in output
 
 
 async def test_a_peripheral_of_bumble_that_demands_a_pairing(radio, tmp_path):

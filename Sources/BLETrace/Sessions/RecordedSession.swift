@@ -73,6 +73,8 @@ package struct RecordedSession: Sendable {
   /// Microseconds from the first packet of the trace to the first and the last one of the link.
   package internal(set) var times: (first: Int64, last: Int64)
   package internal(set) var end: End?
+  /// Whether the link was encrypted with the key of a bond that is older than the link.
+  package internal(set) var usesEarlierBond = false
   /// The types of the attributes that the trace reveals.
   package internal(set) var types: [AttributeHandle: BluetoothUUID] = [:]
   /// What a replay leaves out, in the order of the packets.

@@ -150,7 +150,8 @@ extension SessionRecorder {
     if kept == link.index, let client = link.client {
       sessions[link.index].types = reader.attributeTypes(on: handle, client: client)
     }
-    if let pending = link.pending, pending.step != nil, kept == link.index {
+    // A request at the end of the link has no answer; that of a link that goes on may follow the trace.
+    if let pending = link.pending, pending.step != nil, kept == link.index, sessions[link.index].end == nil {
       let omission = RecordedSession.Omission(
         number: pending.number, name: "the answer to the request", reason: "the trace has none, so it is not compared")
       add(omission, to: link.index)
@@ -211,10 +212,8 @@ extension SessionRecorder {
 
   private mutating func encrypted(_ entry: TraceEntry, _ link: inout Open) {
     if link.isAuthenticated == nil {
-      omit(
-        "the encryption with the key of an earlier bond",
-        "the replay pairs, or uses a bond of its own; what the device keeps for a bonded client, such as its "
-          + "subscriptions, can differ", entry, link)
+      sessions[link.index].usesEarlierBond = true
+      omit("the encryption with the key of an earlier bond", "the replay pairs, or uses a bond of its own", entry, link)
     }
     append(.encryption(isAuthenticated: link.isAuthenticated ?? false), entry, link)
   }
