@@ -88,8 +88,8 @@ private struct ReplayRun {
       comparison.options.ignoresBondState = true
       result.notes.append(
         "not compared: values of Client Characteristic Configuration and Client Supported Features, and whether a "
-          + "refusal is Insufficient Authentication or Insufficient Encryption: they depend on the bond, which is older "
-          + "than the " + (isBonded ? "replay" : "trace"))
+          + "refusal is Insufficient Authentication or Insufficient Encryption: they depend on the bond, which is "
+          + "older than the " + (isBonded ? "replay" : "trace"))
     }
     (self.comparison, self.device, self.clock) = (comparison, device, clock)
     received = ReceivedValues(clock: clock)

@@ -31,20 +31,24 @@ extension TestRadio {
     _ file: String, session: Int? = nil, from central: TestDevice, against peripheral: TestDevice,
     ignoring ignored: Set<BluetoothUUID> = [], longestPause: Duration = .seconds(60)
   ) async throws -> ReplayReport {
-    var recorder = SessionRecorder(choosing: session)
+    let recorded = try Self.session(session, of: file)
+    var options = ReplayOptions()
+    (options.ignoredTypes, options.longestPause) = (ignored, longestPause)
+    let adapter = try await central.adapter()
+    return ReplayReport(try await Replay(recorded, options).run(on: adapter, against: peripheral.address))
+  }
+
+  /// The session of a file.
+  private static func session(_ number: Int?, of file: String) throws -> RecordedSession {
     do {
-      var records = TraceFile()
-      records.append(try Files.octets(of: file, atMost: Self.longestTrace)[...])
+      var (records, recorder) = (TraceFile(), SessionRecorder(choosing: number))
+      records.append(try Files.octets(of: file, atMost: longestTrace)[...])
       records.end()
       while let record = try records.next() { recorder.add(record) }
-      let recorded = try recorder.finish()
-      var options = ReplayOptions()
-      (options.ignoredTypes, options.longestPause) = (ignored, longestPause)
-      let replay = Replay(recorded, options)
-      return ReplayReport(try await replay.run(on: try await central.adapter(), against: peripheral.address))
-    } catch let error as SystemError { throw TestRadioError.trace("\(file) cannot be read: \(error)") } catch let error
-      as TraceFault
-    { throw TestRadioError.trace("\(file): \(error)") } catch let error as SessionFault {
+      return try recorder.finish()
+    } catch let error as SystemError {
+      throw TestRadioError.trace("\(file) cannot be read: \(error)")
+    } catch {
       throw TestRadioError.trace("\(file): \(error)")
     }
   }

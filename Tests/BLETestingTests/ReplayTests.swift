@@ -1,5 +1,6 @@
 import BLEKit
 import BLETesting
+import CoreBluetooth
 import Foundation
 import Synchronization
 import Testing
@@ -377,6 +378,53 @@ struct ReplayTests {
       let text = "\(try #require(error))"
       #expect(text.contains("end it before the replay"), "\(text)")
       #expect(link.isConnected)
+    }
+  }
+
+  // MARK: Managers
+
+  /// A program with managers of CoreBluetooth.
+  final class Door: NSObject, CBPeripheralManagerDelegate {
+    let state: String
+    init(_ state: String) { self.state = state }
+
+    func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
+      guard peripheral.state == .poweredOn else { return }
+      let state = CBMutableCharacteristic(
+        type: CBUUID(string: "FFF1"), properties: .read, value: Data(state.utf8), permissions: .readable)
+      let service = CBMutableService(type: CBUUID(string: "FFF0"), primary: true)
+      service.characteristics = [state]
+      peripheral.add(service)
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?) {
+      peripheral.startAdvertising([CBAdvertisementDataServiceUUIDsKey: [service.uuid]])
+    }
+  }
+
+  @Test func aProgramWithManagersIsCompared() async throws {
+    let folder = try Folder()
+    try await TestRadio.run(traces: folder.path) { radio in
+      let door = Door("open")
+      let device = try await radio.device("door")
+      let manager = try await device.peripheralManager(delegate: door)
+      let phone = try await radio.device("phone").adapter()
+      let value = try await phone.withConnection(to: device.address) { try await $0.read("FFF1", in: "FFF0") }
+      #expect(value == Array("open".utf8))
+      #expect(manager.isAdvertising)
+    }
+    for (state, differences) in [("open", []), ("shut", ["recorded 6f 70 65 6e \"open\", now 73 68 75 74 \"shut\""])] {
+      let report = try await TestRadio.run { radio in
+        let door = Door(state)
+        let device = try await radio.device("door")
+        let manager = try await device.peripheralManager(delegate: door)
+        let phone = try await radio.device("phone")
+        let report = try await radio.replay(folder.file("phone"), from: phone, against: device)
+        #expect(manager.isAdvertising)
+        return report
+      }
+      #expect(report.differences.count == differences.count, "\(report)")
+      for (line, end) in zip(report.differences, differences) { #expect(line.hasSuffix(end), "\(line)") }
     }
   }
 

@@ -1,4 +1,4 @@
-"""Sessions of centrals in traces, repeated by `ble replay` against the program that was recorded, and against others."""
+"""Sessions of centrals in traces, repeated by `ble replay`: against the recorded program, and against others."""
 
 import asyncio
 import json

@@ -11,13 +11,13 @@ enum ReplayCommand {
     name: "replay", summary: "repeats the session of a central in a trace against a device, and compares its answers",
     details: [
       "The adapter is the central. It sends the ATT requests and commands of the trace as they are, in their order, "
-        + "and encrypts the link, with a pairing, where the recorded one was. The trace can be taken at the central or at "
-        + "the peripheral.",
-      "Responses are compared octet by octet; what the device notifies and indicates is compared for each attribute, as "
-        + "a sequence of values. Each difference has the packet of the trace, the request and the attribute, the "
-        + "recorded value and the new one. Requests name the recorded handles, as those of a central that has kept them.",
-      "Pauses of the central are kept, up to --longest-pause: the device may act on time. A value that the device sent "
-        + "in the trace before a request is waited for before that request.",
+        + "and encrypts the link, with a pairing, where the recorded one was. The trace can be taken at the central or "
+        + "at the peripheral.",
+      "Responses are compared octet by octet; what the device notifies and indicates is compared for each attribute, "
+        + "as a sequence of values. Each difference has the packet of the trace, the request and the attribute, the "
+        + "recorded value and the new one. Requests name the recorded handles, as if the central had kept them.",
+      "Pauses of the central are kept, up to --longest-pause: the device may act on time. A value that the device "
+        + "sent in the trace before a request is waited for before that request.",
       "What is not repeated is printed: channels, enhanced bearers, signed writes, pairings that failed. Passkeys are "
         + "asked on the terminal, as by ble pair.",
       "The status is 1 if there is a difference.",
