@@ -14,6 +14,7 @@ from programs import HERE, Program, product
 from radios import have_tshark, ours, peripheral
 from secured_peripheral import NAME, OPEN, SEALED, SECRET, VALUES, SecuredPeripheral
 from test_ble_tool import run
+from test_trace_formats import packet_logger, pcap_without_directions
 
 STATION = "Weather Station 7"
 MANUFACTURER = "text:Lighthouse Instruments"
@@ -124,6 +125,10 @@ async def test_a_trace_of_our_central(radio, tmp_path):
     with peripheral(radio.transport, HERE / "weather.json", tmp_path):
         run("inspect", STATION, "--transport", radio.transport, "--snoop", trace)
         assert "no difference" in replay(radio, trace)
+        for form, octets in (("pklg", packet_logger(trace, "<")), ("pcap", pcap_without_directions(trace))):
+            other = tmp_path / f"inspect.{form}"
+            other.write_bytes(b"".join(octets))
+            assert replay(radio, other) == replay(radio, trace)
     with peripheral(radio.transport, described(tmp_path, humidity=("7f13", "8013")), tmp_path):
         output = replay(radio, trace, status=1)
         assert re.search(r"Humidity: recorded 49\.91 %, now 49\.92 %\n$", output), output
