@@ -77,6 +77,8 @@ private struct ReplayRun {
   /// Attributes of which a value did not come in its time: no other one is waited for before the end.
   private var late: Set<AttributeHandle> = []
   private var hasOtherAttributes = false
+  /// The packet with which the replay ended early: values after it are not missing.
+  private var stop = Int.max
 
   private var session: RecordedSession { comparison.session }
   private var options: ReplayOptions { comparison.options }
@@ -103,7 +105,7 @@ private struct ReplayRun {
   /// - Returns: the reason of an end of the link that the trace does not have.
   mutating func perform() async -> DisconnectReason? {
     let values: AttributeValues
-    do throws(BLEError) { values = try device.attributeValues() } catch { return stop(before: nil, error) }
+    do throws(BLEError) { values = try device.attributeValues() } catch { return stopped(before: nil, error) }
     let reading = Task(executorPreference: clock.executor) { [received, device] in
       var iterator = values.makeAsyncIterator()
       while let value = try? await iterator.next() { received.add(value) }
@@ -119,20 +121,20 @@ private struct ReplayRun {
         await pause(until: step.time)
         guard case .writeCommand(let command)? = try? ATTPDU(decoding: pdu[...]) else { continue }
         result.commandCount += 1
-        do throws(BLEError) { try await device.send(command) } catch { return stop(before: step, error) }
+        do throws(BLEError) { try await device.send(command) } catch { return stopped(before: step, error) }
         happened(step.time)
       case .request(let pdu, let response):
         await pause(until: step.time)
         result.requestCount += 1
         let answer: [UInt8]
         do throws(BLEError) { answer = try await device.respond(to: pdu) } catch {
-          return endsWithout(response, step, error) ? nil : stop(before: step, error)
+          return endsWithout(response, step, error) ? nil : stopped(before: step, error)
         }
         happened(response?.time ?? step.time)
         compare(answer, to: response, pdu, step)
       case .encryption(let isAuthenticated):
         do throws(BLEError) { try await device.pair(level: isAuthenticated ? .authenticated : .encrypted) } catch {
-          return stop(before: step, error)
+          return stopped(before: step, error)
         }
         happened(step.time)
       }
@@ -143,7 +145,7 @@ private struct ReplayRun {
   /// The values of the device are compared.
   mutating func finish() -> ReplayResult {
     var recorded: [AttributeHandle: [(number: Int, value: [UInt8])]] = [:]
-    for step in session.steps {
+    for step in session.steps where step.number < stop {
       if case .value(let handle, let value) = step.action { recorded[handle, default: []].append((step.number, value)) }
     }
     let replayed = received.all
@@ -274,15 +276,16 @@ private struct ReplayRun {
   }
 
   private mutating func endedEarly(before step: RecordedSession.Step?) async -> DisconnectReason? {
-    do throws(BLEError) { return stop(before: step, try await device.waitUntilDisconnected()) } catch { return nil }
+    do throws(BLEError) { return stopped(before: step, try await device.waitUntilDisconnected()) } catch { return nil }
   }
 
   /// The session cannot go on.
   ///
   /// - Parameter step: what cannot be done; nil at the end of the session.
   /// - Returns: the reason, if the link has ended.
-  private mutating func stop(before step: RecordedSession.Step?, _ error: BLEError) -> DisconnectReason? {
+  private mutating func stopped(before step: RecordedSession.Step?, _ error: BLEError) -> DisconnectReason? {
     guard error.kind != .cancelled else { return nil }
+    stop = step?.number ?? .max
     var difference = ReplayDifference(
       kind: error.kind == .disconnected ? .link : .response, packet: step?.number, name: "the end of the session",
       recorded: "the link is up", replayed: error.description)

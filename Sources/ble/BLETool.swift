@@ -15,13 +15,14 @@ struct BLETool {
     ],
     form: .commands(commands),
     exitStatus:
-      "0 for success, 1 for a difference that ble replay has found, else a status of sysexits.h: 64 for a wrong command line, 65 for malformed data, 66 for a file "
-      + "that cannot be read, 68 for a device, a characteristic or a value that was not found in time, 69 without a "
-      + "usable adapter, 73 for a file that cannot be written, 74 for an adapter that does not answer or output that "
-      + "cannot be written, such as on a full disk, 75 for an adapter that another program uses, 76 for a request that "
-      + "the device rejected, a link that was lost and a pairing that failed, 77 without permission, 141 where the "
-      + "reader of standard output has closed it. SIGINT (Control-C) and SIGTERM end the command, its links and its "
-      + "advertisement; the status is 130 or 143: 128 and the number of the signal.",
+      "0 for success, 1 for a difference that ble replay has found, else a status of sysexits.h: 64 for a wrong "
+      + "command line, 65 for malformed data, 66 for a file that cannot be read, 68 for a device, a "
+      + "characteristic or a value that was not found in time, 69 without a usable adapter, 73 for a file that "
+      + "cannot be written, 74 for an adapter that does not answer or output that cannot be written, such as on a "
+      + "full disk, 75 for an adapter that another program uses, 76 for a request that the device rejected, a "
+      + "link that was lost and a pairing that failed, 77 without permission, 141 where the reader of standard "
+      + "output has closed it. SIGINT (Control-C) and SIGTERM end the command, its links and its advertisement; "
+      + "the status is 130 or 143: 128 and the number of the signal.",
     environment: [
       ("BLE_TRANSPORT", "The controller of commands without --transport."),
       ("BLE_SNOOP", "The packet trace of commands without --snoop."), ("BLE_BONDS", "The file of the bonds."),

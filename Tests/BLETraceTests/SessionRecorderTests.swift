@@ -210,6 +210,11 @@ struct SessionRecorderTests {
     let records = [connected(1), request(), response(), several, frame([0x1D, 3, 0, 1], isSent: false)]
     let found = try session(records)
     #expect(actions(found).dropFirst() == ["value 0x0003 07", "value 0x0005 0809", "value 0x0003 01"])
+    #expect(found.omissions.isEmpty)
+    let confirmed = try session(records + [frame([0x1E], isSent: true), disconnected(1)])
+    #expect(confirmed.omissions.isEmpty)
+    let ended = try session(records + [disconnected(1)])
+    #expect(ended.omissions.map(\.name) == ["the indication in packet 5 without a confirmation"])
   }
 
   // MARK: Limits

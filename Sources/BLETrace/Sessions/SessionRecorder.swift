@@ -30,6 +30,7 @@ package struct SessionRecorder {
     /// The request of a pairing, and whether the pairing is authenticated.
     var pairingRequest: PairingFeatures?
     var isAuthenticated: Bool?
+    /// The indication without a confirmation.
     var indication: Int?
     var hasEnded = false
   }
@@ -178,6 +179,7 @@ extension SessionRecorder {
         recorder.sessions[link.index].end = RecordedSession.End(
           number: entry.number, time: entry.time, reason: event.reason,
           isByServer: link.client == .hostToController ? isRemote : isLocal)
+        recorder.noteUnconfirmed(link, entry)
         recorder.end(link, of: event.connectionHandle)
         (link.pending, link.hasEnded) = (nil, true)
       }
@@ -298,6 +300,7 @@ extension SessionRecorder {
     case .command: add(command: pdu, entry, link)
     case .notification: addValues(of: pdu, entry, link)
     case .indication:
+      noteUnconfirmed(link, entry)
       addValues(of: pdu, entry, link)
       link.indication = entry.number
     case .confirmation: link.indication = nil
@@ -336,6 +339,12 @@ extension SessionRecorder {
     }
     addRequest(link)
     append(.command(pdu.encoded), entry, link)
+  }
+
+  /// The server sends the next indication, or the link ends.
+  private mutating func noteUnconfirmed(_ link: Open, _ entry: TraceEntry) {
+    guard let number = link.indication else { return }
+    omit("the indication in packet \(number) without a confirmation", "the replay confirms each", entry, link)
   }
 
   private mutating func addValues(of pdu: ATTPDU, _ entry: TraceEntry, _ link: Open) {

@@ -18,6 +18,7 @@ enum ReplayCommand {
         + "recorded value and the new one. Requests name the recorded handles, as if the central had kept them.",
       "Pauses of the central are kept, up to --longest-pause: the device may act on time. A value that the device "
         + "sent in the trace before a request is waited for before that request.",
+      "Writes are repeated, too: name a device that may be written.",
       "What is not repeated is printed: channels, enhanced bearers, signed writes, pairings that failed. Passkeys are "
         + "asked on the terminal, as by ble pair.",
       "The status is 1 if there is a difference.",
