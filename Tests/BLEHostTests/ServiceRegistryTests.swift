@@ -1,3 +1,4 @@
+import BLEATT
 import BLECrypto
 import BLEGATT
 import BLEWire
@@ -53,6 +54,33 @@ import Testing
     #expect(words(effects) == ["not removed 1", "refused \(Recipient.owner(second))"])
     registry.setValue(AttributeID(rawValue: 11), [5], from: first, into: &effects)
     #expect(registry.database.storedValue(of: AttributeID(rawValue: 11)) == [5])
+  }
+
+  /// A copy of another server's database replaces all services, and its removal brings back those of the host.
+  @Test func replacesTheWholeDatabaseForOneOwner() {
+    var (registry, effects) = (registry(), [Effect<ServiceEffect>]())
+    let before = registry.database.databaseHash()
+    let (copy, value) = (ServiceID(rawValue: 7), AttributeID(rawValue: 11))
+    let attributes = [
+      AttributeDefinition(handle: 0x0030, type: .primaryService, value: .fixed([0x0F, 0x18])),
+      AttributeDefinition(handle: 0x0031, type: .characteristic, value: .fixed([0x02, 0x35, 0x00, 0x19, 0x2A])),
+      AttributeDefinition(handle: 0x0035, type: "2A19", value: .dynamic, id: value),
+    ]
+    registry.perform(.replaceAll(copy, attributes), from: first, into: &effects)
+    #expect(words(effects) == ["changed", "added 7 \(Recipient.owner(first))"])
+    #expect(registry.database.count == 3 && registry.database.handle(of: value) == 0x0035)
+    #expect(registry.recipient(of: value) == .owner(first))
+    effects = []
+    registry.perform(.replaceAll(ServiceID(rawValue: 8), attributes), from: second, into: &effects)
+    registry.remove(copy, of: second, into: &effects)
+    #expect(words(effects) == ["not added 8", "not removed 7"])
+    effects = []
+    registry.removeAll(of: first, into: &effects)
+    #expect(words(effects) == ["changed", "removed 7"])
+    #expect(registry.database.databaseHash() == before && registry.database.handle(of: value) == nil)
+    effects = []
+    registry.perform(.replaceAll(copy, attributes.reversed()), from: first, into: &effects)
+    #expect(words(effects) == ["not added 7"] && registry.database.databaseHash() == before)
   }
 
   @Test func removesWhatAnOwnerDeclaredInTheOrderOfTheIdentifiers() {

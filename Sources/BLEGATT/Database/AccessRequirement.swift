@@ -1,4 +1,4 @@
-import BLEATT
+package import BLEATT
 
 /// The security of a link, or the security that an attribute requires: the levels of LE security mode 1 (Vol 3, Part C,
 /// 10.2.1).
@@ -24,6 +24,9 @@ public struct AccessRequirement: Hashable, Sendable {
   public var minimumKeySize: UInt8
   /// Whether the application must have authorized the client (``SecurityState/isAuthorized``).
   public var authorization: Bool
+  /// The error for a link that does not meet the requirement, 0x01 to 0x0F; nil for that of the specification. A copy
+  /// of another server's database answers as that server does.
+  package var refusal: ATTErrorCode?
 
   /// A requirement; without arguments it is ``open``.
   public init(security: SecurityLevel = .none, minimumKeySize: UInt8 = 7, authorization: Bool = false) {
@@ -35,9 +38,11 @@ public struct AccessRequirement: Hashable, Sendable {
   /// The requirement that a link meets if and only if it meets both.
   public func combined(with other: Self) -> Self {
     func keySize(_ requirement: Self) -> UInt8 { requirement.security == .none ? 0 : requirement.minimumKeySize }
-    return Self(
+    var combined = Self(
       security: max(security, other.security), minimumKeySize: max(7, keySize(self), keySize(other)),
       authorization: authorization || other.authorization)
+    combined.refusal = refusal ?? other.refusal
+    return combined
   }
 
   /// No requirement: each client has access.
@@ -108,7 +113,8 @@ public struct SecurityState: Hashable, Sendable {
 
 /// An optional ``AccessRequirement`` in two octets.
 struct PackedRequirement: Equatable, Sendable {
-  /// Bit 0: access is possible; bits 1 and 2: the level; bit 3: authorization; bits 8 to 15: the minimum key size.
+  /// Bit 0: access is possible; bits 1 and 2: the level; bit 3: authorization; bits 4 to 7: the error for a link that
+  /// does not meet it, or 0; bits 8 to 15: the minimum key size.
   private var bits: UInt16
 
   init(_ requirement: AccessRequirement?) {
@@ -118,6 +124,7 @@ struct PackedRequirement: Equatable, Sendable {
     }
     bits = 1 | UInt16(requirement.security.rawValue) << 1 | (requirement.authorization ? 8 : 0)
     if requirement.security != .none { bits |= UInt16(requirement.minimumKeySize) << 8 }
+    if let refusal = requirement.refusal, refusal.rawValue < 0x10 { bits |= UInt16(refusal.rawValue) << 4 }
   }
 
   /// The error for a link that does not meet the requirement, nil if it does (Vol 3, Part C, 10.3.1.1 and Part F, 4).
@@ -130,6 +137,12 @@ struct PackedRequirement: Equatable, Sendable {
 
   private func detailedError(for security: SecurityState, otherwise notPermitted: ATTErrorCode) -> ATTErrorCode? {
     guard bits & 1 != 0 else { return notPermitted }
+    guard let error = unmetRequirement(security) else { return nil }
+    let refusal = UInt8(truncatingIfNeeded: bits >> 4) & 0x0F
+    return refusal == 0 ? error : ATTErrorCode(rawValue: refusal)
+  }
+
+  private func unmetRequirement(_ security: SecurityState) -> ATTErrorCode? {
     let needed = UInt8(truncatingIfNeeded: bits >> 1) & 3
     if security.level == .none, needed > 0 {
       return security.isBonded ? .insufficientEncryption : .insufficientAuthentication

@@ -7,6 +7,10 @@ public struct ServiceHandles: Hashable, Sendable {
   public var range: ClosedRange<AttributeHandle>
   /// The handles of the characteristic values and descriptors.
   public var attributes: [AttributeID: AttributeHandle]
+
+  package init(range: ClosedRange<AttributeHandle>, attributes: [AttributeID: AttributeHandle]) {
+    (self.range, self.attributes) = (range, attributes)
+  }
 }
 
 /// Adding and removing services.

@@ -72,6 +72,23 @@ public struct AttributeDatabase: Sendable {
     append(services)
   }
 
+  /// Replaces all attributes, Generic Access and Generic Attribute among them. The services get reserved identifiers:
+  /// they are not removed one by one. The database has no hash afterwards. Clients must be informed:
+  /// ``GATTServer/serviceChanged(_:database:now:into:)``.
+  package mutating func replaceAll(with definitions: [AttributeDefinition]) throws(DatabaseError) {
+    var new = try Self(attributes: definitions)
+    for index in new.services.indices { new.services[index].id = ServiceID(rawValue: .max - 2 - UInt32(index)) }
+    replaceAll(with: new)
+  }
+
+  /// Replaces all attributes by those of another database.
+  package mutating func replaceAll(with other: AttributeDatabase) {
+    let (revision, callsProviders, reportsStoredWrites) = (revision, callsProviders, reportsStoredWrites)
+    self = other
+    self.revision = revision &+ 1
+    (self.callsProviders, self.reportsStoredWrites) = (callsProviders, reportsStoredWrites)
+  }
+
   /// The number of attributes.
   public var count: Int { attributes.count }
 

@@ -5,6 +5,10 @@ extension HostCommand {
   package enum Services: Sendable {
     /// ``HostEvent/Services/added(_:_:)`` answers.
     indirect case add(ServiceDefinition)
+    /// Replaces the database, Generic Access and Generic Attribute included, by attributes with given handles: a copy
+    /// of another server's. It is removed as a service with this identifier, which brings the two generic services
+    /// back. ``HostEvent/Services/added(_:_:)`` answers.
+    indirect case replaceAll(ServiceID, [AttributeDefinition])
     /// ``HostEvent/Services/removed(_:_:)`` answers.
     case remove(ServiceID)
     /// Changes a value that the stack keeps (``ValueSource/stored(_:length:)``) without updating clients.

@@ -16,6 +16,16 @@ struct ServiceOwners: Sendable {
     for attribute in members { attributes[attribute] = owner }
   }
 
+  /// Adds attributes that are removed together, as those of a service are.
+  mutating func add(_ definitions: [AttributeDefinition], as service: ServiceID, of owner: OwnerID) {
+    let members = definitions.compactMap(\.id)
+    (owners[service], contents[service]) = (owner, members)
+    for attribute in members { attributes[attribute] = owner }
+  }
+
+  /// Any service that an owner has added.
+  var anyService: ServiceID? { owners.keys.min { $0.rawValue < $1.rawValue } }
+
   mutating func remove(_ service: ServiceID) {
     owners[service] = nil
     for attribute in contents.removeValue(forKey: service) ?? [] { attributes[attribute] = nil }

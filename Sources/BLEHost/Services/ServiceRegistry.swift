@@ -15,6 +15,10 @@ struct ServiceRegistry: Sendable {
   private(set) var owners = ServiceOwners()
   /// Whether the program has set the Device Name.
   private var hasDeviceName: Bool
+  /// The services that the host has by itself.
+  private var generic: GenericServices
+  /// The identifier of the attributes that have replaced the whole database.
+  private var replacement: ServiceID?
 
   init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
     let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
@@ -27,6 +31,7 @@ struct ServiceRegistry: Sendable {
       centralAddressResolution: false,
       databaseHashCMAC: cmac)
     generic.supportsEnhancedBearers = configuration.usesEnhancedBearers
+    self.generic = generic
     database = AttributeDatabase(services: generic)
     hasDeviceName = configuration.deviceName != nil
   }
@@ -37,6 +42,7 @@ struct ServiceRegistry: Sendable {
   ) {
     switch command {
     case .add(let definition): add(definition, for: owner, into: &effects)
+    case .replaceAll(let id, let attributes): replaceAll(id, with: attributes, for: owner, into: &effects)
     case .remove(let id): remove(id, of: owner, into: &effects)
     case .setValue(let attribute, let value): setValue(attribute, value, from: owner, into: &effects)
     case .setIdentity(let name, let appearance): setIdentity(name: name, appearance: appearance)
@@ -56,11 +62,41 @@ struct ServiceRegistry: Sendable {
     }
   }
 
+  /// Replaces the whole database, as long as no owner has added a service.
+  private mutating func replaceAll(
+    _ id: ServiceID, with definitions: [AttributeDefinition], for owner: OwnerID,
+    into effects: inout [Effect<ServiceEffect>]
+  ) {
+    do throws(DatabaseError) {
+      if let other = owners.anyService { throw .duplicateService(other) }
+      try database.replaceAll(with: definitions)
+      replacement = id
+      owners.add(definitions, as: id, of: owner)
+      let last = definitions.last?.handle ?? .first
+      let handles = Dictionary(
+        definitions.compactMap { definition in definition.id.map { ($0, definition.handle) } }, uniquingKeysWith: { $1 }
+      )
+      effects.append(.own(.changed(.first ... .last)))
+      effects.append(
+        .event(
+          .services(.added(id, .success(ServiceHandles(range: .first...last, attributes: handles)))),
+          to: owner.recipient))
+    } catch {
+      effects.append(.event(.services(.added(id, .failure(error))), to: owner.recipient))
+    }
+  }
+
   /// Removes a service of this owner; that of another one is unknown to it.
   mutating func remove(_ id: ServiceID, of owner: OwnerID, into effects: inout [Effect<ServiceEffect>]) {
     do throws(DatabaseError) {
       guard owners.owner(of: id) ?? owner == owner else { throw .unknownService(id) }
-      let range = try database.remove(id)
+      let range: ClosedRange<AttributeHandle>
+      if id == replacement {
+        database.replaceAll(with: AttributeDatabase(services: generic))
+        (replacement, range) = (nil, .first ... .last)
+      } else {
+        range = try database.remove(id)
+      }
       owners.remove(id)
       effects.append(.own(.changed(range)))
       effects.append(.event(.services(.removed(id, .success(range))), to: owner.recipient))
@@ -90,10 +126,14 @@ struct ServiceRegistry: Sendable {
 
   mutating func setIdentity(name: String?, appearance: UInt16?) {
     if let name {
+      generic.deviceName = name
       database.setDeviceName(name)
       hasDeviceName = true
     }
-    if let appearance { database.setAppearance(appearance) }
+    if let appearance {
+      generic.appearance = appearance
+      database.setAppearance(appearance)
+    }
   }
 
   /// An advertisement with this name is started: a central that reads the Device Name gets the same one, unless the

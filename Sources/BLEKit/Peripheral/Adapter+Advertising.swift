@@ -1,6 +1,6 @@
 public import BLEAdapter
 public import BLEGAP
-import BLEHost
+package import BLEHost
 import BLELinux
 import BLEWire
 
@@ -67,6 +67,11 @@ extension Adapter {
       throw BLEError(
         .invalidArgument, "an advertising interval of \(options.interval) is not allowed: 20 ms to 10.24 s")
     }
+    try await advertise(intent)
+  }
+
+  /// Advertises these octets until the task is cancelled, as ``advertise(_:options:)`` does.
+  package func advertise(_ intent: AdvertisingIntent) async throws(BLEError) {
     let id = HostIDs.advertising()
     try await session.wait(for: .advertisingStart(id)) { state, actions throws(BLEError) in
       try state.requirePower()

@@ -52,6 +52,8 @@ public struct LocalCharacteristic: Sendable {
     var readAtOnce: (@Sendable (RemoteDevice) throws -> [UInt8])?
     var writeAtOnce: (@Sendable ([UInt8], RemoteDevice) throws -> Void)?
     var updates: (@Sendable (Subscriber) async throws -> Void)?
+    /// Is called when the answer to a write, which ``write`` has handled, is on its way.
+    var written: (@Sendable (RemoteDevice) -> Void)?
 
     fileprivate var isEmpty: Bool { read == nil && write == nil && updates == nil }
   }
@@ -171,6 +173,14 @@ extension LocalCharacteristic {
     _ handler: @escaping @Sendable ([UInt8], RemoteDevice) async throws -> Void
   ) -> Self {
     write([UInt8].self, kinds: kinds, security: security, handler)
+  }
+
+  /// Calls a handler after each write by ``write(kinds:security:_:)``, when the host has its answer: a value that is
+  /// sent from then on follows the answer.
+  package func written(_ handler: @escaping @Sendable (RemoteDevice) -> Void) -> Self {
+    var copy = self
+    copy.setHandlers { $0.written = handler }
+    return copy
   }
 
   /// Clients may write; ``ServicePublication/requests`` has the requests.

@@ -299,8 +299,10 @@ extension AdapterSession {
     switch request {
     case .read(let token, let attribute, let offset): await read(attribute, from: offset, as: token, by: peer)
     case .write(let token, let parts):
-      guard let answer = await write(parts, by: peer), let token else { return }
-      client.commands.post(.respond(peer, token, answer))
+      var written: [Use] = []
+      guard let answer = await write(parts, by: peer, &written) else { return }
+      if let token { client.commands.post(.respond(peer, token, answer)) }
+      for use in written { use.published?.characteristic.handlers?.values.written?(use.device) }
     }
   }
 
@@ -311,6 +313,9 @@ extension AdapterSession {
     let published: PublishedCharacteristic?
     /// Whether its value is kept for the other parts of a long read.
     let hasSnapshot: Bool
+
+    /// Whether a handler is called after the answer to a write.
+    var reportsWrites: Bool { published?.characteristic.handlers?.values.written != nil }
   }
 
   /// - Returns: nil if the link has ended.
@@ -367,23 +372,26 @@ extension AdapterSession {
 
   /// Writes parts, of which a prepared write has several: those of one attribute are joined (Vol 3, Part F, 3.4.6.3).
   ///
+  /// - Parameter written: gets the uses whose handlers are to be called after the answer.
   /// - Returns: nil if the link has ended.
-  private func write(_ parts: [WritePart], by peer: LinkID) async -> RequestAnswer? {
-    var attribute = parts.first?.attribute
+  private func write(_ parts: [WritePart], by peer: LinkID, _ written: inout [Use]) async -> RequestAnswer? {
+    var failing = parts.first?.attribute
     do {
       if parts.count == 1, let part = parts.first, part.offset == 0 {
         guard let use = use(of: part.attribute, by: peer) else { return nil }
+        if use.reportsWrites { written.append(use) }
         try await write(part.value, with: use)
       } else {
-        for (written, parts) in joined(parts) {
-          attribute = written
-          guard let use = use(of: written, by: peer) else { return nil }
+        for (attribute, parts) in joined(parts) {
+          failing = attribute
+          guard let use = use(of: attribute, by: peer) else { return nil }
+          if use.reportsWrites { written.append(use) }
           try await write(try await join(parts, for: use), with: use)
         }
       }
       return .success([])
     } catch {
-      return .failure(code(of: error, "write", attribute), attribute: attribute)
+      return .failure(code(of: error, "write", failing), attribute: failing)
     }
   }
 

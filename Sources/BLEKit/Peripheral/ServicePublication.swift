@@ -1,5 +1,5 @@
 public import BLEATT
-import BLEGATT
+package import BLEGATT
 import BLEHost
 public import BLEWire
 import Synchronization
@@ -264,6 +264,63 @@ extension Adapter {
     }
     ids.append(id)
     return id
+  }
+}
+
+/// An attribute with its handle, for ``Adapter/publish(database:)``.
+package struct PlacedAttribute: Sendable {
+  /// Handle, type, permissions and value; `publish` chooses the identifier.
+  package var definition: AttributeDefinition
+  /// The handlers of a dynamic value; nil for a fixed one.
+  package var handlers: LocalCharacteristic?
+
+  package init(_ definition: AttributeDefinition, handlers: LocalCharacteristic? = nil) {
+    (self.definition, self.handlers) = (definition, handlers)
+  }
+}
+
+extension Adapter {
+  /// Publishes a whole database with given handles, instead of all services of the adapter: Generic Access and Generic
+  /// Attribute have to be among the attributes, if clients are to find them. When the publication is withdrawn, the
+  /// adapter has those of its own again.
+  ///
+  /// - Parameter placed: in ascending order of the handles.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` if the attributes are no database, or if services are published.
+  package func publish(database placed: [PlacedAttribute]) async throws(BLEError) -> ServicePublication {
+    let requests = AttributeRequests()
+    let id = HostIDs.service()
+    var entry = PublishedService(attributes: [], requests: requests)
+    var definitions: [AttributeDefinition] = []
+    var published: [(AttributeID, PublishedCharacteristic)] = []
+    var updated: [PublishedAttribute] = []
+    var service: BluetoothUUID = "1800"
+    for attribute in placed {
+      var definition = attribute.definition
+      if definition.type == .primaryService || definition.type == .secondaryService,
+        case .fixed(let octets) = definition.value
+      {
+        service = BluetoothUUID(littleEndian: octets[...]) ?? service
+      }
+      if let handlers = attribute.handlers {
+        let name = HostIDs.attribute()
+        definition.id = name
+        entry.attributes.append(name)
+        published.append((name, PublishedCharacteristic(handlers, service: service, requests: requests)))
+        if handlers.updateRequirement != nil { updated.append(PublishedAttribute(id: name, uuid: handlers.uuid)) }
+      }
+      definitions.append(definition)
+    }
+    try await session.wait(for: .serviceAdd(id)) {
+      [definitions, published, entry] state, actions throws(BLEError) in
+      try state.requireHost()
+      state.services[id] = entry
+      for (name, characteristic) in published { state.attributes[name] = characteristic }
+      actions.commands.append(.services(.replaceAll(id, definitions)))
+      return nil
+    } abandon: { state, actions in
+      state.withdraw([id], into: &actions)
+    }
+    return ServicePublication(session: session, ids: [id], attributes: updated, requests: requests)
   }
 }
 
