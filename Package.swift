@@ -161,7 +161,7 @@ let package = Package(
       "BLETesting",
       on: [
         "BLEAdapter", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLEKit", "BLELinux", "BLEReplay",
-        "BLERuntime", "BLESMP", "BLETrace", "BLEVirtual", "BLEWire", "CoreBluetoothTypes",
+        "BLERuntime", "BLESMP", "BLETrace", "BLETwin", "BLEVirtual", "BLEWire", "CoreBluetoothTypes", "ToolCore",
       ]),
 
     // What the programs `ble` and `ble-gateway` have in common.
@@ -181,14 +181,21 @@ let package = Package(
     // The session of a central in a trace, repeated against a device.
     layer("BLEReplay", on: ["BLEATT", "BLEKit", "BLETrace", "BLEWire"]),
 
+    // Peripherals that a file describes, copies of devices among them.
+    layer(
+      "BLETwin",
+      on: [
+        "BLEAssignedNumbers", "BLEATT", "BLEGATT", "BLEHCI", "BLEHost", "BLEJSON", "BLEKit", "BLEL2CAP", "BLEProfiles",
+        "BLESMP", "BLETrace", "BLEWire", "ToolCore",
+      ]),
+
     // The tool of the command line.
     .executableTarget(
       name: "ble",
       dependencies: [
         "BLEReplay",
         "BLEAdapter", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEJSON", "BLEKit", "BLELinux",
-        "BLEProfiles",
-        "BLEProxy", "BLETrace", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
+        "BLEProxy", "BLETrace", "BLETwin", "BLEVirtual", "BLEVirtualServer", "BLEWire", "CLinux",
         "ESPHomeAPI",
         "ESPHomeProxy", "ToolCore",
       ], swiftSettings: strict),
@@ -293,7 +300,7 @@ let package = Package(
       "bleTests",
       on: [
         "ble", "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEHCI", "BLEHost", "BLEKit",
-        "BLEL2CAP", "BLELinux", "BLESMP", "BLETrace", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
+        "BLEL2CAP", "BLELinux", "BLESMP", "BLETrace", "BLETwin", "BLEWire", "ESPHomeAPI", "ESPHomeProxy", "ToolCore",
         "TestSupport",
       ]),
     tests(
@@ -304,6 +311,11 @@ let package = Package(
         "TestSupport", "ToolCore",
       ]),
     tests("BLEReplayTests", on: ["BLEATT", "BLEHCI", "BLEKit", "BLEReplay", "BLETrace", "BLEWire"]),
+    tests(
+      "BLETwinTests",
+      on: [
+        "BLEATT", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLETrace", "BLETwin", "BLEWire", "ToolCore",
+      ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport"]),
     tests("BLEWireTests", on: ["BLEWire", "TestSupport", "TestVectors"]),
     tests("BLECryptoTests", on: ["BLECrypto", "BLEWire", "TestVectors"]),
@@ -427,7 +439,7 @@ if isFuzzing {
         name: "fuzz",
         dependencies: [
           "BLEAdapter", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEKernel", "BLEKit",
-          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLETrace", "BLEVirtual", "BLEWire",
+          "BLEL2CAP", "BLELinux", "BLEProfiles", "BLERuntime", "BLESMP", "BLETrace", "BLETwin", "BLEVirtual", "BLEWire",
           "CoreBluetoothTypes", "ESPHomeAPI", "GatewayCore", "PeripheralDescription", "ToolCore", "ble",
         ], path: "Fuzz/Targets", swiftSettings: strict),
     ]

@@ -4,6 +4,7 @@ import BLEHCI
 import BLEKit
 import BLEL2CAP
 import BLESMP
+import BLETwin
 import BLEWire
 import ToolCore
 

@@ -38,6 +38,13 @@ struct AttributeNames {
     servers[client]?.database.uuids ?? [:]
   }
 
+  /// The device of ``discovered``.
+  package var device: SeenDevice? {
+    guard var device = discovered?.device else { return nil }
+    device.isThisHost = servers[.hostToController]?.database.hasServices != true
+    return device
+  }
+
   /// Writes name and parameters of a PDU into `entry`.
   mutating func describe(_ payload: Bytes, in entry: inout TraceEntry) throws(CodecError) {
     let pdu = try ATTPDU(decoding: payload)
@@ -142,7 +149,11 @@ struct AttributeNames {
       guard server.type == "2803", attribute.value.count >= 5, let handle = attribute.value.uint16(at: 1),
         let uuid = BluetoothUUID(littleEndian: attribute.value.dropFirst(3))
       else {
-        server.database.addValue(attribute.value, of: attribute.handle)
+        if server.type == "2802" {
+          server.database.addInclude(attribute.value, at: attribute.handle)
+        } else {
+          server.database.addValue(attribute.value, of: attribute.handle)
+        }
         return "\(attribute.handle) \(ValueText.text(attribute.value, of: server.type))"
       }
       server.database.addCharacteristic(

@@ -20,6 +20,7 @@ package struct SeenDatabase {
   private var services: [AttributeHandle: Service] = [:]
   /// By the handles of the values.
   private var characteristics: [AttributeHandle: Characteristic] = [:]
+  private var includes: [AttributeHandle: [UInt8]] = [:]
   private var values: [AttributeHandle: [UInt8]] = [:]
   private var security: [AttributeHandle: SeenDevice.Security] = [:]
 
@@ -41,6 +42,11 @@ package struct SeenDatabase {
     uuids[handle] = uuid
     characteristics[handle] = Characteristic(
       declaration: declaration, properties: GATTCharacteristicProperties(rawValue: properties))
+  }
+
+  package mutating func addInclude(_ value: Bytes, at handle: AttributeHandle) {
+    uuids[handle] = "2802"
+    includes[handle] = Array(value)
   }
 
   package mutating func addAttribute(_ uuid: BluetoothUUID, at handle: AttributeHandle) { uuids[handle] = uuid }
@@ -79,6 +85,9 @@ package struct SeenDatabase {
     let declared = characteristics.sorted { $0.key < $1.key }
     for (start, service) in services.sorted(by: { $0.key < $1.key }) {
       var seen = SeenDevice.Service(uuid: service.uuid, isPrimary: service.isPrimary)
+      seen.handles = start...max(start, service.end)
+      seen.includes = includes.filter { start < $0.key && $0.key <= service.end }.sorted { $0.key < $1.key }
+        .map { ($0.key, $0.value) }
       let members = declared.filter { start < $0.value.declaration && $0.key <= service.end }
       for (index, (handle, characteristic)) in members.enumerated() {
         guard let uuid = uuids[handle] else { continue }
@@ -87,11 +96,13 @@ package struct SeenDatabase {
           attribute > handle && attribute <= service.end
             && (isLast || attribute < members[index + 1].value.declaration)
         }
-        seen.characteristics.append(
-          SeenDevice.Characteristic(
-            uuid: uuid, properties: characteristic.properties, value: values[handle],
-            security: security[handle] ?? .none,
-            descriptors: descriptors.sorted { $0.key < $1.key }.map { ($0.value, values[$0.key]) }))
+        let inOrder = descriptors.sorted { $0.key < $1.key }
+        var found = SeenDevice.Characteristic(
+          uuid: uuid, properties: characteristic.properties, value: values[handle], security: security[handle] ?? .none,
+          descriptors: inOrder.map { ($0.value, values[$0.key]) })
+        (found.declaration, found.handle) = (characteristic.declaration, handle)
+        found.descriptorHandles = inOrder.map(\.key)
+        seen.characteristics.append(found)
       }
       device.services.append(seen)
     }

@@ -1,3 +1,4 @@
+package import BLEATT
 package import BLEGATT
 package import BLEWire
 
@@ -6,6 +7,10 @@ package struct SeenDevice: Sendable {
   package struct Service: Sendable {
     package var uuid: BluetoothUUID
     package var isPrimary = true
+    /// Nil where they are not known.
+    package var handles: ClosedRange<AttributeHandle>?
+    /// The values of its include declarations, by the handles (Vol 3, Part G, 3.2).
+    package var includes: [(handle: AttributeHandle, value: [UInt8])] = []
     package var characteristics: [Characteristic] = []
 
     package init(uuid: BluetoothUUID, isPrimary: Bool = true, characteristics: [Characteristic] = []) {
@@ -21,6 +26,12 @@ package struct SeenDevice: Sendable {
     /// What the device has demanded for the value.
     package var security = Security.none
     package var descriptors: [(uuid: BluetoothUUID, value: [UInt8]?)] = []
+    /// The handle of the declaration; nil where it is not known.
+    package var declaration: AttributeHandle?
+    /// The handle of the value; nil where it is not known.
+    package var handle: AttributeHandle?
+    /// The handles of ``descriptors``; empty where they are not known.
+    package var descriptorHandles: [AttributeHandle] = []
 
     package init(
       uuid: BluetoothUUID, properties: GATTCharacteristicProperties, value: [UInt8]? = nil, security: Security = .none,
@@ -42,6 +53,8 @@ package struct SeenDevice: Sendable {
   /// The services that it advertises, if its advertisement was seen.
   package var advertised: [BluetoothUUID]?
   package var services: [Service] = []
+  /// Whether the trace is that of the device itself, in which its clients are the other devices.
+  package var isThisHost = false
 
   package init() {}
 }

@@ -39,12 +39,12 @@ package struct TraceReader {
   /// The devices whose services the trace shows, by the links, and their addresses if the trace has them.
   package var devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)] {
     let current = links.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { handle, link in
-      link.attributes.discovered.map { (link: Optional(handle), address: link.peer, device: $0.device) }
+      link.attributes.device.map { (link: Optional(handle), address: link.peer, device: $0) }
     }
     let connected = Set(current.compactMap(\.address))
     let before = attributes.filter { !connected.contains($0.key) }.sorted { $0.key.word < $1.key.word }
       .compactMap { address, names in
-        names.discovered.map { (link: ConnectionHandle?.none, address: Optional(address), device: $0.device) }
+        names.device.map { (link: ConnectionHandle?.none, address: Optional(address), device: $0) }
       }
     return (current + before).map { link, address, device in
       var device = device

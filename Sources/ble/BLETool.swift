@@ -39,7 +39,7 @@ struct BLETool {
     ProxyCommand.declaration,
     AnswerCommand.declaration,
     GatewayCommand.declaration,
-    LogCommand.declaration,
+    LogCommand.declaration, TwinCommand.declaration,
     HelpCommand.declaration, CompletionsCommand.declaration, ManualPageCommand.declaration,
   ]
 

@@ -1,3 +1,4 @@
+import BLETwin
 import Foundation
 import Testing
 

@@ -1,4 +1,5 @@
 import BLEKit
+import BLETwin
 import BLEWire
 import ESPHomeAPI
 import ESPHomeProxy

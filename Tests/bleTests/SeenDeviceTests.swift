@@ -2,6 +2,7 @@ import BLEATT
 import BLEHCI
 import BLEKit
 import BLEL2CAP
+import BLETwin
 import BLEWire
 import Testing
 import ToolCore

@@ -1,4 +1,5 @@
 import BLEKit
+import BLETwin
 import BLEWire
 import Foundation
 import Testing
@@ -165,7 +166,8 @@ struct ServiceDescriptionTests {
     ),
     (
       "{\"name\":\"x\",\"services\":[],\"colour\":1}",
-      "lamp.json:1: colour: unknown field. The fields are name, appearance, passkey, advertise, services."
+      "lamp.json:1: colour: unknown field. The fields are name, appearance, passkey, advertise, advertising, "
+        + "address, mtu, connection, pairing, services."
     ),
     (
       "{\"name\":\"x\",\"services\":[],\"passkey\":\"12345\"}",

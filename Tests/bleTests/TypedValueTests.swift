@@ -1,3 +1,4 @@
+import BLETwin
 import BLEWire
 import TestSupport
 import Testing

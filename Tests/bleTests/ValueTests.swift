@@ -3,6 +3,7 @@ import BLEGAP
 import BLEWire
 import TestSupport
 import Testing
+import ToolCore
 
 @testable import BLETrace
 @testable import ble
@@ -82,7 +83,7 @@ struct ValueTests {
     ("\u{9B}2J", "\\u009b2J"), ("a\u{202E}b", "a\\u202eb"), ("\u{E0001}", "\\udb40\\udc01"), ("é 😀", "é 😀"),
   ])
   func jsonHasNoCharactersThatATerminalObeys(text: String, escaped: String) {
-    #expect(Output.escaped("{\"name\":\"\(text)\"}") == "{\"name\":\"\(escaped)\"}")
+    #expect("{\"name\":\"\(text)\"}".printableJSON == "{\"name\":\"\(escaped)\"}")
   }
 
   @Test(arguments: [

@@ -1,4 +1,5 @@
 import BLEKit
+import BLETwin
 import BLEWire
 import CLinux
 import Dispatch

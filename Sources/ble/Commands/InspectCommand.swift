@@ -2,6 +2,7 @@ import BLEATT
 import BLEAssignedNumbers
 import BLEKit
 import BLETrace
+import BLETwin
 import BLEWire
 import ToolCore
 

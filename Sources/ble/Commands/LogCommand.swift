@@ -1,6 +1,7 @@
 import BLEHCI
 import BLELinux
 import BLETrace
+import BLETwin
 import BLEWire
 import ToolCore
 
@@ -123,7 +124,10 @@ enum LogCommand {
     if let link = arguments.value("link"), !isSelected {
       throw ToolError.notFound("\(file) has no link '\(link)'. \(links)")
     }
-    if describes { try describe(source.devices.filter { filter.isLink($0.link, with: $0.address) }, of: file) }
+    if describes {
+      let (device, name) = try seen(in: source, filter, of: file)
+      device.device.printDescription(orNamed: name)
+    }
   }
 
   /// Prints the findings of a trace.
@@ -147,20 +151,25 @@ enum LogCommand {
     }
   }
 
-  /// Prints the description of the device of a trace.
-  private static func describe(
-    _ devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)], of file: String
-  ) throws(ToolError) {
-    guard let (link, address, device) = devices.first else {
+  /// The device whose discovery a trace shows, and a name for it.
+  ///
+  /// - Throws: ``ToolError`` if there is none, or several.
+  static func seen(
+    in source: borrowing TraceSource, _ filter: TraceFilter, of file: String
+  ) throws(ToolError) -> (
+    device: (link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice), name: String
+  ) {
+    let devices = source.devices.filter { filter.isLink($0.link, with: $0.address) }
+    guard let first = devices.first else {
       throw .data(
         "\(file) has no discovery of services. Record one, or describe the device with ble inspect --describe.")
     }
-    let name = address?.word ?? link.map { "\($0)" } ?? "device"
+    let name = first.address?.word ?? first.link.map { "\($0)" } ?? "device"
     guard devices.count == 1 else {
       let names = devices.map { $0.address?.word ?? $0.link.map { "\($0)" } ?? "" }
       throw .usage("\(file) shows several devices. Choose one of them by --link: \(names.joined(separator: ", "))")
     }
-    device.printDescription(orNamed: name)
+    return (first, name)
   }
 
   /// Writes the diagram into a file; `-` is standard output.

@@ -4,6 +4,7 @@ import BLEGAP
 import BLEKit
 import BLELinux
 import BLETrace
+import BLETwin
 import BLEWire
 import Synchronization
 import ToolCore
@@ -42,23 +43,63 @@ enum ServeCommand {
     while true {
       var options = try arguments.adapterOptions(
         deviceName: description.name, appearance: description.appearance)
-      options.pairing.storage = Self.storage(of: file, try arguments.canonicalTransport())
-      options.pairing.fixedPasskey = description.passkey
-      if description.passkey != nil {
-        options.pairing.capability = .displayOnly
-      } else if description.needsAuthentication {
+      let transport = try arguments.canonicalTransport()
+      options.pairing.storage = Self.storage(of: file, transport)
+      if description.needsAuthentication {
         options.pairing.capability = PairingQuestions.isInteractive ? .keyboardDisplay : .displayOnly
       }
-      let values = ServedValues(description)
-      let services = values.services()
+      // The kernel chooses the address of its adapter.
+      let isKernel = transport.hasPrefix("linux")
+      description.apply(to: &options, identity: isKernel ? nil : Self.identity(of: file))
+      if isKernel, description.address != nil, description.address != .publicAddress {
+        Output.error("ble: the kernel chooses the address of \(transport): the one of \(file) is not used")
+      }
+      let values = ServedValues(description, environment)
       let next = Mutex<ServiceDescription?>(nil)
       try await AdapterUse.withAdapter(options, closes: true) { adapter in
-        let found = try await serve(services, description, values, file, adapter)
+        let found = try await serve(description, values, file, adapter)
         next.withLock { $0 = found }
       }
       guard let found = next.withLock({ $0 }) else { return }
       description = found
     }
+  }
+
+  /// What clients do is printed, and commands have their values.
+  private static var environment: ServedValues.Environment {
+    var environment = ServedValues.Environment()
+    environment.report = { Output.event($0) }
+    environment.produce = { produced(by: $0, $1, $2) }
+    return environment
+  }
+
+  /// A characteristic whose value a command prints: for each read, at most once a second, and in each period while
+  /// clients are subscribed.
+  @Sendable private static func produced(
+    by command: String, _ description: ServiceDescription.Characteristic, _ characteristic: LocalCharacteristic
+  ) -> LocalCharacteristic {
+    let source = CommandValue(command, of: description.uuid) { Output.error("ble: \($0)") }
+    let (uuid, security) = (description.uuid, description.security.required)
+    let period = Duration.seconds(Int64(description.period))
+    var result = characteristic
+    if description.properties.contains(.read) {
+      result = result.read(security: security) { _ in try await source.octets(notOlderThan: .seconds(1)) }
+    }
+    let subscribed: @Sendable (Subscriber) async throws -> Void = { subscriber in
+      Output.event("\(subscriber.device.address) subscribed to \(uuid.uuidString)")
+      var last: [UInt8]?
+      while !Task.isCancelled {
+        // Half a period: another client may have the value of this period already.
+        if let octets = try? await source.octets(notOlderThan: period / 2), octets != last {
+          try await subscriber.send(octets)
+          last = octets
+        }
+        try await Task.sleep(for: period)
+      }
+    }
+    if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
+    if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }
+    return result
   }
 
   /// The place of the bonds. On a radio, the programs of one transport are devices that pair with each other, so a
@@ -73,41 +114,47 @@ enum ServeCommand {
 
   /// The name of a description in the names of files: that of the file, and a hash of its path.
   static func program(for file: String) -> String {
+    let (name, hash) = named(file)
+    return "ble-serve-\(name.prefix(64))-\(String(hash, radix: 16))"
+  }
+
+  /// A number that stands for the path of a description.
+  static func identity(of file: String) -> UInt64 { named(file).hash }
+
+  private static func named(_ file: String) -> (name: String, hash: UInt64) {
     let name = file.split(separator: "/").last.map(String.init) ?? "description"
     let folder = file.hasPrefix("/") ? String(file.dropLast(name.count)) : "./\(file.dropLast(name.count))"
     let path = (Files.realPath(of: folder) ?? folder) + "/" + name
     // FNV-1a: the hash of the standard library differs between runs.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for octet in path.utf8 { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01B3 }
-    return "ble-serve-\(name.prefix(64))-\(String(hash, radix: 16))"
+    return (name, hash)
   }
 
   /// Serves until the structure of the description changes.
   ///
   /// - Returns: the new description; nil when the reader of the output has closed it.
   private static func serve(
-    _ services: [LocalService], _ description: ServiceDescription, _ values: ServedValues, _ file: String,
-    _ adapter: Adapter
+    _ description: ServiceDescription, _ values: ServedValues, _ file: String, _ adapter: Adapter
   ) async throws -> ServiceDescription? {
-    let publication: ServicePublication
-    do throws(BLEError) { publication = try await adapter.publish(services) } catch {
+    do throws(BLEError) { try await values.publish(on: adapter) } catch {
       guard error.kind == .invalidArgument else { throw error }
       throw ToolError.data("\(file): \(error)")
     }
-    values.publish(publication)
-    let advertised = description.advertise ?? description.services.filter(\.isPrimary).map(\.uuid)
-    let advertisement = Advertisement(localName: description.name, serviceUUIDs: advertised)
-    if let notice = Self.notice(advertisement) { Output.error("ble: \(notice)") }
+    if description.advertising == nil, let notice = Self.notice(description.advertisement) {
+      Output.error("ble: \(notice)")
+    }
     let requests = adapter.pairingRequests
     return try await withThrowingTaskGroup(of: ServiceDescription?.self) { group in
       defer { group.cancelAll() }
       group.addTask {
-        try await adapter.advertise(advertisement)
+        try await description.advertise(on: adapter)
         return nil
       }
       group.addTask {
         for await device in adapter.connections {
           Output.event("connected \(device.address)")
+          Task { await values.serve(device) }
           Task {
             if let reason = try? await device.waitUntilDisconnected() {
               Output.event("disconnected \(device.address): \(reason)")
@@ -165,129 +212,5 @@ enum ServeCommand {
       }
     }
     return nil
-  }
-}
-
-/// The values of the characteristics of a description, by their place in it.
-final class ServedValues: Sendable {
-  private struct Place: Hashable { var service: Int, characteristic: Int }
-
-  private let description: ServiceDescription
-  private let values = Mutex<[Place: [UInt8]]>([:])
-  /// The description whose values were used last.
-  private let latest: Mutex<ServiceDescription>
-  private let publication = Mutex<ServicePublication?>(nil)
-
-  init(_ description: ServiceDescription) {
-    self.description = description
-    latest = Mutex(description)
-  }
-
-  /// The publication to which changes are sent.
-  func publish(_ publication: ServicePublication) { self.publication.withLock { $0 = publication } }
-
-  /// The services of the description.
-  func services() -> [LocalService] {
-    description.services.enumerated().map { index, service in
-      let characteristics = service.characteristics.enumerated().map { number, characteristic in
-        self.characteristic(characteristic, Place(service: index, characteristic: number))
-      }
-      return LocalService(service.uuid, characteristics, isPrimary: service.isPrimary)
-    }
-  }
-
-  private func characteristic(
-    _ description: ServiceDescription.Characteristic, _ place: Place
-  ) -> LocalCharacteristic {
-    let uuid = description.uuid
-    values.withLock { $0[place] = description.value }
-    let security = description.security.required
-    var result = LocalCharacteristic(uuid)
-    if let text = description.description {
-      result.descriptors.append(LocalDescriptor("2901", value: Array(text.utf8)))
-    }
-    if let command = description.command { return produced(by: command, description, result) }
-    if description.properties.contains(.read) {
-      result = result.read(security: security) { [weak self] _ in self?.values.withLock { $0[place] } ?? [] }
-    }
-    var kinds: LocalCharacteristic.WriteKinds = []
-    if description.properties.contains(.write) { kinds.insert(.withResponse) }
-    if description.properties.contains(.writeWithoutResponse) { kinds.insert(.withoutResponse) }
-    let isSent = description.properties.contains(.notify) || description.properties.contains(.indicate)
-    if !kinds.isEmpty {
-      result = result.write(kinds: kinds, security: security) { [weak self] octets, device in
-        guard let self else { return }
-        values.withLock { $0[place] = octets }
-        Output.event("\(device.address) wrote \(uuid.uuidString): \(ValueText.text(octets[...], of: uuid))")
-        if isSent { Task { try? await self.send(octets, of: uuid) } }
-      }
-    }
-    let subscribed: @Sendable (Subscriber) async throws -> Void = {
-      Output.event("\($0.device.address) subscribed to \(uuid.uuidString)")
-    }
-    if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
-    if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }
-    return result
-  }
-
-  /// A characteristic whose value a command prints: for each read, at most once a second, and in each period while
-  /// clients are subscribed.
-  private func produced(
-    by command: String, _ description: ServiceDescription.Characteristic, _ characteristic: LocalCharacteristic
-  ) -> LocalCharacteristic {
-    let source = CommandValue(command, of: description.uuid) { Output.error("ble: \($0)") }
-    let (uuid, security) = (description.uuid, description.security.required)
-    let period = Duration.seconds(Int64(description.period))
-    var result = characteristic
-    if description.properties.contains(.read) {
-      result = result.read(security: security) { _ in try await source.octets(notOlderThan: .seconds(1)) }
-    }
-    let subscribed: @Sendable (Subscriber) async throws -> Void = { subscriber in
-      Output.event("\(subscriber.device.address) subscribed to \(uuid.uuidString)")
-      var last: [UInt8]?
-      while !Task.isCancelled {
-        // Half a period: another client may have the value of this period already.
-        if let octets = try? await source.octets(notOlderThan: period / 2), octets != last {
-          try await subscriber.send(octets)
-          last = octets
-        }
-        try await Task.sleep(for: period)
-      }
-    }
-    if description.properties.contains(.notify) { result = result.notify(security: security, subscribed) }
-    if description.properties.contains(.indicate) { result = result.indicate(security: security, subscribed) }
-    return result
-  }
-
-  /// Takes the values of a description with the same structure, and sends those that have changed to subscribers.
-  ///
-  /// - Returns: a line for each value that has changed.
-  func update(to new: ServiceDescription) async -> [String] {
-    let old = latest.withLock { latest in
-      defer { latest = new }
-      return latest
-    }
-    var lines: [String] = []
-    for (index, service) in new.services.enumerated() {
-      for (number, characteristic) in service.characteristics.enumerated() {
-        let before = old.services[index].characteristics[number]
-        let place = Place(service: index, characteristic: number)
-        let value = characteristic.value
-        let current = values.withLock { $0[place] }
-        // A value that the file repeats does not replace one that a client has written.
-        guard value != current, characteristic.value != before.value else { continue }
-        values.withLock { $0[place] = value }
-        let uuid = characteristic.uuid
-        lines.append("\(uuid.uuidString) is now \(ValueText.text(value[...], of: uuid))")
-        if characteristic.properties.contains(.notify) || characteristic.properties.contains(.indicate) {
-          try? await send(value, of: uuid)
-        }
-      }
-    }
-    return lines
-  }
-
-  private func send(_ octets: [UInt8], of uuid: BluetoothUUID) async throws {
-    try await publication.withLock { $0 }?.send(octets, for: uuid)
   }
 }

@@ -1,5 +1,6 @@
 import BLEKit
 import BLETrace
+import BLETwin
 import BLEWire
 import ToolCore
 

@@ -1,5 +1,6 @@
 import BLEAssignedNumbers
 import BLEKit
+import BLETwin
 import BLEWire
 import ToolCore
 

@@ -116,24 +116,6 @@ enum Output {
   static func json(_ value: some Encodable) {
     // The values are strings, finite numbers and arrays of them: encoding does not fail.
     guard let json = try? JSON(encoding: value) else { return }
-    line(escaped(json.line))
-  }
-
-  /// JSON whose strings have no characters that a terminal interprets: the encoder escapes C0 controls only.
-  static func escaped(_ json: String) -> String {
-    // Of the printable characters of ASCII, which most lines have alone, the encoder has escaped what has to be.
-    if json.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return json }
-    var safe = ""
-    for scalar in json.unicodeScalars {
-      if String.isPrintable(scalar) {
-        safe.unicodeScalars.append(scalar)
-      } else {
-        for unit in Character(scalar).utf16 {
-          let digits = String(unit, radix: 16)
-          safe += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-        }
-      }
-    }
-    return safe
+    line(json.line.printableJSON)
   }
 }

@@ -1,8 +1,8 @@
 import BLEAssignedNumbers
 import BLEProfiles
 import BLETrace
-import BLEWire
-import ToolCore
+package import BLEWire
+package import ToolCore
 
 /// A value as people type it: on a command line, in a file of `ble serve` and in `ble shell`.
 ///
@@ -16,16 +16,16 @@ import ToolCore
 ///
 /// Digits without a unit are octets in any characteristic: `64` is one octet, 0x64. If the values of the characteristic
 /// have a fixed length, another number of octets is an error, because a number was meant: `23` of a temperature.
-enum TypedValue {
+package enum TypedValue {
   /// The octets of an attribute value at most (Vol 3, Part F, 3.2.9).
-  static let maximumLength = 512
+  package static let maximumLength = 512
 
   /// The octets of a text.
   ///
   /// - Parameter uuid: the type of the characteristic; nil if it is not known, which excludes the forms of `ble read`
   ///   that depend on it.
   /// - Throws: ``ToolError`` that says what the characteristic takes.
-  static func octets(_ text: String, of uuid: BluetoothUUID?) throws(ToolError) -> [UInt8] {
+  package static func octets(_ text: String, of uuid: BluetoothUUID?) throws(ToolError) -> [UInt8] {
     if let octets = try prefixed(text) { return try checked(octets) }
     if let octets = hexadecimal(text) {
       try checkLength(octets, text, uuid)
@@ -36,7 +36,7 @@ enum TypedValue {
   }
 
   /// The octets, unless they are too many for a value.
-  static func checked(_ octets: [UInt8]) throws(ToolError) -> [UInt8] {
+  package static func checked(_ octets: [UInt8]) throws(ToolError) -> [UInt8] {
     guard octets.count <= maximumLength else {
       throw .data("a value has at most \(maximumLength) octets, not \(octets.count) or more")
     }

@@ -1,6 +1,6 @@
 import BLEKit
 import BLEProfiles
-import BLETrace
+package import BLETrace
 import BLEWire
 import ToolCore
 
@@ -15,7 +15,7 @@ extension SeenDevice {
   /// The description of the device for `ble serve`, and the parts that a description cannot have.
   ///
   /// - Parameter fallback: the name of a device without one.
-  func described(orNamed fallback: String) -> (ServiceDescription, leftOut: [String]) {
+  package func described(orNamed fallback: String) -> (ServiceDescription, leftOut: [String]) {
     var leftOut: [String] = []
     let described = services.filter { !Self.ownServices.contains($0.uuid) }.compactMap {
       service -> ServiceDescription.Service? in
@@ -39,18 +39,18 @@ extension SeenDevice {
   }
 
   /// The readable values that were not seen: the description has none for them, and `ble serve` has empty ones.
-  var unseenValues: [String] {
+  package var unseenValues: [String] {
     services.filter { !Self.ownServices.contains($0.uuid) }.flatMap { service in
       service.characteristics.filter { $0.value == nil && $0.properties.contains(.read) }
         .map { "\($0.uuid.uuidString) of \(service.uuid.uuidString)" }
     }
   }
 
-  private func valueOfGAP(_ uuid: BluetoothUUID) -> [UInt8]? {
+  func valueOfGAP(_ uuid: BluetoothUUID) -> [UInt8]? {
     services.first { $0.uuid == "1800" }?.characteristics.first { $0.uuid == uuid }?.value
   }
 
-  private static func text(_ octets: [UInt8]) -> String? {
+  static func text(_ octets: [UInt8]) -> String? {
     let text = DeviceText(octets[...]).repaired
     return text.isEmpty ? nil : text
   }
@@ -81,26 +81,12 @@ extension SeenDevice {
       uuid: seen.uuid, properties: known.map(\.1), value: seen.value ?? [], security: seen.security,
       description: description)
   }
-
-  /// Prints the description on standard output, and on standard error what it lacks.
-  func printDescription(orNamed fallback: String) {
-    let (description, leftOut) = described(orNamed: fallback)
-    Output.text(description.text)
-    if !leftOut.isEmpty {
-      Output.error("ble: a description cannot have these, which are left out: \(leftOut.joined(separator: "; "))")
-    }
-    if !unseenValues.isEmpty {
-      Output.error(
-        "ble: the values of these were not seen, and are empty when the description is served: "
-          + "\(unseenValues.joined(separator: ", ")). Add \"value\" to them")
-    }
-  }
 }
 
 extension String {
   /// The longest beginning of whole scalars in at most `limit` octets. Invalid octets of a device become longer as
   /// text.
-  fileprivate func prefix(octets limit: Int) -> String {
+  func prefix(octets limit: Int) -> String {
     var (end, count) = (unicodeScalars.startIndex, 0)
     while end < unicodeScalars.endIndex {
       count += String(unicodeScalars[end]).utf8.count

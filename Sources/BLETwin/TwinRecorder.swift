@@ -1,0 +1,206 @@
+import BLEATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
+package import BLETrace
+import BLEWire
+
+/// Keeps what a trace shows of the behaviour of each device: its links with their packets, and its advertisements.
+/// ``SeenDevice/twin(orNamed:in:link:address:)`` makes a description of it.
+package struct TwinRecorder {
+  /// The packets of links that are kept. Those after them are not part of a copy.
+  package static let packetLimit = 100_000
+  /// The devices whose advertisements are kept.
+  package static let advertiserLimit = 256
+
+  /// A packet of a link.
+  enum Content {
+    case attribute(ATTPDU)
+    case security(SMPPDU)
+    case signalling(SignallingPDU)
+    case encrypted
+    /// - Parameter byPeer: whether the other device has ended the link.
+    case disconnected(byPeer: Bool)
+  }
+
+  struct Packet {
+    /// In microseconds.
+    var time: Int64
+    var direction: HCIPacketDirection
+    var content: Content
+  }
+
+  struct Session {
+    var link: ConnectionHandle
+    var peer: DeviceAddress?
+    /// When the link came up; nil if the trace begins later.
+    var start: Int64?
+    var isEndedByHost = false
+    var packets: [Packet] = []
+  }
+
+  /// The advertisement of a device.
+  struct Advertiser {
+    var data: [UInt8]?
+    var scanResponse: [UInt8]?
+    var isExtended = false
+    var isConnectable = true
+    /// In microseconds.
+    var shortestPause: Int64?
+    var reports = 0
+    fileprivate var last: Int64?
+    /// The parts of data that is reported in several events, for data and scan response.
+    fileprivate var parts: [Bool: [UInt8]] = [:]
+    /// From the parameters that a host has set: in microseconds.
+    var interval: Int64?
+  }
+
+  private(set) var sessions: [Session] = []
+  private(set) var advertisers: [DeviceAddress: Advertiser] = [:]
+  /// What the host of the trace advertises.
+  private(set) var own = Advertiser()
+  /// Whether the trace has more packets than are kept.
+  private(set) var isCut = false
+  private var open: [ConnectionHandle: Int] = [:]
+  private var count = 0
+
+  package init() {}
+
+  package mutating func add(_ entry: TraceEntry) {
+    switch entry.content {
+    case .event(let event): add(event, entry)
+    case .command(let command): add(command)
+    case .attribute(let pdu): keep(.attribute(pdu), entry)
+    case .security(let pdu): keep(.security(pdu), entry)
+    case .signalling(let pdu): keep(.signalling(pdu), entry)
+    // Channels are not part of a copy.
+    case .data, .fragment, .other: break
+    }
+  }
+
+  private mutating func keep(_ content: Content, _ entry: TraceEntry) {
+    guard let link = entry.link else { return }
+    guard count < Self.packetLimit else {
+      isCut = true
+      return
+    }
+    count += 1
+    let index = open[link] ?? begin(link, entry.peer, at: nil)
+    sessions[index].packets.append(Packet(time: entry.time, direction: entry.direction, content: content))
+  }
+
+  @discardableResult
+  private mutating func begin(_ link: ConnectionHandle, _ peer: DeviceAddress?, at time: Int64?) -> Int {
+    sessions.append(Session(link: link, peer: peer, start: time))
+    open[link] = sessions.count - 1
+    return sessions.count - 1
+  }
+
+  private mutating func add(_ event: HCIEvent, _ entry: TraceEntry) {
+    switch event {
+    case .leConnectionComplete, .leEnhancedConnectionComplete, .leEnhancedConnectionCompleteV2:
+      guard !entry.isFailure, let link = entry.link, count < Self.packetLimit else { return }
+      count += 1
+      begin(link, entry.peer, at: entry.time)
+    case .encryptionChange(let event):
+      if event.status == .success, event.encryptionEnabled != .off { keep(.encrypted, entry) }
+    case .disconnectionComplete(let event):
+      guard event.status == .success, let index = open[event.connectionHandle] else { return }
+      let isByPeer = event.reason == .remoteUserTerminatedConnection && !sessions[index].isEndedByHost
+      keep(.disconnected(byPeer: isByPeer), entry)
+    case .leAdvertisingReport(let event):
+      for report in event.reports { add(report, at: entry.time) }
+    case .leExtendedAdvertisingReport(let event):
+      for report in event.reports { add(report, at: entry.time) }
+    // The others say nothing about a peripheral.
+    default: break
+    }
+  }
+
+  private mutating func change(_ address: DeviceAddress, _ body: (inout Advertiser) -> Void) {
+    guard advertisers[address] != nil || advertisers.count < Self.advertiserLimit else { return }
+    body(&advertisers[address, default: Advertiser()])
+  }
+
+  private mutating func add(_ report: HCI.AdvertisingReport, at time: Int64) {
+    change(report.address) { advertiser in
+      if report.eventType == .scanResponse {
+        advertiser.scanResponse = Array(report.data)
+      } else {
+        advertiser.isConnectable = report.eventType == .connectable || report.eventType == .directed
+        advertiser.received(Array(report.data), at: time)
+      }
+    }
+  }
+
+  private mutating func add(_ report: HCI.ExtendedAdvertisingReport, at time: Int64) {
+    let isResponse = report.eventType.contains(.scanResponse)
+    change(report.address) { advertiser in
+      let octets = advertiser.parts.removeValue(forKey: isResponse) ?? []
+      let whole = octets + report.data
+      if report.eventType.dataStatus == .moreToCome {
+        if whole.count <= LinkLayerLimits.extendedAdvertisingData { advertiser.parts[isResponse] = whole }
+        return
+      }
+      if isResponse {
+        advertiser.scanResponse = whole
+      } else {
+        advertiser.isExtended = !report.eventType.contains(.legacy)
+        advertiser.isConnectable = report.eventType.contains(.connectable)
+        advertiser.received(whole, at: time)
+      }
+    }
+  }
+
+  /// The commands of a host that is itself the device.
+  private mutating func add(_ command: any HCICommand) {
+    switch command {
+    case let command as HCI.Disconnect:
+      if let index = open[command.connectionHandle] { sessions[index].isEndedByHost = true }
+    case let command as HCI.LESetAdvertisingData: own.data = Array(command.advertisingData)
+    case let command as HCI.LESetScanResponseData: own.scanResponse = Array(command.scanResponseData)
+    case let command as HCI.LESetAdvertisingParameters:
+      own.interval = Int64(command.advertisingIntervalMin) * 625
+      own.isConnectable = command.advertisingType == .connectableUndirected
+    case let command as HCI.LESetExtendedAdvertisingData:
+      let isFirst = command.operation == .complete || command.operation == .first
+      let octets = (isFirst ? [] : own.data ?? []) + command.advertisingData
+      if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.data = octets }
+    case let command as HCI.LESetExtendedScanResponseData:
+      let isFirst = command.operation == .complete || command.operation == .first
+      let octets = (isFirst ? [] : own.scanResponse ?? []) + command.scanResponseData
+      if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.scanResponse = octets }
+    case let command as HCI.LESetExtendedAdvertisingParameters:
+      own.interval = Int64(command.primaryAdvertisingIntervalMin) * 625
+      own.isExtended = !command.advertisingEventProperties.contains(.legacy)
+      own.isConnectable = command.advertisingEventProperties.contains(.connectable)
+    default: break  // The others set nothing that a central sees.
+    }
+  }
+}
+
+extension TwinRecorder.Advertiser {
+  /// Two reports of one advertising event, on different channels, are nearer than this: 20 ms is the shortest interval.
+  private static let shortestInterval: Int64 = 18_000
+
+  fileprivate mutating func received(_ octets: [UInt8], at time: Int64) {
+    data = octets
+    reports += 1
+    if let last {
+      let pause = time &- last
+      guard pause >= Self.shortestInterval || pause < 0 else { return }
+      if pause > 0 { shortestPause = min(shortestPause ?? pause, pause) }
+    }
+    last = time
+  }
+
+  /// The advertising interval in milliseconds; nil if too few advertisements were seen.
+  ///
+  /// The pause between two events is the interval and up to 10 ms more (Vol 6, Part B, 4.4.2.2), and longer where a
+  /// scanner has missed one: the shortest of several is nearest.
+  var milliseconds: UInt16? {
+    if let interval { return UInt16(clamping: min(max(interval / 1_000, 20), 10_240)) }
+    guard reports >= 4, let shortestPause else { return nil }
+    return UInt16(clamping: min(max(shortestPause / 1_000, 20), 10_240))
+  }
+}
