@@ -18,6 +18,8 @@ public enum TestRadioError: Error, Hashable, CustomStringConvertible {
   case nameInUse(String)
   /// A packet trace could not be written, or not be repeated, with the reason.
   case trace(String)
+  /// The description of a device could not be read, with the reason.
+  case description(String)
 
   public var description: String {
     switch self {
@@ -36,6 +38,7 @@ public enum TestRadioError: Error, Hashable, CustomStringConvertible {
     case .radioEnded: "the radio ended with the body of TestRadio.run"
     case .nameInUse(let name): "the radio has a device '\(name)' already: give each device a name of its own"
     case .trace(let text): "the packet trace: \(text)"
+    case .description(let text): "the description of a device: \(text)"
     }
   }
 }
