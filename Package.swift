@@ -185,8 +185,8 @@ let package = Package(
     layer(
       "BLETwin",
       on: [
-        "BLEAssignedNumbers", "BLEATT", "BLEGATT", "BLEHCI", "BLEHost", "BLEJSON", "BLEKit", "BLEL2CAP", "BLEProfiles",
-        "BLESMP", "BLETrace", "BLEWire", "ToolCore",
+        "BLEAssignedNumbers", "BLEATT", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLEJSON", "BLEKit", "BLEL2CAP",
+        "BLEProfiles", "BLESMP", "BLETrace", "BLEWire", "ToolCore",
       ]),
 
     // The tool of the command line.

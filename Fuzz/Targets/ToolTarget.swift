@@ -78,6 +78,9 @@ private func readTrace(_ octets: [UInt8]) {
   draw(entries)
   describe(reader)
   extract(found)
+  var recorder = TwinRecorder()
+  for entry in entries { recorder.add(entry) }
+  copy(reader, recorder)
 }
 
 /// The session of each of the first links, and of the only one with requests.
@@ -107,7 +110,6 @@ private func extract(_ records: [BTSnoopRecord]) {
       }
       for omission in session.omissions { requirePrintable(omission.description, showing: 1_000, "omission") }
     } catch { requirePrintable(error.description, showing: 1_000, "session fault") }
-  }
 }
 
 private func check(_ explanation: TraceExplanation) {
@@ -129,6 +131,17 @@ private func describe(_ reader: TraceReader) {
     for text in leftOut { requirePrintable(text, showing: 0, "what a description lacks") }
     let read = try? ServiceDescription(Array(description.text.utf8), of: "input")
     require(read == description, "a description is read as another one:\n\(description.text)")
+  }
+}
+
+/// The copy of each device of a trace is rejected, or read as it is written.
+private func copy(_ reader: TraceReader, _ recorder: TwinRecorder) {
+  for (link, address, device) in reader.devices {
+    let twin = device.twin(orNamed: "device", in: recorder, link: link, address: address)
+    for note in twin.notes { requirePrintable(note, showing: 0, "what a copy lacks") }
+    guard let read = try? ServiceDescription(Array(twin.description.text.utf8), of: "input") else { continue }
+    require(read == twin.description, "a copy is read as another one:\n\(twin.description.text)")
+    require(!read.hasHandles || ServedValues(read).attributes().count >= 1, "a copy without attributes")
   }
 }
 
@@ -318,6 +331,7 @@ private func readDescription(_ octets: [UInt8]) {
   require(description.hasStructure(of: description), "a description has another structure than itself")
   let services = ServedValues(description).services()
   require(services.count == description.services.count, "another number of services")
+  if description.hasHandles { _ = ServedValues(description).attributes() }
   for (service, described) in zip(services, description.services) {
     require(service.characteristics.count == described.characteristics.count, "another number of characteristics")
   }

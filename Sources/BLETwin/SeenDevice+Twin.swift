@@ -1,4 +1,5 @@
 import BLEATT
+import BLEGAP
 import BLEGATT
 package import BLEHCI
 import BLEKit
@@ -27,6 +28,18 @@ extension SeenDevice {
     orNamed fallback: String, in recorder: TwinRecorder, link: ConnectionHandle?, address: DeviceAddress?,
     keepsAddress: Bool = false
   ) -> Twin {
+    var device = self
+    if isThisHost, let data = recorder.own.data {
+      let contents = AdvertisedData(advertisingData: data[...], scanResponse: (recorder.own.scanResponse ?? [])[...])
+      (device.name, device.appearance) = (contents.name, contents.appearance?.rawValue)
+    }
+    return device.copy(orNamed: fallback, in: recorder, link, address, keepsAddress: keepsAddress)
+  }
+
+  private func copy(
+    orNamed fallback: String, in recorder: TwinRecorder, _ link: ConnectionHandle?, _ address: DeviceAddress?,
+    keepsAddress: Bool
+  ) -> Twin {
     let sessions = recorder.sessions.filter { isThisHost || (address != nil ? $0.peer == address : $0.link == link) }
     let behaviour = TwinBehaviour(of: self, in: sessions)
     var notes: [String] = []
@@ -34,7 +47,7 @@ extension SeenDevice {
       notes.append("the trace has more than \(TwinRecorder.packetLimit) packets of links: the rest is left out")
     }
     var description = ServiceDescription(
-      name: (name ?? valueOfGAP("2A00").flatMap { Self.text($0) } ?? fallback)
+      name: (name.flatMap { $0.isEmpty ? nil : $0 } ?? valueOfGAP("2A00").flatMap { Self.text($0) } ?? fallback)
         .prefix(octets: ServiceDescription.maximumNameLength),
       appearance: appearance ?? valueOfGAP("2A01").flatMap { UInt16(octets: $0) }, advertise: nil,
       services: services.compactMap { Self.twin(of: $0, behaviour, &notes) })

@@ -158,7 +158,7 @@ extension ServiceDescription.Characteristic {
       found.append(property)
     }
     try readTwin(fields)
-    guard !found.isEmpty || !otherProperties.isEmpty else {
+    guard !found.isEmpty || handle != nil else {
       let words = ServiceDescription.Property.allCases.map(\.rawValue)
       throw list.fault("a characteristic has at least one of \(words.joined(separator: ", "))")
     }

@@ -84,8 +84,7 @@ extension ServiceDescription.Connection {
 
 extension ServiceDescription.Pairing {
   fileprivate var fieldTexts: [String] {
-    guard isEnabled else { return ["\"enabled\": false"] }
-    var fields: [String] = []
+    var fields = isEnabled ? [] : ["\"enabled\": false"]
     if let capability { fields.append("\"capability\": \"\(capability.rawValue)\"") }
     if !isBonding { fields.append("\"bonding\": false") }
     if !hasSecureConnections { fields.append("\"secure_connections\": false") }

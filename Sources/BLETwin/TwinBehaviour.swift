@@ -92,7 +92,7 @@ struct TwinBehaviour {
     var long: (handle: AttributeHandle, count: Int)?
 
     func delay(from start: Int64, to time: Int64) -> UInt32 {
-      UInt32(clamping: min(max(0, (time - start) / 1_000), Int64(Description.maximumDelay)))
+      UInt32(clamping: min(max(0, (time &- start) / 1_000), Int64(Description.maximumDelay)))
     }
   }
 
@@ -122,16 +122,15 @@ struct TwinBehaviour {
       case .security(let pdu): add(pdu, packet, &progress)
       case .signalling(let pdu):
         guard packet.direction != client, connection == nil,
-          case .connectionParameterUpdateRequest(let request) = pdu.command, request.intervalMin <= request.intervalMax
+          case .connectionParameterUpdateRequest(let request) = pdu.command
         else { continue }
-        connection = Description.Connection(
-          delay: progress.delay(from: progress.start, to: packet.time),
-          interval: request.intervalMin...request.intervalMax, latency: request.latency, timeout: request.timeout)
+        connection = Description.Connection(request, delay: progress.delay(from: progress.start, to: packet.time))
+        if connection == nil { leaveOut("a request of connection parameters that are not allowed") }
       case .encrypted: (progress.secured, progress.isEncrypted) = (packet.time, true)
       case .disconnected(let isByPeer):
         let isByDevice = client == .hostToController ? isByPeer : session.isEndedByHost
         guard isByDevice, let trigger = progress.trigger else { continue }
-        let delay = progress.delay(from: trigger.time + progress.travel, to: packet.time)
+        let delay = progress.delay(from: trigger.time &+ progress.travel, to: packet.time)
         values[trigger.handle]?.writes[trigger.index].updates.append(
           Description.Update(delay: delay, disconnects: true))
       }
@@ -146,13 +145,17 @@ struct TwinBehaviour {
       case .request: if packet.direction == client { sent = packet.time }
       case .response:
         if packet.direction != client, let start = sent, packet.time >= start {
-          shortest = min(shortest, packet.time - start)
+          shortest = min(shortest, packet.time &- start)
           sent = nil
         }
       case .command, .notification, .indication, .confirmation: break
       }
     }
     return shortest == .max ? 0 : shortest
+  }
+
+  private mutating func leaveOut(_ text: String) {
+    if !leftOut.contains(text) { leftOut.append(text) }
   }
 
   // MARK: - Security
@@ -250,7 +253,7 @@ struct TwinBehaviour {
   /// A value is written, of which the answer may follow.
   private mutating func wrote(_ octets: [UInt8], to handle: AttributeHandle, _ time: Int64, _ progress: inout Progress)
   {
-    guard known.contains(handle), configurations[handle] == nil else { return }
+    guard known.contains(handle), configurations[handle] == nil, octets.count <= ATT.maximumValueLength else { return }
     change(handle) { value in
       value.writes.append(Description.Write(value: octets))
       value.stored = octets
@@ -273,10 +276,12 @@ struct TwinBehaviour {
     progress.request = nil
     switch (request, pdu) {
     case (.exchangeMTURequest(let request), .exchangeMTUResponse(let response)):
-      mtu = mtu ?? response.serverRxMTU
+      let limits = UInt16(ATT.defaultMTU)...UInt16(ATT.maximumMTU)
+      if !limits.contains(response.serverRxMTU) { leaveOut("the MTU \(response.serverRxMTU)") }
+      mtu = mtu ?? min(max(response.serverRxMTU, limits.lowerBound), limits.upperBound)
       progress.mtu = max(ATT.defaultMTU, min(Int(request.clientRxMTU), Int(response.serverRxMTU)))
     case (.readRequest(let request), .readResponse(let response)):
-      let octets = Array(response.value)
+      let octets = Array(response.value.prefix(ATT.maximumValueLength))
       read(.value(octets), of: request.handle, time, &progress)
       progress.long = octets.count == progress.mtu - 1 ? (request.handle, octets.count) : nil
     case (.readBlobRequest(let request), .readBlobResponse(let response)):
@@ -317,14 +322,15 @@ struct TwinBehaviour {
     switch request {
     case .readRequest(let request):
       if refused(request.handle, .read, error.code) { return }
-      read(.error(error.code.rawValue), of: request.handle, time, &progress)
+      // 0x00 is no error.
+      read(.error(max(1, error.code.rawValue)), of: request.handle, time, &progress)
     case .readBlobRequest(let request):
       if refused(request.handle, .read, error.code) { return }
-      leftOut.append("the answer \(error.code) to a Read Blob Request of \(request.handle)")
+      leaveOut("the answer \(error.code) to a Read Blob Request of \(request.handle)")
     case .writeRequest(let request):
       if let handle = configurations[request.handle] {
         if !refused(handle, .subscribe, error.code) {
-          leftOut.append("the answer \(error.code) to a subscription to \(handle)")
+          leaveOut("the answer \(error.code) to a subscription to \(handle)")
         }
       } else if refused(request.handle, .write, error.code) {
         withdrawWrite(of: request.handle, &progress)
@@ -355,11 +361,11 @@ struct TwinBehaviour {
   private mutating func answered(
     _ handle: AttributeHandle, _ code: ATTErrorCode?, from start: Int64, to time: Int64, _ progress: inout Progress
   ) {
-    let (travel, delay) = (progress.travel, progress.delay(from: start + progress.travel, to: time))
+    let (travel, delay) = (progress.travel, progress.delay(from: start &+ progress.travel, to: time))
     change(handle) { value in
       guard !value.writes.isEmpty else { return }
       let last = value.writes.count - 1
-      value.writes[last].error = code?.rawValue
+      value.writes[last].error = code.map { max(1, $0.rawValue) }
       if code != nil { value.stored = nil }
       // An answer that takes no more than twice the time of the fastest one is not late.
       if Int64(delay) * 1_000 > max(travel, 10_000) { value.writes[last].delay = delay }
@@ -433,6 +439,7 @@ struct TwinBehaviour {
 
   private mutating func sent(_ octets: [UInt8], of handle: AttributeHandle, _ time: Int64, _ progress: inout Progress) {
     guard known.contains(handle) else { return }
+    let octets = Array(octets.prefix(ATT.maximumValueLength))
     // A bonded client is subscribed since an earlier link, and the trace may begin later.
     if progress.subscriptions[handle] == nil, progress.trigger == nil {
       subscribed(handle, isOn: true, progress.secured, &progress)
@@ -449,7 +456,7 @@ struct TwinBehaviour {
       let isPending = progress.request.map { $0.time == trigger.time } ?? false
       values[trigger.handle]?.writes[trigger.index].updates.append(
         Description.Update(
-          delay: progress.delay(from: trigger.time + progress.travel, to: time),
+          delay: progress.delay(from: trigger.time &+ progress.travel, to: time),
           handle: handle == trigger.handle ? nil : handle.rawValue, value: octets, isBeforeAnswer: isPending))
     }
   }
@@ -470,13 +477,29 @@ extension TwinBehaviour.Value {
     for index in writes.indices {
       for place in writes[index].reads.indices { writes[index].reads[place].values.shortenEnd() }
     }
-    // The answer of a value is that of its last write, unless the ones before differ.
-    var kept: [ServiceDescription.Write] = []
-    for write in writes where kept.last(where: { $0.value == write.value }) != write { kept.append(write) }
-    writes = kept.filter { write in
+    var (last, behaving): ([[UInt8]: ServiceDescription.Write], Set<[UInt8]>) = ([:], [])
+    for write in writes where !write.isPlain { behaving.insert(write.value) }
+    writes = writes.filter { write in
       // A plain write needs no entry: every write that is not recorded is accepted.
-      !write.isPlain || kept.contains { $0.value == write.value && !$0.isPlain }
+      guard behaving.contains(write.value), last[write.value] != write else { return false }
+      last[write.value] = write
+      return true
     }
+  }
+}
+
+extension ServiceDescription.Connection {
+  /// The request of a peripheral; nil for one that is not allowed.
+  fileprivate init?(_ request: ConnectionParameterUpdateRequest, delay: UInt32) {
+    guard request.intervalMin <= request.intervalMax,
+      LinkLayerLimits.connectionInterval.contains(request.intervalMin),
+      LinkLayerLimits.connectionInterval.contains(request.intervalMax),
+      LinkLayerLimits.peripheralLatency.contains(request.latency),
+      LinkLayerLimits.supervisionTimeout.contains(request.timeout)
+    else { return nil }
+    self.init(
+      delay: delay, interval: request.intervalMin...request.intervalMax, latency: request.latency,
+      timeout: request.timeout)
   }
 }
 

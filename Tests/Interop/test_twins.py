@@ -2,6 +2,7 @@
 packet trace of the first one and `ble serve` serves, has the same ATT PDUs and receives the same advertisements."""
 
 import asyncio
+import contextlib
 import json
 import struct
 import subprocess
@@ -50,6 +51,10 @@ def frames(trace):
 
 def attribute_pdus(trace):
     return [(received, pdu.hex()) for received, channel, pdu in frames(trace) if channel == 4]
+
+
+def security_requests(trace):
+    return [pdu for received, channel, pdu in frames(trace) if received and channel == 6 and pdu[0] == 0x0B]
 
 
 # The devices
@@ -276,6 +281,51 @@ class Extended(Device):
         await link.disconnect()
 
 
+class Demanding(Device):
+    """Requests security and other connection parameters, sends a value before it answers, and ends the link."""
+
+    def add_services(self):
+        self.point = Characteristic(
+            PART.format(2),
+            Properties.WRITE | Properties.NOTIFY,
+            Permissions.WRITEABLE,
+            CharacteristicValue(write=self.command),
+        )
+        self.device.add_service(Service(PART.format(1), [self.point]))
+        self.device.on("connection", lambda connection: self.later(self.demand(connection)))
+
+    async def demand(self, connection):
+        await asyncio.sleep(0.2)
+        connection.request_pairing()
+        await asyncio.sleep(0.1)
+        with contextlib.suppress(Exception):
+            await connection.update_parameters(30, 45, 2, 4000, use_l2cap=True)
+
+    async def command(self, connection, value):
+        await self.device.notify_subscribers(self.point, b"\x00" + bytes(value))
+        if value == b"\x09":
+            self.later(self.end(connection))
+
+    async def end(self, connection):
+        await asyncio.sleep(0.02)
+        await connection.disconnect()
+
+    @staticmethod
+    async def session(central, connect):
+        link, found = await connect()
+        requested = asyncio.Event()
+        link.connection.on("security_request", lambda *_: requested.set())
+        point = found[PART.format(2)]
+        await link.write(point.descriptors[CONFIGURATION], NOTIFY)
+        await asyncio.wait_for(requested.wait(), LIMIT)
+        await link.connection.pair()
+        await until(lambda: link.connection.parameters.peripheral_latency == 2, "no other timing")
+        await link.write(point.handle, b"\x01")
+        assert await link.update(link.notifications) == (point.handle, b"\x00\x01")
+        await link.write(point.handle, b"\x09")
+        assert await asyncio.wait_for(link.ended, LIMIT) == 0x13
+
+
 # A session
 
 
@@ -333,7 +383,7 @@ def copied(trace, folder, *words):
     return copy, description, done.stderr.decode().splitlines()
 
 
-KINDS = [Bonded, Notifying, Controlled, Long, Extended]
+KINDS = [Bonded, Notifying, Controlled, Long, Extended, Demanding]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__.lower())
@@ -349,5 +399,64 @@ async def test_a_session_with_a_copy_is_that_with_the_device(kind, tmp_path):
             await asyncio.to_thread(server.wait_for, "READY")
             assert await performed(radio, kind, second) == advertised
     assert attribute_pdus(second) == attribute_pdus(first)
+    # Our host requests the parameters by the link layer, and not by L2CAP: the session waits for the outcome.
+    assert security_requests(second) == security_requests(first)
+    assert ("connection" in description) == (kind is Demanding) == bool(security_requests(first))
     assert all(note.startswith("ble: ") for note in notes)
     assert description["address"] == "static" and "the copy has a static address of its own" in "\n".join(notes)
+
+
+async def test_our_central_sees_the_same_device(tmp_path):
+    """Our own central makes the trace, and inspects the device and the copy."""
+
+    async def inspected(radio, trace):
+        words = ["inspect", "Original", "--json", "--transport", radio.transport, "--snoop", trace]
+        done = await asyncio.to_thread(
+            subprocess.run, [*product("ble"), *words], capture_output=True, timeout=LIMIT, stdin=subprocess.DEVNULL
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["services"]
+
+    first, second = tmp_path / "original.btsnoop", tmp_path / "copy.btsnoop"
+    with ours("radio", tmp_path) as radio:
+        async with Long(radio.transport):
+            services = await inspected(radio, first)
+    copy, _, notes = await asyncio.to_thread(copied, first, tmp_path, "--keep-address")
+    assert not any("was not seen: it is empty" in note for note in notes), notes
+    with ours("radio", tmp_path) as radio:
+        command = [*product("ble"), "serve", copy, "--transport", radio.transport]
+        with Program(command, tmp_path / "serve.log") as server:
+            ready = await asyncio.to_thread(server.wait_for, "READY")
+            assert json.loads(copy.read_text())["address"] in ready
+            assert await inspected(radio, second) == services
+    assert attribute_pdus(second) == attribute_pdus(first)
+
+
+def untimed(value):
+    """A part of a description without times."""
+    if isinstance(value, dict):
+        return {key: untimed(part) for key, part in value.items() if key not in ("after", "delay")}
+    return [untimed(part) for part in value] if isinstance(value, list) else value
+
+
+async def test_the_trace_of_the_device_itself_shows_the_same(tmp_path):
+    traces = tmp_path / "central.btsnoop", tmp_path / "device.btsnoop"
+    with ours("radio", tmp_path) as radio, open(traces[1], "wb") as file:
+        device = Controlled(radio.transport)
+        async with device:
+            device.device.host.snooper = BtSnooper(file)
+            # Before the snooper came, it began to advertise.
+            await device.device.stop_advertising()
+            await device.device.start_advertising(
+                advertising_data=bytes(AdvertisingData([(9, b"Original")])),
+                own_address_type=hci.OwnAddressType.RANDOM,
+                advertising_interval_min=30,
+                advertising_interval_max=30,
+                auto_restart=True,
+            )
+            await performed(radio, Controlled, traces[0])
+            device.device.host.snooper = None
+    descriptions = [(await asyncio.to_thread(copied, trace, tmp_path))[1] for trace in traces]
+    assert untimed(descriptions[1]["services"]) == untimed(descriptions[0]["services"])
+    assert descriptions[1]["advertising"]["data"] == descriptions[0]["advertising"]["data"]
+    assert descriptions[1]["advertising"]["interval"] == 30 and descriptions[1]["mtu"] == descriptions[0]["mtu"]
