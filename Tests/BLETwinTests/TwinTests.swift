@@ -22,7 +22,7 @@ struct TwinTests {
 
     mutating func add(_ packet: HCIPacket, _ direction: HCIPacketDirection) {
       let record = BTSnoopRecord(
-        packet: packet.encoded[...], direction: direction, microseconds: Int64(time) * 1_000)
+        packet: packet.encoded[...], direction: direction, microseconds: Int64(time) &* 1_000)
       if let entry = reader.entry(for: record) { recorder.add(entry) }
     }
 
@@ -276,6 +276,27 @@ struct TwinTests {
         "no discovery of Generic Access was seen: the copy lacks that service",
         "writes of values that were not seen are accepted: they are read from then on, and nothing is sent",
       ])
+  }
+
+  /// Clocks jump, and devices send what the specification does not allow.
+  @Test func whatADescriptionCannotHaveIsLeftOut() throws {
+    var trace = Recording()
+    trace.discover()
+    trace.time = Int(Int64.max / 1_000)
+    trace.exchange([0x02, 0xFF, 0xFF], [0x03, 0xFF, 0xFF], after: 0)
+    trace.exchange([0x0A, 3, 0], [0x01, 0x0A, 3, 0, 0x00], after: 0)
+    trace.exchange([0x12, 4, 0, 1, 0], [0x13], after: 0)
+    trace.time = Int(Int64.min / 1_000)
+    trace.frame([0x1B, 3, 0] + [UInt8](repeating: 1, count: 600), .controllerToHost)
+    trace.frame([0x12, 1, 8, 0, 40, 0, 24, 0, 4, 0, 0x58, 0x02], .controllerToHost, on: .signalling)
+    trace.exchange([0x12, 7, 0] + [UInt8](repeating: 1, count: 600), [0x13])
+    let twin = try trace.twin
+    #expect(twin.description.mtu == 517 && twin.description.connection == nil)
+    #expect(twin.notes.contains("the MTU 65535 is not repeated"))
+    #expect(twin.notes.contains("a request of connection parameters that are not allowed is not repeated"))
+    let characteristics = twin.description.services[0].characteristics
+    #expect(characteristics[0].reads == [.error(1)] && characteristics[1].writes.isEmpty)
+    #expect(characteristics[0].subscriptions.first?.first?.value.count == 512)
   }
 
   @Test func thePacketsThatAreKeptAreLimited() throws {
