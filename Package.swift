@@ -314,7 +314,8 @@ let package = Package(
     tests(
       "BLETwinTests",
       on: [
-        "BLEATT", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLETrace", "BLETwin", "BLEWire", "ToolCore",
+        "BLEATT", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLETrace", "BLETwin", "BLEWire", "TestSupport",
+        "ToolCore",
       ]),
     tests("RoundTripTests", on: ["BLEATT", "BLEGAP", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire", "TestSupport"]),
     tests("BLEWireTests", on: ["BLEWire", "TestSupport", "TestVectors"]),

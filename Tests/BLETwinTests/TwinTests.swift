@@ -5,6 +5,7 @@ import BLEL2CAP
 import BLESMP
 import BLETrace
 import BLEWire
+import TestSupport
 import Testing
 import ToolCore
 
@@ -78,6 +79,33 @@ struct TwinTests {
         [0x09, 7, 2, 0, 0x12, 3, 0, 0xE1, 0xFF, 6, 0, 0x28, 7, 0, 0xE2, 0xFF, 9, 0, 0x0A, 10, 0, 0xE3, 0xFF])
       exchange([0x04, 4, 0, 5, 0], [0x05, 1, 4, 0, 0x02, 0x29, 5, 0, 0x01, 0x29])
       exchange([0x04, 8, 0, 8, 0], [0x05, 1, 8, 0, 0x02, 0x29])
+    }
+
+    /// A PDU of any kind, about one of the attributes.
+    mutating func addAny(_ random: inout SplitMix64) {
+      let opcodes: [UInt8] = [
+        0x01, 0x02, 0x03, 0x05, 0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x10, 0x11, 0x12, 0x13, 0x16, 0x18, 0x19,
+        0x1B,
+        0x1D, 0x1E, 0x23, 0x52,
+      ]
+      let opcode = opcodes.randomElement(using: &random) ?? 0
+      let handles: [UInt8] = [3, 4, 5, 7, 8, 10, 13]
+      let handle = handles.randomElement(using: &random) ?? 1
+      let count = Bool.random(using: &random) ? Int.random(in: 0...3, using: &random) : 20
+      let rest = (0..<count).map { _ in UInt8.random(in: 0...3, using: &random) }
+      time += Int.random(in: -1...400, using: &random)
+      switch Int.random(in: 0..<12, using: &random) {
+      case 0: connect()
+      case 1: encrypt()
+      case 2: frame([0x12, 1, 8, 0] + rest.prefix(8), .controllerToHost, on: .signalling)
+      case 3: frame([UInt8.random(in: 1...14, using: &random)] + rest, .controllerToHost, on: .securityManager)
+      case 4: advertise(rest)
+      default:
+        let fields = opcode == 0x01 ? [0x0A, handle, 0] + rest.prefix(1) : [handle, 0] + rest
+        // Now and then in the other direction.
+        let isOfServer = opcode % 2 == 1 && Int.random(in: 0..<10, using: &random) > 0
+        frame([opcode] + fields, isOfServer ? .controllerToHost : .hostToController)
+      }
     }
 
     var twin: Twin {
@@ -297,6 +325,27 @@ struct TwinTests {
     let characteristics = twin.description.services[0].characteristics
     #expect(characteristics[0].reads == [.error(1)] && characteristics[1].writes.isEmpty)
     #expect(characteristics[0].subscriptions.first?.first?.value.count == 512)
+  }
+
+  @Test func aCopyFromAnyPacketsIsReadAsItIsWritten() throws {
+    var (accepted, writes) = (0, 0)
+    for seed: UInt64 in 0..<300 {
+      var random = SplitMix64(seed: seed)
+      var trace = Recording()
+      trace.discover()
+      for _ in 0..<60 { trace.addAny(&random) }
+      for seen in trace.reader.devices {
+        let twin = seen.device.twin(orNamed: "x", in: trace.recorder, link: seen.link, address: seen.address)
+        let read = try? ServiceDescription(Array(twin.description.text.utf8), of: "twin.json")
+        // A database that makes no sense is rejected.
+        #expect(read == nil || read == twin.description, "seed \(seed)")
+        guard let read else { continue }
+        accepted += 1
+        writes += read.services.flatMap(\.characteristics).flatMap(\.writes).count
+        #expect(!ServedValues(read).attributes().isEmpty)
+      }
+    }
+    #expect(accepted > 100 && writes > 30, "\(accepted) copies, \(writes) writes")
   }
 
   @Test func thePacketsThatAreKeptAreLimited() throws {
