@@ -184,6 +184,14 @@ extension SeenDevice {
       result.security = value.security
       result.secures = value.secures
       result.refusal = value.refusal?.rawValue
+      let others: [(ServiceDescription.Access, GATTCharacteristicProperties, String)] = [
+        (.read, [.read], "reads"), (.write, [.write, .writeWithoutResponse], "writes"),
+        (.subscribe, [.notify, .indicate], "subscriptions"),
+      ]
+      for (access, properties, name) in others
+      where !value.secures.contains(access) && !seen.properties.isDisjoint(with: properties) {
+        notes.append("whether \(name) of \(place) need security was not seen: they need none")
+      }
     }
     for (descriptor, handle) in zip(seen.descriptors, seen.descriptorHandles)
     where ![.characteristic, .include, .primaryService, .secondaryService].contains(descriptor.uuid) {

@@ -244,7 +244,10 @@ struct TwinTests {
       trace.frame([0x02, isAuthenticated ? 0x00 : 0x03, 0, request, 16, 3, 3], .controllerToHost, on: .securityManager)
       trace.encrypt()
       trace.exchange([0x0A, 3, 0], [0x0B, 1])
-      let description = try trace.twin.description
+      let twin = try trace.twin
+      #expect(
+        twin.notes.contains("whether subscriptions of FFE1 of FFE0 need security was not seen: they need none"))
+      let description = twin.description
       let characteristic = description.services[0].characteristics[0]
       #expect(characteristic.security == security && characteristic.refusal == 0x05)
       #expect(characteristic.secures == [.read] && characteristic.value == [1])
