@@ -110,6 +110,7 @@ private func extract(_ records: [BTSnoopRecord]) {
       }
       for omission in session.omissions { requirePrintable(omission.description, showing: 1_000, "omission") }
     } catch { requirePrintable(error.description, showing: 1_000, "session fault") }
+  }
 }
 
 private func check(_ explanation: TraceExplanation) {

@@ -60,6 +60,7 @@ public struct Incident: Hashable, Sendable, CustomStringConvertible {
   /// The time since the radio began.
   public var time: Duration
 
+  /// An incident of the device with this name.
   public init(_ device: String, _ kind: Kind, at time: Duration) {
     (self.device, self.kind, self.time) = (device, kind, time)
   }
@@ -86,6 +87,7 @@ public struct IncidentPlan: Sendable {
   /// The time, since the radio began, in which they happen.
   public var time: Duration
 
+  /// Incidents of these kinds, to these devices.
   public init(of devices: [String], _ kinds: [Incident.Kind], count: ClosedRange<Int>, within time: Duration) {
     (self.devices, self.kinds, self.count, self.time) = (devices, kinds, count, time)
   }

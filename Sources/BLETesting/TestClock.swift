@@ -42,7 +42,9 @@ public struct TestClock: Clock {
 
   /// Waits until the time of the radio is `deadline`.
   ///
-  /// - Parameter tolerance: has no effect.
+  /// - Parameters:
+  ///   - deadline: the time to wait for.
+  ///   - tolerance: has no effect.
   /// - Throws: `CancellationError` if the task is cancelled before.
   public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
     try await clock.sleep(for: now.duration(to: deadline).waitable)

@@ -20,7 +20,9 @@ extension TestDevice {
   /// }
   /// ```
   ///
-  /// - Parameter limit: in the time of the radio.
+  /// - Parameters:
+  ///   - actions: UUIDs and values that are nil stand for any.
+  ///   - limit: in the time of the radio.
   /// - Returns: what has happened, one for each action.
   /// - Throws: ``TestRadioError/missing(_:)``, which lists what has happened instead.
   @discardableResult
@@ -50,6 +52,9 @@ extension TestDevice {
 
   /// Waits for a time in which none of these actions may happen on the links of the device.
   ///
+  /// - Parameters:
+  ///   - actions: UUIDs and values that are nil stand for any.
+  ///   - time: in the time of the radio.
   /// - Throws: ``TestRadioError/unwanted(_:)``.
   public func expectNone(of actions: LinkAction..., for time: Duration) async throws {
     let (first, all) = try await activities()

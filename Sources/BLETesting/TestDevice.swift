@@ -17,8 +17,6 @@ public final class TestDevice: Sendable {
   private let opened = Mutex<Adapter?>(nil)
   /// The number of the activity that ``expect(_:within:)`` looks at next.
   let expected = Mutex(0)
-  /// What the device itself does: it serves a description.
-  private let tasks = Mutex<[Task<Void, Never>]>([])
 
   init(_ name: String, _ index: Int, _ address: DeviceAddress, on radio: TestRadio) {
     (self.name, self.index, self.address, self.radio) = (name, index, address, radio)
@@ -90,11 +88,6 @@ public final class TestDevice: Sendable {
   }
 
   // MARK: Inside
-
-  deinit { tasks.withLock { $0.forEach { $0.cancel() } } }
-
-  /// Keeps a task as long as the device exists.
-  func keep(_ task: Task<Void, Never>) { tasks.withLock { $0.append(task) } }
 
   var later: ChannelStream.Timer {
     let (clock, executor) = (radio.clock.clock, radio.tasks)

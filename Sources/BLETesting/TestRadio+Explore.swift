@@ -42,8 +42,11 @@ extension TestRadio {
   /// - Parameters:
   ///   - seeds: of the radio and the incidents, one run each.
   ///   - incidents: which incidents are possible.
+  ///   - pacing: when PDUs move; by default with the timing of a real radio.
   ///   - timeLimit: the time of the radio after which one run is cancelled and has failed.
+  ///   - patience: the real time without any event after which a run that waits counts as stuck.
   ///   - traces: a folder, which exists, for the packets of the failure.
+  ///   - body: the test. It makes its devices anew in each run.
   /// - Throws: ``TestFailure``.
   public static func explore(
     seeds: ClosedRange<UInt64>, incidents plan: IncidentPlan? = nil, pacing: VirtualRadio.Pacing = .airtime,

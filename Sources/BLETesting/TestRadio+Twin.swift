@@ -47,13 +47,13 @@ extension TestRadio {
     let adapter = try await device.adapter()
     try await values.publish(on: adapter)
     let connections = adapter.connections
-    device.keep(
+    keep(
       Task(executorPreference: executor) {
         for await client in connections {
           Task(executorPreference: executor) { await values.serve(client) }
         }
       })
-    device.keep(Task(executorPreference: executor) { try? await description.advertise(on: adapter) })
+    keep(Task(executorPreference: executor) { try? await description.advertise(on: adapter) })
     return device
   }
 }

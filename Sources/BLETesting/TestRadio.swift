@@ -51,6 +51,8 @@ public final class TestRadio: Sendable {
   private let traces: String?
   private let turn: Turn
   private let names = Mutex<[String: Int?]>([:])
+  /// What devices do by themselves, until the test ends.
+  private let kept = Mutex<[Task<Void, Never>]>([])
 
   private init(seed: UInt64, traces: String?, _ clock: ManualClock, _ tasks: ManualExecutor, _ turn: Turn) {
     (self.seed, self.traces, self.clock, self.tasks, self.turn) = (seed, traces, TestClock(clock: clock), tasks, turn)
@@ -71,6 +73,7 @@ public final class TestRadio: Sendable {
   ///   - traces: a folder, which exists, for the packets of each device: `NAME.btsnoop`, which `ble log` and Wireshark
   ///     read, with times from 1 January 2000 on; nil takes the environment variable `BLE_TEST_TRACES`. Without both,
   ///     only a test that fails leaves files, in a temporary folder.
+  ///   - body: the test, on the ``executor`` of the radio.
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws; otherwise ``TestRadioError``.
   public static func run<Value: Sendable>(
@@ -137,6 +140,7 @@ public final class TestRadio: Sendable {
 
   /// What is left of a run: its packets, if it has failed.
   private func end(_ hasFailed: Bool, _ record: RunRecord) async {
+    defer { for task in kept.withLock({ $0 }) { task.cancel() } }
     guard hasFailed else { return }
     let devices = names.withLock { $0.compactMapValues { $0 } }.sorted { $0.value < $1.value }
     let packets = try? await perform { simulation in
@@ -154,6 +158,9 @@ public final class TestRadio: Sendable {
       FileHandle.standardError.write(Data(line.utf8))
     }
   }
+
+  /// Keeps a task until the test ends.
+  func keep(_ task: Task<Void, Never>) { kept.withLock { $0.append(task) } }
 
   /// Performs incidents at their times.
   private func begin(_ incidents: [Incident]) -> Task<Void, Never>? {
@@ -246,7 +253,9 @@ public final class TestRadio: Sendable {
 
   /// Adds devices nearby that only advertise, each with a name of its own: a crowded radio.
   ///
-  /// - Parameter interval: the advertising interval, at least 20 ms.
+  /// - Parameters:
+  ///   - count: how many.
+  ///   - interval: the advertising interval, 20 ms to 10.24 s.
   public func addAdvertisers(_ count: Int, interval: Duration = .milliseconds(100)) async throws {
     try await perform { $0.addAdvertisers(count, interval: interval) }
   }
