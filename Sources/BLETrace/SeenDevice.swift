@@ -57,4 +57,11 @@ package struct SeenDevice: Sendable {
   package var isThisHost = false
 
   package init() {}
+
+  /// How much was seen: the number of characteristics, values and descriptors.
+  package var extent: Int {
+    services.reduce(0) { count, service in
+      service.characteristics.reduce(count) { $0 + 1 + ($1.value == nil ? 0 : 1) + $1.descriptors.count }
+    }
+  }
 }

@@ -29,6 +29,8 @@ package struct TraceReader {
   private static let advertisedServices = 256
 
   private var links: [ConnectionHandle: LinkState] = [:]
+  /// The last link of each device that has ended. It is kept, because packets of it can follow.
+  private var ended: [DeviceAddress: ConnectionHandle] = [:]
   private var attributes: [DeviceAddress: AttributeNames] = [:]
   private var advertisers: [DeviceAddress: Advertiser] = [:]
   private var firstTime: Int64?
@@ -171,6 +173,7 @@ extension TraceReader {
       entry.peer = links[event.connectionHandle]?.peer
       entry.details = "\(entry.peer.map { "\($0), " } ?? "")reason: \(event.reason)"
       // The link is kept: packets that the host sent before it received the event can follow.
+      if event.status == .success, let peer = entry.peer { ended[peer] = event.connectionHandle }
       if event.status != .success { report(event.status, in: &entry) }
     case .encryptionChange(let event):
       entry.link = event.connectionHandle
@@ -209,8 +212,11 @@ extension TraceReader {
     in entry: inout TraceEntry
   ) {
     guard status == .success else { return report(status, in: &entry) }
-    if let last = links[handle], let peer = last.peer, attributes[peer] != nil || attributes.count < Self.deviceLimit {
-      attributes[peer] = last.attributes
+    keepAttributes(of: handle)
+    // A device has one entry in ``devices``, whatever handles its links had.
+    if let before = ended.removeValue(forKey: address), before != handle, links[before]?.peer == address {
+      keepAttributes(of: before)
+      links[before] = nil
     }
     // A client that knows the attributes does not discover them again (Vol 3, Part G, 2.5.2).
     links[handle] = LinkState(peer: address, attributes: attributes[address] ?? AttributeNames())
@@ -218,6 +224,13 @@ extension TraceReader {
     entry.peer = address
     let milliseconds = Double(interval) * 1.25
     entry.details = "\(address), this host is the \(role), interval \(milliseconds) ms, handle \(handle)"
+  }
+
+  /// Keeps the attributes of a link for the next link of its device.
+  private mutating func keepAttributes(of link: ConnectionHandle) {
+    guard let last = links[link], let peer = last.peer, attributes[peer] != nil || attributes.count < Self.deviceLimit
+    else { return }
+    attributes[peer] = last.attributes
   }
 
   /// Keeps what a device advertises.

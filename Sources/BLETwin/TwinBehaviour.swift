@@ -34,6 +34,8 @@ struct TwinBehaviour {
     fileprivate var used: Int64 = .min
     /// Whether the answer that was added last is the beginning of a long value.
     fileprivate var hasLongAnswer = false
+    /// Answers of the length of the MTU less one: beginnings of long values, if they were not read on.
+    fileprivate var beginnings: Set<[UInt8]> = []
   }
 
   /// A write that something followed.
@@ -71,8 +73,42 @@ struct TwinBehaviour {
       for (descriptor, place) in places where descriptor.uuid == "2902" { configurations[place] = handle }
     }
     (self.configurations, self.known) = (configurations, known)
-    for session in sessions { add(session) }
+    add(sessions)
+    complete()
     for handle in Array(values.keys) { values[handle]?.shorten() }
+  }
+
+  /// The beginnings of long values that are completed for one attribute.
+  static let beginningLimit = 64
+
+  /// Completes answers that may be the beginning of a long value, which a client has not read to its end, by a value of
+  /// the same attribute that begins with them.
+  private mutating func complete() {
+    var whole: [UInt16: [[UInt8]: Description.ReadAnswer]] = [:]
+    for (handle, value) in values where !value.beginnings.isEmpty {
+      let all = value.reads + value.writes.map { .value($0.value) }
+      for beginning in value.beginnings {
+        let longer = all.filter { $0.isLonger(than: beginning) }
+        whole[handle.rawValue, default: [:]][beginning] = longer.max { $0.count <= $1.count }
+      }
+    }
+    func completed(_ answers: [Description.ReadAnswer], of handle: UInt16) -> [Description.ReadAnswer] {
+      guard let known = whole[handle] else { return answers }
+      return answers.map { answer in
+        if case .value(let octets) = answer { known[octets] ?? answer } else { answer }
+      }
+    }
+    for handle in Array(values.keys) {
+      change(handle) { value in
+        value.reads = completed(value.reads, of: handle.rawValue)
+        for write in value.writes.indices {
+          for place in value.writes[write].reads.indices {
+            let read = value.writes[write].reads[place]
+            value.writes[write].reads[place].values = completed(read.values, of: read.handle)
+          }
+        }
+      }
+    }
   }
 
   /// The state while the packets of one link are read.
@@ -105,35 +141,44 @@ struct TwinBehaviour {
     var isStream = false
   }
 
-  private mutating func add(_ session: TwinRecorder.Session) {
-    guard let first = session.start ?? session.packets.first?.time else { return }
-    var progress = Progress(start: first, travel: travel(in: session.packets), secured: first)
-    for packet in session.packets {
-      switch packet.content {
-      case .attribute(let pdu):
-        let isOfClient =
-          switch type(of: pdu.packet).pduType {
-          case .command, .request, .confirmation: true
-          case .response, .notification, .indication: false
-          }
-        // The other PDUs are those of the other server of the link.
-        guard isOfClient == (packet.direction == client) else { continue }
-        isOfClient ? request(pdu, packet.time, &progress) : answer(pdu, packet.time, &progress)
-      case .security(let pdu): add(pdu, packet, &progress)
-      case .signalling(let pdu):
-        guard packet.direction != client, connection == nil,
-          case .connectionParameterUpdateRequest(let request) = pdu.command
-        else { continue }
-        connection = Description.Connection(request, delay: progress.delay(from: progress.start, to: packet.time))
-        if connection == nil { leaveOut("a request of connection parameters that are not allowed") }
-      case .encrypted: (progress.secured, progress.isEncrypted) = (packet.time, true)
-      case .disconnected(let isByPeer):
-        let isByDevice = client == .hostToController ? isByPeer : session.isEndedByHost
-        guard isByDevice, let trigger = progress.trigger else { continue }
-        let delay = progress.delay(from: trigger.time &+ progress.travel, to: packet.time)
-        values[trigger.handle]?.writes[trigger.index].updates.append(
-          Description.Update(delay: delay, disconnects: true))
-      }
+  /// Adds the packets of all links in the order of the trace: links of several clients share the values.
+  private mutating func add(_ sessions: [TwinRecorder.Session]) {
+    var progress = sessions.map { session in
+      let first = session.start ?? session.packets.first?.time ?? 0
+      return Progress(start: first, travel: travel(in: session.packets), secured: first)
+    }
+    let places = sessions.indices.flatMap { session in sessions[session].packets.indices.map { (session, $0) } }
+    let ordered = places.sorted { sessions[$0.0].packets[$0.1].number < sessions[$1.0].packets[$1.1].number }
+    for (session, place) in ordered { add(sessions[session].packets[place], of: sessions[session], &progress[session]) }
+  }
+
+  private mutating func add(
+    _ packet: TwinRecorder.Packet, of session: TwinRecorder.Session, _ progress: inout Progress
+  ) {
+    switch packet.content {
+    case .attribute(let pdu):
+      let isOfClient =
+        switch type(of: pdu.packet).pduType {
+        case .command, .request, .confirmation: true
+        case .response, .notification, .indication: false
+        }
+      // The other PDUs are those of the other server of the link.
+      guard isOfClient == (packet.direction == client) else { return }
+      isOfClient ? request(pdu, packet.time, &progress) : answer(pdu, packet.time, &progress)
+    case .security(let pdu): add(pdu, packet, &progress)
+    case .signalling(let pdu):
+      guard packet.direction != client, connection == nil,
+        case .connectionParameterUpdateRequest(let request) = pdu.command
+      else { return }
+      connection = Description.Connection(request, delay: progress.delay(from: progress.start, to: packet.time))
+      if connection == nil { leaveOut("a request of connection parameters that are not allowed") }
+    case .encrypted: (progress.secured, progress.isEncrypted) = (packet.time, true)
+    case .disconnected(let isByPeer):
+      let isByDevice = client == .hostToController ? isByPeer : session.isEndedByHost
+      guard isByDevice, let trigger = progress.trigger else { return }
+      let delay = progress.delay(from: trigger.time &+ progress.travel, to: packet.time)
+      values[trigger.handle]?.writes[trigger.index].updates.append(
+        Description.Update(delay: delay, disconnects: true))
     }
   }
 
@@ -284,6 +329,9 @@ struct TwinBehaviour {
       let octets = Array(response.value.prefix(ATT.maximumValueLength))
       read(.value(octets), of: request.handle, time, &progress)
       progress.long = octets.count == progress.mtu - 1 ? (request.handle, octets.count) : nil
+      if progress.long != nil, known.contains(request.handle) {
+        change(request.handle) { if $0.beginnings.count < Self.beginningLimit { $0.beginnings.insert(octets) } }
+      }
     case (.readBlobRequest(let request), .readBlobResponse(let response)):
       guard let long = progress.long, long.handle == request.handle, long.count == Int(request.valueOffset) else {
         return
@@ -522,6 +570,13 @@ extension ServiceDescription.ReadAnswer {
   fileprivate func isBeginning(of value: [UInt8], _ mtu: Int) -> Bool {
     guard case .value(let octets) = self else { return false }
     return octets == value || octets.count == mtu - 1 && value.starts(with: octets)
+  }
+
+  fileprivate var count: Int { if case .value(let octets) = self { octets.count } else { 0 } }
+
+  fileprivate func isLonger(than beginning: [UInt8]) -> Bool {
+    guard case .value(let octets) = self else { return false }
+    return octets.count > beginning.count && octets.starts(with: beginning)
   }
 
   fileprivate func starts(with answer: Self, _ mtu: Int) -> Bool {

@@ -24,6 +24,8 @@ package struct TwinRecorder {
   }
 
   struct Packet {
+    /// The place in the trace.
+    var number: Int
     /// In microseconds.
     var time: Int64
     var direction: HCIPacketDirection
@@ -86,7 +88,8 @@ package struct TwinRecorder {
     }
     count += 1
     let index = open[link] ?? begin(link, entry.peer, at: nil)
-    sessions[index].packets.append(Packet(time: entry.time, direction: entry.direction, content: content))
+    sessions[index].packets.append(
+      Packet(number: entry.number, time: entry.time, direction: entry.direction, content: content))
   }
 
   @discardableResult

@@ -34,6 +34,13 @@ struct TwinTests {
       add(.event(HCIEventPacket(event)), .controllerToHost)
     }
 
+    mutating func disconnect() {
+      var event = HCI.DisconnectionComplete()
+      event.connectionHandle = ConnectionHandle(rawValue: 0x40)
+      event.reason = .remoteUserTerminatedConnection
+      add(.event(HCIEventPacket(event)), .controllerToHost)
+    }
+
     mutating func encrypt() {
       var event = HCI.EncryptionChange()
       event.connectionHandle = ConnectionHandle(rawValue: 0x40)
@@ -154,6 +161,43 @@ struct TwinTests {
     trace.exchange([0x0C, 3, 0, 22, 0], [0x0D] + value[22..<44])
     trace.exchange([0x0C, 3, 0, 44, 0], [0x0D] + value[44...])
     #expect(try trace.characteristics[0].value == value)
+  }
+
+  /// A client need not read a long value to its end (Vol 3, Part G, 4.8.3): the rest is known from another read.
+  @Test func theBeginningOfALongValueIsThatValue() throws {
+    var trace = Recording()
+    trace.discover()
+    let value = (0..<30).map { UInt8($0) }
+    trace.exchange([0x0A, 3, 0], [0x0B] + value[..<22])
+    trace.exchange([0x0C, 3, 0, 22, 0], [0x0D] + value[22...])
+    trace.exchange([0x0A, 3, 0], [0x0B, 1])
+    trace.exchange([0x0A, 3, 0], [0x0B] + value[..<22])
+    #expect(try trace.characteristics[0].reads == [.value(value), .value([1]), .value(value)])
+  }
+
+  @Test func beginningsAreCompletedUpToALimit() throws {
+    var trace = Recording()
+    trace.discover()
+    for number in 0...TwinBehaviour.beginningLimit {
+      let value = [UInt8(number)] + [UInt8](repeating: 7, count: 25)
+      trace.exchange([0x0A, 3, 0], [0x0B] + value[..<22])
+      trace.exchange([0x0C, 3, 0, 22, 0], [0x0D] + value[22...])
+      trace.exchange([0x0A, 3, 0], [0x0B, 1])
+      trace.exchange([0x0A, 3, 0], [0x0B] + value[..<22])
+    }
+    let lengths = try trace.characteristics[0].reads.map { if case .value(let octets) = $0 { octets.count } else { 0 } }
+    #expect(
+      lengths == Array([[Int]](repeating: [26, 1, 26], count: TwinBehaviour.beginningLimit).joined()) + [26, 1, 22])
+  }
+
+  /// Each link of a device may have another handle.
+  @Test func theLinksOfADeviceAreOneDevice() throws {
+    var trace = Recording()
+    trace.discover()
+    trace.disconnect()
+    trace.connect(0x41)
+    #expect(trace.reader.devices.count == 1)
+    #expect(try trace.twin.description.services.map(\.uuid) == ["FFE0"])
   }
 
   @Test func valuesAfterASubscriptionHaveTheirTimes() throws {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import traces
 from our_central import model, our_central
-from programs import LIMIT, ROOT, Program, python
+from programs import LIMIT, ROOT, Program, product, python
 from radios import have_tshark, ours, peripheral, rootcanal
 
 PEERS = Path(os.environ.get("BLE_PEERS", ROOT.parent / "shared" / "peers"))
@@ -74,6 +74,36 @@ def test_reference_peripheral_on_our_radio(options, tmp_path, capsys):
     with ours("virtual", tmp_path, *options) as radio:
         accept(radio.transport, tmp_path, capsys)
         radio.program.check_alive()
+
+
+# Of these a copy has no answer: a person compares or types digits, and a write makes the device request parameters.
+NOT_IN_A_COPY = {
+    "conn.dut_requests_parameters", "pair.sc_central_display_yes_no", "pair.sc_central_keyboard",
+    "pair.sc_central_keyboard_display", "pair.legacy_central_keyboard", "pair.legacy_central_keyboard_display",
+}
+
+
+@pytest.mark.early
+def test_a_copy_of_the_reference_peripheral(tmp_path, capsys):
+    """`ble twin` makes the copy from the trace of the checks; the checks pass on the copy, too."""
+    description, copy = PEERS / "reference.json", tmp_path / "copy.json"
+    with ours("virtual", tmp_path) as radio:
+        accept(radio.transport, tmp_path, capsys)
+        [ble] = product("ble")
+        made = subprocess.run([ble, "twin", tmp_path / "peripheral.btsnoop"], capture_output=True, text=True, timeout=LIMIT)
+        assert made.returncode == 0, made.stderr
+        copy.write_text(made.stdout)
+        copy.chmod(0o600)
+        served = ["env", f"XDG_STATE_HOME={tmp_path / 'state'}", ble, "serve", copy, "--transport", radio.transport]
+        with Program(served, tmp_path / "copy.log") as program:
+            program.wait_for("READY")
+            failed, closing = check(radio.transport, description, tmp_path)
+            program.check_alive()
+    with capsys.disabled():
+        print(f"\n    central_check of the copy: {closing}")
+    assert {text.split(":")[0] for text in failed} == NOT_IN_A_COPY, failed
+    passed = re.match(r"(\d+) passed", closing)
+    assert passed and int(passed[1]) >= 107, closing
 
 
 @pytest.mark.rootcanal

@@ -159,7 +159,11 @@ enum LogCommand {
   ) throws(ToolError) -> (
     device: (link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice), name: String
   ) {
-    let devices = source.devices.filter { filter.isLink($0.link, with: $0.address) }
+    var devices = source.devices.filter { filter.isLink($0.link, with: $0.address) }
+    // In a trace of a peripheral, the links of all its clients show one device.
+    if devices.allSatisfy(\.device.isThisHost), let richest = devices.max(by: { $0.device.extent < $1.device.extent }) {
+      devices = [richest]
+    }
     guard let first = devices.first else {
       throw .data(
         "\(file) has no discovery of services. Record one, or describe the device with ble inspect --describe.")
