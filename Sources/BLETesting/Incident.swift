@@ -20,7 +20,7 @@ public struct Incident: Hashable, Sendable, CustomStringConvertible {
     case losesPower(for: Duration)
     /// The device loses its keys.
     case forgetsBonds
-    /// The controller has these faults for a time.
+    /// The controller has these faults for a time, and none afterwards.
     case faults([VirtualFault], for: Duration)
 
     /// The kind in Swift.
@@ -91,6 +91,9 @@ public struct IncidentPlan: Sendable {
   public init(of devices: [String], _ kinds: [Incident.Kind], count: ClosedRange<Int>, within time: Duration) {
     (self.devices, self.kinds, self.count, self.time) = (devices, kinds, count, time)
   }
+
+  /// No incidents.
+  public static let none = IncidentPlan(of: [], [], count: 0...0, within: .zero)
 
   /// The incidents of a seed, in the order of their times.
   public func incidents(seed: UInt64) -> [Incident] {

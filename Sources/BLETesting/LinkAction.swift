@@ -71,6 +71,15 @@ public enum LinkAction: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// The action without its value.
+  var kind: String {
+    switch self {
+    case .written(let uuid, _): "written\(Self.text(uuid))"
+    case .updated(let uuid, _): "updated\(Self.text(uuid))"
+    default: description
+    }
+  }
+
   private static func text(_ uuid: BluetoothUUID?) -> String { uuid.map { " \($0.uuidString)" } ?? "" }
 
   private static func text(_ value: [UInt8]?) -> String { value.map { " = \($0[...].hexadecimal)" } ?? "" }
@@ -90,9 +99,17 @@ public struct LinkActivity: Hashable, Sendable, CustomStringConvertible {
   public var packet: Int
 
   /// `1.250000 s: written FFE1 = 01`.
-  public var description: String {
-    let (seconds, attoseconds) = time.components
+  public var description: String { "\(seconds): \(action)" }
+
+  /// `1.250000 s`.
+  var seconds: String { "\(time.inSeconds) s" }
+}
+
+extension Duration {
+  /// Seconds with six digits.
+  var inSeconds: String {
+    let (seconds, attoseconds) = components
     let digits = String(attoseconds / 1_000_000_000_000)
-    return "\(seconds)." + String(repeating: "0", count: 6 - digits.count) + "\(digits) s: \(action)"
+    return "\(seconds)." + String(repeating: "0", count: 6 - digits.count) + digits
   }
 }

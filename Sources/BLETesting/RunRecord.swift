@@ -17,8 +17,15 @@ final class RunRecord: Sendable {
     var activity: [LinkActivity]
   }
 
+  /// What Swift Testing has recorded.
+  struct Issue: Sendable {
+    var text: String
+    /// Where it was recorded: two issues of one place are of one kind, whatever values they have.
+    var place: String
+  }
+
   private struct State: Sendable {
-    var issues: [String] = []
+    var issues: [Issue] = []
     var packets: [Packets] = []
     var files: [String] = []
   }
@@ -29,7 +36,7 @@ final class RunRecord: Sendable {
   init(isTrial: Bool) { self.isTrial = isTrial }
 
   /// What Swift Testing has recorded in the run.
-  var issues: [String] { state.withLock { $0.issues } }
+  var issues: [Issue] { state.withLock { $0.issues } }
   var packets: [Packets] { state.withLock { $0.packets } }
   var files: [String] { state.withLock { $0.files } }
 
@@ -44,7 +51,8 @@ final class RunRecord: Sendable {
         do { result = .success(try await body()) } catch { result = .failure(error) }
         outcome.withLock { $0 = result }
       } matching: { [self] issue in
-        state.withLock { $0.issues.append("\(issue)") }
+        let place = issue.sourceLocation.map { "\($0.fileID):\($0.line)" } ?? "\(issue.kind)"
+        state.withLock { $0.issues.append(Issue(text: "\(issue)", place: place)) }
         return isTrial
       }
       guard let result = outcome.withLock({ $0 }) else { throw CancellationError() }

@@ -33,6 +33,9 @@ extension TestRadio {
   /// }
   /// ```
   ///
+  /// The incidents name the devices of ``device(_:_:controller:)``, and happen within a time that should be about as
+  /// long as the program works: see that they happen while it has a link.
+  ///
   /// A run fails as that of ``run(seed:incidents:pacing:timeLimit:patience:traces:_:)`` does. Expectations of Swift
   /// Testing that a run does not meet are recorded as known issues; the error of this function fails the test.
   ///
@@ -41,7 +44,7 @@ extension TestRadio {
   ///
   /// - Parameters:
   ///   - seeds: of the radio and the incidents, one run each.
-  ///   - incidents: which incidents are possible.
+  ///   - incidents: which incidents are possible. With ``IncidentPlan/none``, only delays and addresses differ.
   ///   - pacing: when PDUs move; by default with the timing of a real radio.
   ///   - timeLimit: the time of the radio after which one run is cancelled and has failed.
   ///   - patience: the real time without any event after which a run that waits counts as stuck.
@@ -49,16 +52,18 @@ extension TestRadio {
   ///   - body: the test. It makes its devices anew in each run.
   /// - Throws: ``TestFailure``.
   public static func explore(
-    seeds: ClosedRange<UInt64>, incidents plan: IncidentPlan? = nil, pacing: VirtualRadio.Pacing = .airtime,
+    seeds: ClosedRange<UInt64>, incidents plan: IncidentPlan, pacing: VirtualRadio.Pacing = .airtime,
     timeLimit: Duration = .seconds(3600), patience: Duration = .seconds(20), traces: String? = nil,
     _ body: @escaping @Sendable (TestRadio) async throws -> Void
   ) async throws {
     let settings = Settings(incidents: [], pacing: pacing, timeLimit: timeLimit, patience: patience, traces: nil)
     for seed in seeds {
       try Task.checkCancellation()
-      let incidents = plan?.incidents(seed: seed) ?? []
+      let incidents = plan.incidents(seed: seed)
       guard let first = await failure(seed, incidents, settings, body) else { continue }
-      throw await shorten(first, seed, incidents, settings, body, traces ?? Environment.value("BLE_TEST_TRACES"))
+      let simplest = plan.kinds.contains(.losesLinks) ? Incident.Kind.losesLinks : nil
+      throw await shorten(
+        first, seed, incidents, simplest, settings, body, traces ?? Environment.value("BLE_TEST_TRACES"))
     }
   }
 
@@ -82,17 +87,20 @@ extension TestRadio {
       try await run(seed: seed, settings, record, body)
     } catch {
       let issues = record.issues
-      let kind = issues.first ?? "\(type(of: error)) \("\(error)".prefix { $0 != ":" && $0 != "(" })"
+      let kind = issues.first?.place ?? "\(type(of: error)) \("\(error)".prefix { $0 != ":" && $0 != "(" })"
       return Failure(
-        reason: (issues + (issues.isEmpty ? ["\(error)"] : [])).joined(separator: "; "), kind: kind, record: record)
+        reason: (issues.map(\.text) + (issues.isEmpty ? ["\(error)"] : [])).joined(separator: "; "), kind: kind,
+        record: record)
     }
     guard let issue = record.issues.first else { return nil }
-    return Failure(reason: record.issues.joined(separator: "; "), kind: issue, record: record)
+    return Failure(reason: record.issues.map(\.text).joined(separator: "; "), kind: issue.place, record: record)
   }
 
   /// Leaves incidents out, lets them happen earlier and take less time, as long as the test fails in the same way.
+  ///
+  /// - Parameter simplest: the kind that is tried instead of each other one; nil for none.
   private static func shorten(
-    _ first: Failure, _ seed: UInt64, _ incidents: [Incident], _ settings: Settings,
+    _ first: Failure, _ seed: UInt64, _ incidents: [Incident], _ simplest: Incident.Kind?, _ settings: Settings,
     _ body: @escaping @Sendable (TestRadio) async throws -> Void, _ traces: String?
   ) async -> TestFailure {
     var (failure, kept, runs) = (first, incidents, 0)
@@ -114,6 +122,11 @@ extension TestRadio {
         index -= 1
       }
       for index in kept.indices {
+        if let simplest, kept[index].kind != simplest {
+          var simpler = kept
+          simpler[index].kind = simplest
+          _ = await fails(simpler)
+        }
         var shorter = kept
         while let time = shorter[index].kind.duration, time > .milliseconds(100) {
           shorter[index].kind = shorter[index].kind.lasting(.milliseconds(Int64(time.inMilliseconds / 2)))

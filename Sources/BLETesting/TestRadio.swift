@@ -116,7 +116,7 @@ public final class TestRadio: Sendable {
             result = .failure(error)
           }
           accidents?.cancel()
-          await radio.end(result.hasFailed || !record.issues.isEmpty, record)
+          await radio.end(result.hasFailed || !record.issues.isEmpty, record, settings.incidents)
           outcome.end(result)
         }
         outcome.began(test)
@@ -139,7 +139,7 @@ public final class TestRadio: Sendable {
   }
 
   /// What is left of a run: its packets, if it has failed.
-  private func end(_ hasFailed: Bool, _ record: RunRecord) async {
+  private func end(_ hasFailed: Bool, _ record: RunRecord, _ incidents: [Incident]) async {
     defer { for task in kept.withLock({ $0 }) { task.cancel() } }
     guard hasFailed else { return }
     let devices = names.withLock { $0.compactMapValues { $0 } }.sorted { $0.value < $1.value }
@@ -154,7 +154,9 @@ public final class TestRadio: Sendable {
     guard !record.isTrial else { return }
     record.publish(in: traces)
     if !record.files.isEmpty {
-      let line = "TestRadio: seed \(seed) has failed; its packets: \(record.files.joined(separator: ", "))\n"
+      let course = record.packets.flatMap { Course.lines(of: $0.device, $0.activity, incidents) }.joined(
+        separator: "\n")
+      let line = "TestRadio: seed \(seed) has failed; its packets: \(record.files.joined(separator: ", "))\n\(course)\n"
       FileHandle.standardError.write(Data(line.utf8))
     }
   }
@@ -356,7 +358,7 @@ private final class Turn: Sendable {
   }
 
   private func watch() {
-    DispatchQueue.global().asyncAfter(deadline: .now() + patience.inSeconds / 4) { [weak self] in
+    DispatchQueue.global().asyncAfter(deadline: .now() + patience.asSeconds / 4) { [weak self] in
       guard let self else { return }
       let fault = state.withLock { state -> (TestRadioError, @Sendable (TestRadioError) -> Void)? in
         guard let (device, since) = state.delegate, since.duration(to: .now) > patience, let action = state.blocked
@@ -440,7 +442,7 @@ private final class Turn: Sendable {
       } else if isHeld {
         woken.wait()
         isSignalled.store(false, ordering: .releasing)
-      } else if !wait(atMost: .now() + patience.inSeconds) {
+      } else if !wait(atMost: .now() + patience.asSeconds) {
         if fault != nil { return fault }
         fault = .nothingHappens(patience)
         outcome.cancel()
@@ -470,7 +472,7 @@ extension Result {
 }
 
 extension Duration {
-  fileprivate var inSeconds: Double {
+  fileprivate var asSeconds: Double {
     Double(components.seconds) + Double(components.attoseconds) / 1e18
   }
 }

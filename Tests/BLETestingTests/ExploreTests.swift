@@ -47,14 +47,57 @@ struct ExploreTests {
     #expect(failure.reason.contains("Fault"))
   }
 
+  /// A lost link is the simplest incident: another one is kept only if the test needs it.
+  @Test func aSimplerKindOfIncidentIsTried() async throws {
+    let plan = IncidentPlan(
+      of: ["a"], [.losesPower(for: .seconds(10)), .losesLinks], count: 3...3, within: .seconds(30))
+    let failure = try #require(
+      await #expect(throws: TestFailure.self) {
+        try await TestRadio.explore(seeds: 1...20, incidents: plan) { radio in
+          let phone = try await radio.device("phone").adapter()
+          let device = try await radio.device("a")
+          let adapter = try await device.adapter()
+          async let _ = adapter.advertise(Advertisement(localName: "A"))
+          let link = try await phone.connect(to: device.address)
+          try await radio.clock.sleep(for: .seconds(60))
+          // The values of an expectation do not matter for what counts as the same failure.
+          #expect(link.isConnected, "after \(radio.clock.now)")
+        }
+      })
+    #expect(failure.incidents.map(\.kind) == [.losesLinks], "\(failure)")
+    #expect("\(failure)".contains("INCIDENT .losesLinks\n"), "\(failure)")
+    #expect("\(failure)".contains("s: disconnected: Connection Timeout (0x08)"), "\(failure)")
+  }
+
+  @Test func repeatedActionsAreOneLineAndTheMiddleIsLeftOut() {
+    func activity(_ action: LinkAction, at second: Int) -> LinkActivity {
+      LinkActivity(time: .seconds(second), action: action, peer: nil, isOfPeer: false, packet: second)
+    }
+    let updates = (1...30).map { activity(.updated("2A19", [UInt8($0)]), at: $0) }
+    #expect(
+      Course.lines(
+        of: "a", updates + [activity(.disconnected(), at: 40)], [Incident("a", .losesLinks, at: .seconds(35))])
+        == [
+          "a:", "  1.000000 s: updated 2A19 = 01 (30 times, until 30.000000 s)", "  35.000000 s: INCIDENT .losesLinks",
+          "  40.000000 s: disconnected",
+        ])
+    for count in [Course.lineLimit, Course.lineLimit + 1] {
+      let mixed = (1...count).map { activity($0 % 2 == 0 ? .read("2A19") : .connected, at: $0) }
+      let lines = Course.lines(of: "a", mixed, [])
+      #expect(lines.count == Course.lineLimit + 1)
+      #expect(lines.contains("  …") == (count > Course.lineLimit) && lines.last?.hasPrefix("  \(count).") == true)
+    }
+    #expect(Course.lines(of: "a", [], []) == ["a:", "  nothing on its links"])
+  }
+
   /// Without incidents nothing is left to shorten.
   @Test func aFailureWithoutIncidentsNamesItsSeed() async throws {
     let failure = try #require(
       await #expect(throws: TestFailure.self) {
-        try await TestRadio.explore(seeds: 3...9) { radio in if radio.seed >= 5 { throw Fault() } }
+        try await TestRadio.explore(seeds: 3...9, incidents: .none) { radio in if radio.seed >= 5 { throw Fault() } }
       })
     #expect(failure.seed == 5 && failure.incidents.isEmpty && failure.files.isEmpty)
-    #expect(failure.code == "try await TestRadio.run(seed: 5) { radio in")
+    #expect(failure.code == "try await TestRadio.run(seed: 5) { radio in … }")
   }
 
   /// Each run of the shortening fails but the one without incidents: it ends at its limit.
@@ -79,7 +122,9 @@ struct ExploreTests {
   @Test func anExpectationThatIsNotMetIsAFailure() async throws {
     let failure = try #require(
       await #expect(throws: TestFailure.self) {
-        try await TestRadio.explore(seeds: 1...2) { radio in #expect(radio.seed != 2, "the seed is two") }
+        try await TestRadio.explore(seeds: 1...2, incidents: .none) { radio in
+          #expect(radio.seed != 2, "the seed is two")
+        }
       })
     #expect(failure.seed == 2 && failure.reason.contains("the seed is two"), "\(failure)")
   }
@@ -88,7 +133,7 @@ struct ExploreTests {
   @Test func whatTheShortenedRunLeavesCanBeRead() async throws {
     let failure = try #require(
       await #expect(throws: TestFailure.self) {
-        try await TestRadio.explore(seeds: 1...1) { radio in
+        try await TestRadio.explore(seeds: 1...1, incidents: .none) { radio in
           let sensor = try await radio.device("sensor/1")
           let adapter = try await sensor.adapter()
           async let _ = adapter.serve(

@@ -8,7 +8,7 @@ import Testing
 struct PlantedFault: CustomTestStringConvertible, Sendable {
   var testDescription: String
   /// What happens to its devices, for a fault that needs it.
-  var plan: IncidentPlan?
+  var plan = IncidentPlan.none
   /// The real time after which a test counts as stuck.
   var patience = Duration.seconds(20)
   /// What happens on the links of a device at most, after shortening.
