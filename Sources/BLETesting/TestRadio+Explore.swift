@@ -44,7 +44,7 @@ extension TestRadio {
   ///
   /// - Parameters:
   ///   - seeds: of the radio and the incidents, one run each.
-  ///   - incidents: which incidents are possible. With ``IncidentPlan/none``, only delays and addresses differ.
+  ///   - plan: which incidents are possible. With ``IncidentPlan/none``, only delays and addresses differ.
   ///   - pacing: when PDUs move; by default with the timing of a real radio.
   ///   - timeLimit: the time of the radio after which one run is cancelled and has failed.
   ///   - patience: the real time without any event after which a run that waits counts as stuck.
