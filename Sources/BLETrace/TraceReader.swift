@@ -213,6 +213,8 @@ extension TraceReader {
   ) {
     guard status == .success else { return report(status, in: &entry) }
     keepAttributes(of: handle)
+    // Another device may have had the handle before: there are no more entries than handles.
+    if let before = links[handle]?.peer, ended[before] == handle { ended[before] = nil }
     // A device has one entry in ``devices``, whatever handles its links had.
     if let before = ended.removeValue(forKey: address), before != handle, links[before]?.peer == address {
       keepAttributes(of: before)
