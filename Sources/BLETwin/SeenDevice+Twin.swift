@@ -236,7 +236,7 @@ extension TwinBehaviour {
   fileprivate func isSentAfterWrites(_ handle: AttributeHandle) -> Bool {
     values.contains { place, value in
       value.writes.contains { write in
-        write.updates.contains { !$0.disconnects && ($0.handle ?? place.rawValue) == handle.rawValue }
+        write.updates.contains { $0.isValue && ($0.handle ?? place.rawValue) == handle.rawValue }
       }
     }
   }

@@ -212,6 +212,14 @@ package final class ServedValues: Sendable {
     for update in updates {
       try await sleep(until: update.delay, from: start)
       if update.disconnects { return await device.disconnect() }
+      if update.requestsSecurity || update.connection != nil {
+        // A central may refuse it, and what follows does not wait for its answer.
+        Task(executorPreference: environment.clock.executor) {
+          if let request = update.connection?.request { _ = try? await device.updateConnectionParameters(request) }
+          if update.requestsSecurity { try? await device.pair() }
+        }
+        continue
+      }
       let subscriber = state.withLock { $0.subscribers[device]?[update.handle ?? handle] }
       try await subscriber?.send(update.value)
     }

@@ -396,6 +396,12 @@ extension ServiceDescription.Update {
     delay = try fields["after"]?.milliseconds() ?? 0
     handle = try fields["handle"]?.handle()
     disconnects = try fields["disconnect"]?.flag() ?? false
+    requestsSecurity = try fields["security_request"]?.flag() ?? false
+    connection = try fields["connection"].map { value throws(ConfigurationFault) in
+      var connection = try ServiceDescription.Connection(value)
+      connection.delay = 0
+      return connection
+    }
     isBeforeAnswer = try fields["before_answer"]?.flag() ?? false
     // The type of the value at another handle is not looked up: its octets are written with their form.
     let isOther = handle != nil

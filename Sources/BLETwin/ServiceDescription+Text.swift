@@ -181,6 +181,11 @@ extension ServiceDescription.Update {
   fileprivate func text(of uuid: BluetoothUUID) -> String {
     var fields = ["\"after\": \(delay)"]
     if disconnects { return (fields + ["\"disconnect\": true"]).joined(separator: ", ") }
+    if requestsSecurity { return (fields + ["\"security_request\": true"]).joined(separator: ", ") }
+    if let connection {
+      let texts = connection.fieldTexts.dropFirst().joined(separator: ", ")
+      return (fields + ["\"connection\": {\(texts)}"]).joined(separator: ", ")
+    }
     if let handle { fields.append("\"handle\": \(handle)") }
     let shown =
       handle == nil ? ServiceDescription.valueText(value, of: uuid) : "hex:\(value[...].hexadecimal)"

@@ -61,10 +61,10 @@ package struct ServiceDescription: Equatable, Sendable {
     case given(BD_ADDR)
   }
 
-  /// The timing that the peripheral requests after the connection.
+  /// The timing that the peripheral requests.
   package struct Connection: Equatable, Sendable {
     package static let fields = ["after", "interval", "latency", "timeout"]
-    /// In milliseconds.
+    /// In milliseconds after the connection; 0 in an ``Update``, which has a delay of its own.
     package var delay: UInt32
     /// In units of 1.25 ms.
     package var interval: ClosedRange<UInt16>
@@ -182,9 +182,11 @@ package struct ServiceDescription: Equatable, Sendable {
     case error(UInt8)
   }
 
-  /// A value that is sent to a client, or the end of its link, some time after something else.
+  /// A value that is sent to a client, a request to it, or the end of its link, some time after something else.
   package struct Update: Equatable, Sendable {
-    package static let fields = ["after", "handle", "value", "before_answer", "disconnect"]
+    package static let fields = [
+      "after", "handle", "value", "before_answer", "disconnect", "security_request", "connection",
+    ]
     /// In milliseconds.
     package var delay: UInt32
     /// The handle of the value; nil for the characteristic that the update is in.
@@ -194,6 +196,13 @@ package struct ServiceDescription: Equatable, Sendable {
     package var isBeforeAnswer = false
     /// Whether the device ends the link instead.
     package var disconnects = false
+    /// Whether the device sends a Security Request instead.
+    package var requestsSecurity = false
+    /// The timing that the device requests instead.
+    package var connection: Connection?
+
+    /// Whether a value is sent.
+    package var isValue: Bool { !disconnects && !requestsSecurity && connection == nil }
   }
 
   /// The answer to the write of a value.

@@ -13,6 +13,8 @@ import BLEWire
 /// | … without a write since it was read before | the next of its successive values |
 /// | a notification | part of what follows the subscription, if that has sent a value before any write |
 /// | … otherwise | part of what follows the last write; without one, of what follows the subscription |
+/// | a Security Request, or one of connection parameters | part of what follows a write of the last second |
+/// | … otherwise | what the device does on each link |
 struct TwinBehaviour {
   typealias Description = ServiceDescription
 
@@ -167,11 +169,9 @@ struct TwinBehaviour {
       isOfClient ? request(pdu, packet.time, &progress) : answer(pdu, packet.time, &progress)
     case .security(let pdu): add(pdu, packet, &progress)
     case .signalling(let pdu):
-      guard packet.direction != client, connection == nil,
-        case .connectionParameterUpdateRequest(let request) = pdu.command
-      else { return }
-      connection = Description.Connection(request, delay: progress.delay(from: progress.start, to: packet.time))
-      if connection == nil { leaveOut("a request of connection parameters that are not allowed") }
+      guard case .connectionParameterUpdateRequest(let request) = pdu.command else { return }
+      add(request, packet, progress)
+    case .parameters(let request): add(request, packet, progress)
     case .encrypted: (progress.secured, progress.isEncrypted) = (packet.time, true)
     case .disconnected(let isByPeer):
       let isByDevice = client == .hostToController ? isByPeer : session.isEndedByHost
@@ -179,6 +179,37 @@ struct TwinBehaviour {
       let delay = progress.delay(from: trigger.time &+ progress.travel, to: packet.time)
       values[trigger.handle]?.writes[trigger.index].updates.append(
         Description.Update(delay: delay, disconnects: true))
+    }
+  }
+
+  /// A request of the device within this time after a write, in microseconds, follows the write.
+  private static let requestTime: Int64 = 1_000_000
+
+  /// The last write, if a request of the device follows it, and the time since.
+  private func cause(
+    of packet: TwinRecorder.Packet, _ progress: Progress
+  ) -> (trigger: Trigger, delay: UInt32)? {
+    guard let trigger = progress.trigger else { return nil }
+    let (time, isOverflow) = packet.time.subtractingReportingOverflow(trigger.time)
+    guard !isOverflow, (0...Self.requestTime).contains(time) else { return nil }
+    return (trigger, progress.delay(from: trigger.time &+ progress.travel, to: packet.time))
+  }
+
+  private mutating func add(
+    _ request: ConnectionParameterUpdateRequest, _ packet: TwinRecorder.Packet, _ progress: Progress
+  ) {
+    guard packet.direction != client else { return }
+    if let (trigger, delay) = cause(of: packet, progress) {
+      let connection = Description.Connection(request, delay: 0)
+      if let connection {
+        values[trigger.handle]?.writes[trigger.index].updates.append(
+          Description.Update(delay: delay, connection: connection))
+      } else {
+        leaveOut("a request of connection parameters that are not allowed")
+      }
+    } else if connection == nil {
+      connection = Description.Connection(request, delay: progress.delay(from: progress.start, to: packet.time))
+      if connection == nil { leaveOut("a request of connection parameters that are not allowed") }
     }
   }
 
@@ -221,6 +252,10 @@ struct TwinBehaviour {
       var pairing = pairing ?? Description.Pairing()
       pairing.isEnabled = false
       self.pairing = pairing
+    case .securityRequest where packet.direction != client && cause(of: packet, progress) != nil:
+      guard let (trigger, delay) = cause(of: packet, progress) else { break }
+      values[trigger.handle]?.writes[trigger.index].updates.append(
+        Description.Update(delay: delay, requestsSecurity: true))
     case .securityRequest where packet.direction != client:
       var pairing = pairing ?? Description.Pairing()
       pairing.requestDelay = pairing.requestDelay ?? progress.delay(from: progress.start, to: packet.time)

@@ -18,6 +18,8 @@ package struct TwinRecorder {
     case attribute(ATTPDU)
     case security(SMPPDU)
     case signalling(SignallingPDU)
+    /// A request of other connection parameters by the link layer.
+    case parameters(ConnectionParameterUpdateRequest)
     case encrypted
     /// - Parameter byPeer: whether the other device has ended the link.
     case disconnected(byPeer: Bool)
@@ -71,7 +73,7 @@ package struct TwinRecorder {
   package mutating func add(_ entry: TraceEntry) {
     switch entry.content {
     case .event(let event): add(event, entry)
-    case .command(let command): add(command)
+    case .command(let command): add(command, entry)
     case .attribute(let pdu): keep(.attribute(pdu), entry)
     case .security(let pdu): keep(.security(pdu), entry)
     case .signalling(let pdu): keep(.signalling(pdu), entry)
@@ -115,9 +117,22 @@ package struct TwinRecorder {
       for report in event.reports { add(report, at: entry.time) }
     case .leExtendedAdvertisingReport(let event):
       for report in event.reports { add(report, at: entry.time) }
+    case .leRemoteConnectionParameterRequest(let event):
+      var request = ConnectionParameterUpdateRequest()
+      (request.intervalMin, request.intervalMax) = (event.intervalMin, event.intervalMax)
+      (request.latency, request.timeout) = (event.maxLatency, event.timeout)
+      keep(request, on: event.connectionHandle, entry)
     // The others say nothing about a peripheral.
     default: break
     }
+  }
+
+  private mutating func keep(
+    _ request: ConnectionParameterUpdateRequest, on link: ConnectionHandle, _ entry: TraceEntry
+  ) {
+    var entry = entry
+    entry.link = link
+    keep(.parameters(request), entry)
   }
 
   private mutating func change(_ address: DeviceAddress, _ body: (inout Advertiser) -> Void) {
@@ -156,8 +171,14 @@ package struct TwinRecorder {
   }
 
   /// The commands of a host that is itself the device.
-  private mutating func add(_ command: any HCICommand) {
+  private mutating func add(_ command: any HCICommand, _ entry: TraceEntry) {
     switch command {
+    case let command as HCI.LEConnectionUpdate:
+      var request = ConnectionParameterUpdateRequest()
+      request.intervalMin = command.parameters.connectionIntervalMin
+      request.intervalMax = command.parameters.connectionIntervalMax
+      (request.latency, request.timeout) = (command.parameters.maxLatency, command.parameters.supervisionTimeout)
+      keep(request, on: command.connectionHandle, entry)
     case let command as HCI.Disconnect:
       if let index = open[command.connectionHandle] { sessions[index].isEndedByHost = true }
     case let command as HCI.LESetAdvertisingData: own.data = Array(command.advertisingData)

@@ -190,6 +190,28 @@ struct TwinTests {
       lengths == Array([[Int]](repeating: [26, 1, 26], count: TwinBehaviour.beginningLimit).joined()) + [26, 1, 22])
   }
 
+  /// A request of the device within a second after a write follows the write; another one is that of each link.
+  @Test(arguments: [999, 1_001]) func aRequestOfTheDeviceFollowsTheWriteBefore(after milliseconds: Int) throws {
+    var trace = Recording()
+    trace.discover()
+    trace.exchange([0x12, 10, 0, 9], [0x13], after: 0)
+    trace.time += milliseconds
+    trace.frame([0x0B, 0x01], .controllerToHost, on: .securityManager)
+    trace.frame([0x12, 1, 8, 0, 24, 0, 40, 0, 2, 0, 0x58, 2], .controllerToHost, on: .signalling)
+    let description = try trace.twin.description
+    let writes = description.services[0].characteristics[2].writes
+    let connection = ServiceDescription.Connection(delay: 0, interval: 24...40, latency: 2, timeout: 600)
+    if milliseconds < 1_000 {
+      #expect(writes.map(\.value) == [[9]])
+      #expect(writes.first?.updates.map(\.requestsSecurity) == [true, false])
+      #expect(writes.first?.updates.map(\.connection) == [nil, connection])
+      #expect(description.pairing?.requestDelay == nil && description.connection == nil)
+    } else {
+      #expect(writes.isEmpty)
+      #expect(description.pairing?.requestDelay != nil && description.connection?.interval == 24...40)
+    }
+  }
+
   /// Each link of a device may have another handle.
   @Test func theLinksOfADeviceAreOneDevice() throws {
     var trace = Recording()
