@@ -1,3 +1,4 @@
+import BLEHCI
 import BLEKit
 import Synchronization
 import Testing
@@ -67,6 +68,34 @@ struct ExploreTests {
     #expect(failure.incidents.map(\.kind) == [.losesLinks], "\(failure)")
     #expect("\(failure)".contains("INCIDENT .losesLinks\n"), "\(failure)")
     #expect("\(failure)".contains("s: disconnected: Connection Timeout (0x08)"), "\(failure)")
+  }
+
+  /// A reader that tries again reads a value whatever the controllers do, and as soon as they do it no more.
+  @Test func controllersErrForATime() async throws {
+    let faults: [VirtualFault] = [
+      .losesReports(percent: 50), .packets(PacketFault(.delay(.milliseconds(200)), .data, .toHost)),
+      .packets(PacketFault(.drop, .data, .toHost, percent: 10)), .disconnects(afterPackets: 40, .connectionTimeout),
+    ]
+    let plan = IncidentPlan(
+      of: ["sensor", "phone"], faults.map { .faults([$0], for: .seconds(60)) }, count: 2...4, within: .seconds(60))
+    try await TestRadio.explore(seeds: 1...3, incidents: plan) { radio in
+      let sensor = try await radio.device("sensor")
+      let adapter = try await sensor.adapter()
+      let battery = LocalService("180F", [LocalCharacteristic("2A19").value(UInt8(80))])
+      async let _ = adapter.serve([battery], advertisingAs: "Sensor")
+      let phone = try await radio.device("phone").adapter()
+      func read() async throws -> UInt8 {
+        try await phone.withConnection(to: sensor.address, timeout: .seconds(30)) {
+          try await $0.read("2A19", in: "180F", as: UInt8.self)
+        }
+      }
+      while radio.clock.now.sinceStart < .seconds(120) {
+        _ = try? await read()
+        try await radio.clock.sleep(for: .seconds(1))
+      }
+      let level = try await read()
+      #expect(level == 80)
+    }
   }
 
   @Test func repeatedActionsAreOneLineAndTheMiddleIsLeftOut() {
