@@ -28,8 +28,10 @@ struct TwinBehaviour {
     var security = Description.Security.none
     var secures: Set<Description.Access> = []
     var refusal: ATTErrorCode?
-    /// The value that a write has left; nil before one.
-    fileprivate var stored: [UInt8]?
+    /// The value that a write has left, and the place of the write; nil before one.
+    fileprivate var stored: (value: [UInt8], index: Int)?
+    /// The places of writes that were refused because of the security of the link: they are none.
+    fileprivate var withdrawn: Set<Int> = []
     /// The write whose effect the answers to reads are; nil for those from the start.
     fileprivate var source: Trigger?
     /// When it was read or written last.
@@ -60,6 +62,7 @@ struct TwinBehaviour {
   /// The values of the Client Characteristic Configuration descriptors, by the handles of these.
   private let configurations: [AttributeHandle: AttributeHandle]
   private let known: Set<AttributeHandle>
+  /// Whether the last pairing was one without a user.
   private var isJustWorks = false
   private let client: HCIPacketDirection
 
@@ -121,7 +124,11 @@ struct TwinBehaviour {
     var mtu = ATT.defaultMTU
     var request: (pdu: ATTPDU, time: Int64)?
     var prepared: [AttributeHandle: [UInt8]] = [:]
+    /// The last write.
     var trigger: Trigger?
+    /// The write that the request without an answer contains.
+    var pending: Trigger?
+    var initiator: PairingFeatures?
     var subscriptions: [AttributeHandle: Subscription] = [:]
     /// When the link was encrypted, or came up.
     var secured: Int64
@@ -177,8 +184,7 @@ struct TwinBehaviour {
       let isByDevice = client == .hostToController ? isByPeer : session.isEndedByHost
       guard isByDevice, let trigger = progress.trigger else { return }
       let delay = progress.delay(from: trigger.time &+ progress.travel, to: packet.time)
-      values[trigger.handle]?.writes[trigger.index].updates.append(
-        Description.Update(delay: delay, disconnects: true))
+      change(trigger) { $0.updates.append(Description.Update(delay: delay, disconnects: true)) }
     }
   }
 
@@ -199,17 +205,15 @@ struct TwinBehaviour {
     _ request: ConnectionParameterUpdateRequest, _ packet: TwinRecorder.Packet, _ progress: Progress
   ) {
     guard packet.direction != client else { return }
+    let delay = progress.delay(from: progress.start, to: packet.time)
+    guard var requested = Description.Connection(request, delay: delay) else {
+      return leaveOut("a request of connection parameters that are not allowed")
+    }
     if let (trigger, delay) = cause(of: packet, progress) {
-      let connection = Description.Connection(request, delay: 0)
-      if let connection {
-        values[trigger.handle]?.writes[trigger.index].updates.append(
-          Description.Update(delay: delay, connection: connection))
-      } else {
-        leaveOut("a request of connection parameters that are not allowed")
-      }
-    } else if connection == nil {
-      connection = Description.Connection(request, delay: progress.delay(from: progress.start, to: packet.time))
-      if connection == nil { leaveOut("a request of connection parameters that are not allowed") }
+      requested.delay = 0
+      change(trigger) { $0.updates.append(Description.Update(delay: delay, connection: requested)) }
+    } else {
+      connection = connection ?? requested
     }
   }
 
@@ -238,7 +242,7 @@ struct TwinBehaviour {
 
   private mutating func add(_ pdu: SMPPDU, _ packet: TwinRecorder.Packet, _ progress: inout Progress) {
     switch pdu {
-    case .pairingRequest(let request) where packet.direction == client: initiator = request.features
+    case .pairingRequest(let request) where packet.direction == client: progress.initiator = request.features
     case .pairingResponse(let response) where packet.direction != client:
       hasPaired = true
       let features = response.features
@@ -247,34 +251,22 @@ struct TwinBehaviour {
       pairing.isBonding = features.authReq.contains(.bonding)
       pairing.hasSecureConnections = features.authReq.contains(.secureConnections)
       self.pairing = pairing
-      if let initiator { isJustWorks = Self.isJustWorks(initiator, features) }
+      if let request = progress.initiator {
+        isJustWorks = AssociationModel.chosen(request: request, response: features).model == .justWorks
+      }
     case .pairingFailed(let failure) where packet.direction != client && failure.reason == .pairingNotSupported:
       var pairing = pairing ?? Description.Pairing()
       pairing.isEnabled = false
       self.pairing = pairing
-    case .securityRequest where packet.direction != client && cause(of: packet, progress) != nil:
-      guard let (trigger, delay) = cause(of: packet, progress) else { break }
-      values[trigger.handle]?.writes[trigger.index].updates.append(
-        Description.Update(delay: delay, requestsSecurity: true))
     case .securityRequest where packet.direction != client:
+      if let (trigger, delay) = cause(of: packet, progress) {
+        return change(trigger) { $0.updates.append(Description.Update(delay: delay, requestsSecurity: true)) }
+      }
       var pairing = pairing ?? Description.Pairing()
       pairing.requestDelay = pairing.requestDelay ?? progress.delay(from: progress.start, to: packet.time)
       self.pairing = pairing
     default: break  // The others follow from the features.
     }
-  }
-
-  private var initiator: PairingFeatures?
-
-  /// Whether no user takes part (Vol 3, Part H, 2.3.5.1).
-  private static func isJustWorks(_ initiator: PairingFeatures, _ responder: PairingFeatures) -> Bool {
-    let both = [initiator, responder]
-    if both.contains(where: { $0.oobDataFlag != .notPresent }) { return false }
-    if !both.contains(where: { $0.authReq.contains(.mitm) }) { return true }
-    if both.contains(where: { $0.ioCapability == .noInputNoOutput }) { return true }
-    let isSecure = both.allSatisfy { $0.authReq.contains(.secureConnections) }
-    let isComparison = isSecure && both.allSatisfy { [.displayYesNo, .keyboardDisplay].contains($0.ioCapability) }
-    return !isComparison && both.allSatisfy { [.displayOnly, .displayYesNo].contains($0.ioCapability) }
   }
 
   /// A procedure has succeeded: a demand of an authenticated key is one of encryption, if the key is not authenticated.
@@ -305,8 +297,13 @@ struct TwinBehaviour {
     body(&values[handle, default: Value()])
   }
 
+  /// Changes a write. No write is removed before the end, so that its place stays that of all links.
+  private mutating func change(_ trigger: Trigger, _ body: (inout Description.Write) -> Void) {
+    change(trigger.handle) { body(&$0.writes[trigger.index]) }
+  }
+
   private mutating func request(_ pdu: ATTPDU, _ time: Int64, _ progress: inout Progress) {
-    if type(of: pdu.packet).pduType == .request { progress.request = (pdu, time) }
+    if type(of: pdu.packet).pduType == .request { (progress.request, progress.pending) = ((pdu, time), nil) }
     switch pdu {
     case .readBlobRequest, .handleValueConfirmation: break
     case .writeCommand(let packet):
@@ -321,26 +318,32 @@ struct TwinBehaviour {
     case .writeRequest(let packet):
       // What is sent before the answer belongs to the write.
       guard configurations[packet.handle] == nil else { return }
-      wrote(Array(packet.value), to: packet.handle, time, &progress)
+      progress.pending = wrote(Array(packet.value), to: packet.handle, time, &progress)
     case .executeWriteRequest(let packet) where packet.flags != .cancel:
       for (handle, value) in progress.prepared.sorted(by: { $0.key < $1.key }) {
-        wrote(value, to: handle, time, &progress)
+        progress.pending = wrote(value, to: handle, time, &progress)
       }
     default: progress.long = nil
     }
   }
 
   /// A value is written, of which the answer may follow.
-  private mutating func wrote(_ octets: [UInt8], to handle: AttributeHandle, _ time: Int64, _ progress: inout Progress)
-  {
-    guard known.contains(handle), configurations[handle] == nil, octets.count <= ATT.maximumValueLength else { return }
+  ///
+  /// - Returns: the write; nil if it is none of a value that is known.
+  @discardableResult
+  private mutating func wrote(
+    _ octets: [UInt8], to handle: AttributeHandle, _ time: Int64, _ progress: inout Progress
+  ) -> Trigger? {
+    guard known.contains(handle), configurations[handle] == nil, octets.count <= ATT.maximumValueLength else {
+      return nil
+    }
+    let trigger = Trigger(handle: handle, index: values[handle]?.writes.count ?? 0, time: time)
     change(handle) { value in
       value.writes.append(Description.Write(value: octets))
-      value.stored = octets
-      value.used = time
-      value.source = nil
+      (value.stored, value.used, value.source) = ((octets, trigger.index), time, nil)
     }
-    progress.trigger = Trigger(handle: handle, index: (values[handle]?.writes.count ?? 1) - 1, time: time)
+    progress.trigger = trigger
+    return trigger
   }
 
   private mutating func answer(_ pdu: ATTPDU, _ time: Int64, _ progress: inout Progress) {
@@ -388,11 +391,11 @@ struct TwinBehaviour {
       if let handle = configurations[request.handle] {
         subscribed(handle, isOn: request.value.contains { $0 != 0 }, time, &progress)
       } else {
-        answered(request.handle, nil, from: start, to: time, &progress)
+        answered(nil, from: start, to: time, &progress)
       }
       succeeded(configurations[request.handle] ?? request.handle, progress)
     case (.executeWriteRequest, .executeWriteResponse):
-      if let trigger = progress.trigger { answered(trigger.handle, nil, from: start, to: time, &progress) }
+      answered(nil, from: start, to: time, &progress)
       progress.prepared = [:]
     case (_, .errorResponse(let error)): refused(request, error, from: start, to: time, &progress)
     default: break  // A discovery, or an answer to something else.
@@ -416,43 +419,43 @@ struct TwinBehaviour {
           leaveOut("the answer \(error.code) to a subscription to \(handle)")
         }
       } else if refused(request.handle, .write, error.code) {
-        withdrawWrite(of: request.handle, &progress)
+        withdrawWrite(&progress)
       } else {
-        answered(request.handle, error.code, from: start, to: time, &progress)
+        answered(error.code, from: start, to: time, &progress)
       }
     case .prepareWriteRequest(let request):
       progress.prepared[request.handle] = nil
       _ = refused(request.handle, .write, error.code)
     case .executeWriteRequest:
       progress.prepared = [:]
-      if let trigger = progress.trigger { answered(trigger.handle, error.code, from: start, to: time, &progress) }
+      answered(error.code, from: start, to: time, &progress)
     default: break  // Attribute Not Found ends a discovery.
     }
   }
 
   /// A write that is refused because of the security of the link is none.
-  private mutating func withdrawWrite(of handle: AttributeHandle, _ progress: inout Progress) {
-    guard progress.trigger?.handle == handle else { return }
-    progress.trigger = nil
-    change(handle) { value in
-      _ = value.writes.popLast()
-      value.stored = nil
+  private mutating func withdrawWrite(_ progress: inout Progress) {
+    guard let pending = progress.pending else { return }
+    if progress.trigger == pending { progress.trigger = nil }
+    change(pending.handle) { value in
+      value.withdrawn.insert(pending.index)
+      if value.stored?.index == pending.index { value.stored = nil }
     }
   }
 
-  /// The last write of a value is answered.
+  /// The request that contains a write is answered.
   private mutating func answered(
-    _ handle: AttributeHandle, _ code: ATTErrorCode?, from start: Int64, to time: Int64, _ progress: inout Progress
+    _ code: ATTErrorCode?, from start: Int64, to time: Int64, _ progress: inout Progress
   ) {
+    guard let pending = progress.pending else { return }
     let (travel, delay) = (progress.travel, progress.delay(from: start &+ progress.travel, to: time))
-    change(handle) { value in
-      guard !value.writes.isEmpty else { return }
-      let last = value.writes.count - 1
-      value.writes[last].error = code.map { max(1, $0.rawValue) }
-      if code != nil { value.stored = nil }
+    change(pending) { write in
+      write.error = code.map { max(1, $0.rawValue) }
       // An answer that takes no more than twice the time of the fastest one is not late.
-      if Int64(delay) * 1_000 > max(travel, 10_000) { value.writes[last].delay = delay }
+      if Int64(delay) * 1_000 > max(travel, 10_000) { write.delay = delay }
     }
+    guard code != nil else { return }
+    change(pending.handle) { if $0.stored?.index == pending.index { $0.stored = nil } }
   }
 
   private mutating func read(
@@ -462,7 +465,7 @@ struct TwinBehaviour {
     succeeded(handle, progress)
     let seen = values[handle] ?? Value()
     defer { change(handle) { $0.used = time } }
-    if let stored = seen.stored, seen.source == nil, answer.isBeginning(of: stored, progress.mtu) {
+    if let stored = seen.stored, seen.source == nil, answer.isBeginning(of: stored.value, progress.mtu) {
       return change(handle) { $0.hasLongAnswer = false }
     }
     let expected = seen.source.flatMap { expectation($0, of: handle) } ?? (seen.stored == nil ? seen.reads.last : nil)
@@ -470,25 +473,26 @@ struct TwinBehaviour {
     if let trigger = progress.trigger, trigger.time >= seen.used, !isAsExpected,
       seen.stored != nil || !seen.reads.isEmpty
     {
-      values[trigger.handle]?.writes[trigger.index].reads.append(
-        Description.Write.Values(handle: handle.rawValue, values: [answer]))
-      return change(handle) { ($0.source, $0.stored, $0.hasLongAnswer) = (trigger, nil, true) }
+      return follow(trigger, handle, answer)
     }
     if let source = seen.source, let place = place(of: handle, in: source) {
-      values[source.handle]?.writes[source.index].reads[place].values.append(answer)
+      change(source) { $0.reads[place].values.append(answer) }
       return change(handle) { $0.hasLongAnswer = true }
     }
-    if seen.stored != nil, let index = values[handle]?.writes.indices.last {
-      // The device has changed the value that was written.
-      let source = Trigger(handle: handle, index: index, time: time)
-      values[handle]?.writes[index].reads.append(
-        Description.Write.Values(handle: handle.rawValue, values: [answer]))
-      return change(handle) { ($0.source, $0.stored, $0.hasLongAnswer) = (source, nil, true) }
+    // The device has changed the value that was written.
+    if let stored = seen.stored {
+      return follow(Trigger(handle: handle, index: stored.index, time: time), handle, answer)
     }
     change(handle) { value in
       value.reads.append(answer)
       value.hasLongAnswer = true
     }
+  }
+
+  /// The answers to reads of a value are the effect of a write from now on.
+  private mutating func follow(_ trigger: Trigger, _ handle: AttributeHandle, _ answer: Description.ReadAnswer) {
+    change(trigger) { $0.reads.append(Description.Write.Values(handle: handle.rawValue, values: [answer])) }
+    change(handle) { ($0.source, $0.stored, $0.hasLongAnswer) = (trigger, nil, true) }
   }
 
   private func place(of handle: AttributeHandle, in trigger: Trigger) -> Int? {
@@ -504,7 +508,7 @@ struct TwinBehaviour {
     guard values[handle]?.hasLongAnswer == true, let place = place(of: handle, in: trigger),
       let last = values[trigger.handle]?.writes[trigger.index].reads[place].values.indices.last
     else { return }
-    values[trigger.handle]?.writes[trigger.index].reads[place].values[last].extend(by: part)
+    change(trigger) { $0.reads[place].values[last].extend(by: part) }
   }
 
   // MARK: - Subscriptions
@@ -536,11 +540,11 @@ struct TwinBehaviour {
       progress.subscriptions[handle]?.isStream = true
       change(handle) { $0.subscriptions[subscription.index].append(Description.Update(delay: delay, value: octets)) }
     } else if let trigger {
-      let isPending = progress.request.map { $0.time == trigger.time } ?? false
-      values[trigger.handle]?.writes[trigger.index].updates.append(
-        Description.Update(
-          delay: progress.delay(from: trigger.time &+ progress.travel, to: time),
-          handle: handle == trigger.handle ? nil : handle.rawValue, value: octets, isBeforeAnswer: isPending))
+      let isPending = progress.request != nil && progress.pending == trigger
+      let update = Description.Update(
+        delay: progress.delay(from: trigger.time &+ progress.travel, to: time),
+        handle: handle == trigger.handle ? nil : handle.rawValue, value: octets, isBeforeAnswer: isPending)
+      change(trigger) { $0.updates.append(update) }
     }
   }
 }
@@ -554,6 +558,7 @@ extension TwinBehaviour.Value {
 
   /// Leaves out what repeats the entry before, at the end of each list: a copy repeats the last one.
   fileprivate mutating func shorten() {
+    writes = writes.indices.filter { !withdrawn.contains($0) }.map { writes[$0] }
     reads.shortenEnd()
     subscriptions.shortenEnd()
     if subscriptions == [[]] { subscriptions = [] }

@@ -49,10 +49,11 @@ struct TwinTests {
     }
 
     mutating func frame(
-      _ pdu: [UInt8], _ direction: HCIPacketDirection, on channel: ChannelID = .attributeProtocol
+      _ pdu: [UInt8], _ direction: HCIPacketDirection, on channel: ChannelID = .attributeProtocol,
+      of link: UInt16 = 0x40
     ) {
       var packet = HCIACLDataPacket()
-      packet.connectionHandle = ConnectionHandle(rawValue: 0x40)
+      packet.connectionHandle = ConnectionHandle(rawValue: link)
       packet.packetBoundaryFlag = direction == .hostToController ? .firstNonFlushable : .firstFlushable
       packet.data = BasicFrame(channel: channel, payload: pdu[...]).encoded[...]
       add(.aclData(packet), direction)
@@ -111,7 +112,8 @@ struct TwinTests {
         let fields = opcode == 0x01 ? [0x0A, handle, 0] + rest.prefix(1) : [handle, 0] + rest
         // Now and then in the other direction.
         let isOfServer = opcode % 2 == 1 && Int.random(in: 0..<10, using: &random) > 0
-        frame([opcode] + fields, isOfServer ? .controllerToHost : .hostToController)
+        let link: UInt16 = Int.random(in: 0..<4, using: &random) == 0 ? 0x41 : 0x40
+        frame([opcode] + fields, isOfServer ? .controllerToHost : .hostToController, of: link)
       }
     }
 
@@ -188,6 +190,24 @@ struct TwinTests {
     let lengths = try trace.characteristics[0].reads.map { if case .value(let octets) = $0 { octets.count } else { 0 } }
     #expect(
       lengths == Array([[Int]](repeating: [26, 1, 26], count: TwinBehaviour.beginningLimit).joined()) + [26, 1, 22])
+  }
+
+  /// Two clients write one value at the same time: each answer is that of the write of its link, and a write that the
+  /// security of a link forbids is none.
+  @Test func writesOfTwoLinksHaveTheirOwnAnswers() throws {
+    var trace = Recording()
+    trace.discover()
+    trace.connect(0x41)
+    trace.frame([0x12, 10, 0, 1], .hostToController)
+    trace.frame([0x12, 10, 0, 2], .hostToController, of: 0x41)
+    trace.frame([0x01, 0x12, 10, 0, 0x05], .controllerToHost)
+    trace.frame([0x01, 0x12, 10, 0, 0x80], .controllerToHost, of: 0x41)
+    trace.time += 100
+    trace.frame([0x1B, 3, 0, 7], .controllerToHost, of: 0x41)
+    let characteristic = try trace.characteristics[2]
+    #expect(characteristic.writes.map(\.value) == [[2]] && characteristic.writes.map(\.error) == [0x80])
+    #expect(characteristic.writes[0].updates.map(\.value) == [[7]])
+    #expect(characteristic.security == .authenticated)
   }
 
   /// A request of the device within a second after a write follows the write; another one is that of each link.
