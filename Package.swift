@@ -341,7 +341,8 @@ let package = Package(
     tests(
       "BLEVirtualServerTests", on: ["BLEVirtualServer", "BLEVirtual", "BLEHCI", "BLEHost", "BLERuntime", "BLEWire"]),
     .testTarget(
-      name: "BLETestingTests", dependencies: ["BLEHCI", "BLEKit", "BLETesting", "CoreBluetooth"], packageAccess: false,
+      name: "BLETestingTests", dependencies: ["BLEHCI", "BLEKit", "BLETesting", "BLETwin", "CoreBluetooth"],
+      packageAccess: false,
       swiftSettings: strict),
     tests("BLELinuxTests", on: ["BLELinux", "BLEWire"]),
     tests(

@@ -31,6 +31,9 @@ package final class ServedValues: Sendable {
     package init() {}
   }
 
+  /// The writes of one client that something still follows. What follows further ones is left out.
+  static let followingLimit = 64
+
   private struct Place: Hashable { var service: Int, characteristic: Int }
 
   /// The answers to reads from now on.
@@ -57,6 +60,9 @@ package final class ServedValues: Sendable {
     var subscribers: [RemoteDevice: [UInt16: Subscriber]] = [:]
     /// What follows writes that are about to be answered.
     var following: [RemoteDevice: [(updates: [ServiceDescription.Update], handle: UInt16, start: Duration)]] = [:]
+    /// What is on its way to clients after their writes, by numbers.
+    var sending: [RemoteDevice: [Int: Task<Void, Never>]] = [:]
+    var lastNumber = 0
   }
 
   private let description: ServiceDescription
@@ -182,9 +188,27 @@ package final class ServedValues: Sendable {
   private func written(by device: RemoteDevice) {
     let following = state.withLock { $0.following.removeValue(forKey: device) ?? [] }
     for (updates, handle, start) in following {
-      Task(executorPreference: environment.clock.executor) {
-        try? await self.play(updates, of: handle, from: start, to: device)
+      begin(for: device) { try? await self.play(updates, of: handle, from: start, to: device) }
+    }
+  }
+
+  /// Does something for a client that takes time; it is cancelled when the link ends.
+  private func begin(for device: RemoteDevice, _ work: @escaping @Sendable () async -> Void) {
+    let isBegun = state.withLock { state in
+      guard state.sending[device, default: [:]].count < Self.followingLimit else { return false }
+      state.lastNumber += 1
+      let number = state.lastNumber
+      state.sending[device, default: [:]][number] = Task(executorPreference: environment.clock.executor) {
+        await work()
+        self.state.withLock { state in
+          state.sending[device]?[number] = nil
+          if state.sending[device]?.isEmpty == true { state.sending[device] = nil }
+        }
       }
+      return true
+    }
+    if !isBegun {
+      environment.report("\(device.address) writes faster than values follow: those of this write are left out")
     }
   }
 
@@ -214,7 +238,7 @@ package final class ServedValues: Sendable {
       if update.disconnects { return await device.disconnect() }
       if update.requestsSecurity || update.connection != nil {
         // A central may refuse it, and what follows does not wait for its answer.
-        Task(executorPreference: environment.clock.executor) {
+        begin(for: device) {
           if let request = update.connection?.request { _ = try? await device.updateConnectionParameters(request) }
           if update.requestsSecurity { try? await device.pair() }
         }
@@ -233,10 +257,12 @@ package final class ServedValues: Sendable {
   /// Does what the device does on each link: it requests a timing and security. Returns when the link has ended.
   package func serve(_ device: RemoteDevice) async {
     defer {
-      state.withLock { state in
+      let sending = state.withLock { state in
         state.subscribers[device] = nil
         state.following[device] = nil
+        return state.sending.removeValue(forKey: device) ?? [:]
       }
+      for task in sending.values { task.cancel() }
     }
     let start = environment.clock.now()
     var steps: [(delay: UInt32, action: @Sendable () async throws -> Void)] = []

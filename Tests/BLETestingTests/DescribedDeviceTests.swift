@@ -4,12 +4,14 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import BLETwin
+
 /// Devices of a radio that a file describes.
 struct DescribedDeviceTests {
   /// A copy of a device with a control point, as `ble twin` prints it.
   private static let twin = """
     {
-      "name": "Pump", "advertising": {"data": "02010605095075 6d70", "interval": 100}, "address": "static", "mtu": 100,
+      "name": "Pump", "advertising": {"data": "020106050950756d70", "interval": 100}, "address": "static", "mtu": 100,
       "services": [
         {"uuid": "1800", "handle": 1, "end": 3, "characteristics": [
           {"uuid": "2A00", "properties": ["read"], "value": "text:Pump", "handle": 2}]},
@@ -24,7 +26,7 @@ struct DescribedDeviceTests {
           {"uuid": "FFE2", "properties": ["read"], "value": "6f6666", "handle": 38, "value_handle": 40}]}
       ]
     }
-    """.replacing("5075 6d70", with: "50756d70")
+    """
 
   private static func file(_ text: String) throws -> String {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).json")
@@ -72,6 +74,30 @@ struct DescribedDeviceTests {
     var code: BLEError.Kind?
     do { try await device.write([2], to: "FFE1", in: "FFE0") } catch { code = error.kind }
     #expect(code == .att(ATTErrorCode(rawValue: 129)))
+  }
+
+  /// What follows a write is limited for each client, and ends with its link.
+  @Test func whatFollowsWritesHasALimitAndEndsWithTheLink() async throws {
+    let file = try Self.file(Self.twin)
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try await TestRadio.run { radio in
+      _ = try await radio.device("pump", describedBy: file)
+      let phone = try await radio.device("phone").adapter()
+      for (writes, isWaiting, expected) in [
+        (ServedValues.followingLimit, true, ServedValues.followingLimit),
+        (ServedValues.followingLimit + 1, true, ServedValues.followingLimit), (3, false, 0), (0, true, 0),
+      ] {
+        let device = try await phone.connect(to: .named("Pump"))
+        var answers = try await device.values(of: "FFE1", in: "FFE0", as: [UInt8].self).subscribed()
+        for _ in 0..<writes { try await device.write([1], to: "FFE1", in: "FFE0") }
+        // Each answer follows its write by 5 s, and takes the time of an indication.
+        if isWaiting { try await radio.clock.sleep(for: .seconds(30)) }
+        await device.disconnect()
+        var count = 0
+        do { while try await answers.next() != nil { count += 1 } } catch is BLEError {}
+        #expect(count == expected, "\(writes) writes")
+      }
+    }
   }
 
   @Test func aFileThatIsWrongIsAnErrorWithItsLine() async throws {
