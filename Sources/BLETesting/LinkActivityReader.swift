@@ -26,7 +26,10 @@ struct LinkActivityReader {
   /// What the next packet shows.
   mutating func read(_ record: BTSnoopRecord, _ lookup: Lookup) -> [LinkActivity] {
     let entry = reader.anyEntry(for: record)
-    if entry.layer != .hci, case .fragment = entry.content {} else if entry.layer != .hci { frames += 1 }
+    switch entry.content {
+    case .attribute, .security, .signalling, .data: frames += 1
+    case .command, .event, .fragment, .other: break
+    }
     guard let link = entry.link else { return [] }
     var state = links[link] ?? LinkState()
     defer { links[link] = state }
@@ -53,15 +56,10 @@ struct LinkActivityReader {
       }
       return []
     case .attribute(let pdu):
-      // Requests and confirmations come from the client, the others from the server.
-      let isOfServer =
-        switch type(of: pdu.packet).pduType {
-        case .command, .request, .confirmation: false
-        case .response, .notification, .indication: true
-        }
-      let client: HCIPacketDirection = isOfPeer != isOfServer ? .controllerToHost : .hostToController
+      let client = pdu.client(sentAs: entry.direction)
       let attribute = { (handle: AttributeHandle) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)? in
-        reader.attribute(at: handle, of: link, client: client) ?? lookup(handle, isOfPeer == isOfServer, entry.peer)
+        reader.attribute(at: handle, of: link, client: client)
+          ?? lookup(handle, client == .hostToController, entry.peer)
       }
       return Self.actions(of: pdu, client, &state, attribute).map { ($0, isOfPeer) }
     case .command, .signalling, .data, .fragment, .other: return []
@@ -74,8 +72,10 @@ struct LinkActivityReader {
       state = LinkState()
       return isFailure ? [] : [.connected]
     case .disconnectionComplete(let event): return [.disconnected(event.reason)]
-    case .encryptionChange(let event):
-      guard event.status == .success else { return [.pairingFailed] }
+    case .encryptionChange, .encryptionChangeV2, .encryptionKeyRefreshComplete:
+      guard let change = event.encryptionChange else { return [] }
+      guard change.status == .success else { return [.pairingFailed] }
+      guard change.isOn else { return [] }
       defer { state.hasPaired = false }
       return [state.hasPaired ? .paired : .encrypted]
     default: return []
@@ -87,8 +87,9 @@ struct LinkActivityReader {
     _ attribute: (AttributeHandle) -> (type: BluetoothUUID, characteristic: BluetoothUUID?)?
   ) -> [LinkAction] {
     func written(_ handle: AttributeHandle, _ value: [UInt8]) -> LinkAction {
-      let (type, characteristic) = attribute(handle) ?? ("0000", nil)
-      guard type == "2902" else { return .written(characteristic ?? nil, value) }
+      let found = attribute(handle)
+      let characteristic = found?.characteristic
+      guard found?.type == "2902" else { return .written(characteristic, value) }
       return (value.first ?? 0) & 3 == 0 ? .unsubscribed(characteristic) : .subscribed(characteristic)
     }
     switch pdu {
@@ -116,10 +117,7 @@ struct LinkActivityReader {
         ReadRequest.opcode, ReadBlobRequest.opcode, WriteRequest.opcode, PrepareWriteRequest.opcode,
         ExecuteWriteRequest.opcode,
       ]
-      // The normal ends of a long read (Vol 3, Part G, 4.8.3).
-      let isEnd =
-        packet.requestOpcode == ReadBlobRequest.opcode && [.attributeNotLong, .invalidOffset].contains(packet.code)
-      guard requests.contains(packet.requestOpcode), !isEnd else { return [] }
+      guard requests.contains(packet.requestOpcode), !packet.isNormalEnd else { return [] }
       return [.refused(attribute(packet.handle)?.characteristic, packet.code)]
     default: return []
     }

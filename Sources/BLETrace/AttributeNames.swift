@@ -50,13 +50,7 @@ struct AttributeNames {
     let pdu = try ATTPDU(decoding: payload)
     entry.content = .attribute(pdu)
     entry.name = pdu.opcode.name ?? "\(pdu.opcode)"
-    let isFromClient =
-      switch type(of: pdu.packet).pduType {
-      case .command, .request, .confirmation: true
-      case .response, .notification, .indication: false
-      }
-    let client: HCIPacketDirection =
-      isFromClient == (entry.direction == .hostToController) ? .hostToController : .controllerToHost
+    let client = pdu.client(sentAs: entry.direction)
     var server = servers[client] ?? Server()
     defer { servers[client] = server }
     entry.details = details(pdu, &server, in: &entry)

@@ -175,9 +175,10 @@ extension TraceReader {
       // The link is kept: packets that the host sent before it received the event can follow.
       if event.status == .success, let peer = entry.peer { ended[peer] = event.connectionHandle }
       if event.status != .success { report(event.status, in: &entry) }
-    case .encryptionChange(let event):
-      entry.link = event.connectionHandle
-      report(event.status, in: &entry)
+    case .encryptionChange, .encryptionChangeV2, .encryptionKeyRefreshComplete:
+      guard let change = event.encryptionChange else { break }
+      (entry.link, entry.peer) = (change.link, links[change.link]?.peer)
+      report(change.status, in: &entry)
     case .leAdvertisingReport(let event):
       for report in event.reports { add(report.data, of: report.address) }
       entry.details = event.reports.map { "\($0.address) \($0.rssi) dBm, \(AdvertisementText.line($0.data))" }

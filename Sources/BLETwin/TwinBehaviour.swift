@@ -166,14 +166,9 @@ struct TwinBehaviour {
   ) {
     switch packet.content {
     case .attribute(let pdu):
-      let isOfClient =
-        switch type(of: pdu.packet).pduType {
-        case .command, .request, .confirmation: true
-        case .response, .notification, .indication: false
-        }
       // The other PDUs are those of the other server of the link.
-      guard isOfClient == (packet.direction == client) else { return }
-      isOfClient ? request(pdu, packet.time, &progress) : answer(pdu, packet.time, &progress)
+      guard pdu.client(sentAs: packet.direction) == client else { return }
+      packet.direction == client ? request(pdu, packet.time, &progress) : answer(pdu, packet.time, &progress)
     case .security(let pdu): add(pdu, packet, &progress)
     case .signalling(let pdu):
       guard case .connectionParameterUpdateRequest(let request) = pdu.command else { return }

@@ -107,8 +107,8 @@ package struct TwinRecorder {
       guard !entry.isFailure, let link = entry.link, count < Self.packetLimit else { return }
       count += 1
       begin(link, entry.peer, at: entry.time)
-    case .encryptionChange(let event):
-      if event.status == .success, event.encryptionEnabled != .off { keep(.encrypted, entry) }
+    case .encryptionChange, .encryptionChangeV2, .encryptionKeyRefreshComplete:
+      if let change = event.encryptionChange, change.status == .success, change.isOn { keep(.encrypted, entry) }
     case .disconnectionComplete(let event):
       guard event.status == .success, let index = open[event.connectionHandle] else { return }
       let isByPeer = event.reason == .remoteUserTerminatedConnection && !sessions[index].isEndedByHost

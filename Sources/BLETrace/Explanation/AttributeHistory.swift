@@ -135,11 +135,7 @@ struct AttributeHistory {
   }
 
   private mutating func refuse(_ packet: ErrorResponse, _ entry: TraceEntry) {
-    // The normal ends of a discovery and of a long read (Vol 3, Part G, 4.4.1 and 4.8.3).
-    if packet.code == .attributeNotFound { return }
-    if packet.requestOpcode == ReadBlobRequest.opcode, [.attributeNotLong, .invalidOffset].contains(packet.code) {
-      return
-    }
+    if packet.isNormalEnd { return }
     let isOfPeer = entry.direction == .controllerToHost
     if let index = refusals.firstIndex(where: {
       $0.isOfPeer == isOfPeer && $0.request == packet.requestOpcode && $0.handle == packet.handle
@@ -273,16 +269,10 @@ extension String {
 }
 
 extension ATTPDU {
-  /// The attribute of a request or an update of one attribute.
+  /// The attribute of a request or an indication of one attribute.
   fileprivate var attribute: AttributeHandle? {
-    switch self {
-    case .readRequest(let packet): packet.handle
-    case .readBlobRequest(let packet): packet.handle
-    case .writeRequest(let packet): packet.handle
-    case .prepareWriteRequest(let packet): packet.handle
-    case .handleValueIndication(let packet): packet.handle
-    default: nil
-    }
+    if case .handleValueIndication(let packet) = self { return packet.handle }
+    return requestedAttribute
   }
 
   fileprivate var writtenLength: Int { if case .writeRequest(let packet) = self { packet.value.count } else { 0 } }

@@ -170,7 +170,3 @@ struct ChannelHistory {
         : "Read sooner in the program of this host: credits are granted when data has been read.")
   }
 }
-
-extension HCIPacketDirection {
-  var opposite: Self { self == .hostToController ? .controllerToHost : .hostToController }
-}

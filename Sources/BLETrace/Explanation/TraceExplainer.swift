@@ -137,12 +137,9 @@ package struct TraceExplainer {
         ?? LinkHistory(
           LinkName(place: nextPlace(), handle: event.connectionHandle, peer: entry.peer), at: entry.time)
       keep(link.findings(event, entry))
-    case .encryptionChange(let event):
-      links[event.connectionHandle]?.encryptionChanged(event.status, isOn: event.encryptionEnabled != .off, entry)
-    case .encryptionChangeV2(let event):
-      links[event.connectionHandle]?.encryptionChanged(event.status, isOn: event.encryptionEnabled != .off, entry)
-    case .encryptionKeyRefreshComplete(let event):
-      links[event.connectionHandle]?.encryptionChanged(event.status, isOn: true, entry)
+    case .encryptionChange, .encryptionChangeV2, .encryptionKeyRefreshComplete:
+      guard let change = event.encryptionChange else { break }
+      links[change.link]?.encryptionChanged(change.status, isOn: change.isOn, entry)
     case .leConnectionUpdateComplete(let event): links[event.connectionHandle]?.updated(event, entry)
     case .leDataLengthChange(let event): links[event.connectionHandle]?.updated(event)
     case .lePHYUpdateComplete(let event): links[event.connectionHandle]?.updated(event)

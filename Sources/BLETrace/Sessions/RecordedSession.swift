@@ -135,21 +135,6 @@ extension RecordedSession {
   }
 }
 
-extension ATTPDU {
-  /// The attribute of a request or a command on one attribute; nil for others.
-  package var requestedAttribute: AttributeHandle? {
-    switch self {
-    case .readRequest(let packet): packet.handle
-    case .readBlobRequest(let packet): packet.handle
-    case .writeRequest(let packet): packet.handle
-    case .prepareWriteRequest(let packet): packet.handle
-    case .writeCommand(let packet): packet.handle
-    case .signedWriteCommand(let packet): packet.handle
-    default: nil  // The others name ranges, several attributes or none, or are not sent by a client.
-    }
-  }
-}
-
 extension TraceEntry {
   fileprivate static var blank: Self { Self(time: 0, direction: .hostToController, layer: .att, name: "", details: "") }
 }

@@ -183,12 +183,9 @@ extension SessionRecorder {
         recorder.end(link, of: event.connectionHandle)
         (link.pending, link.hasEnded) = (nil, true)
       }
-    case .encryptionChange(let event) where event.status == .success && event.encryptionEnabled != .off:
-      with(event.connectionHandle, entry) { $0.encrypted(entry, &$1) }
-    case .encryptionChangeV2(let event) where event.status == .success && event.encryptionEnabled != .off:
-      with(event.connectionHandle, entry) { $0.encrypted(entry, &$1) }
-    case .encryptionKeyRefreshComplete(let event) where event.status == .success:
-      with(event.connectionHandle, entry) { $0.encrypted(entry, &$1) }
+    case .encryptionChange, .encryptionChangeV2, .encryptionKeyRefreshComplete:
+      guard let change = event.encryptionChange, change.status == .success, change.isOn else { break }
+      with(change.link, entry) { $0.encrypted(entry, &$1) }
     case .lePHYUpdateComplete(let event) where event.status == .success:
       omitTiming("a change of the PHY", event.connectionHandle, entry)
     case .leConnectionUpdateComplete(let event) where event.status == .success:
@@ -278,13 +275,7 @@ extension SessionRecorder {
 
   private mutating func add(_ pdu: ATTPDU, _ entry: TraceEntry, _ link: inout Open) {
     let type = Swift.type(of: pdu.packet).pduType
-    let isFromClient: Bool =
-      switch type {
-      case .command, .request, .confirmation: true
-      case .response, .notification, .indication: false
-      }
-    let isSent = entry.direction == .hostToController
-    let client: HCIPacketDirection = isFromClient == isSent ? .hostToController : .controllerToHost
+    let client = pdu.client(sentAs: entry.direction)
     // Without the event of the connection, the first PDU decides.
     let expected = link.client ?? client
     link.client = expected
