@@ -34,9 +34,7 @@ extension TestRadio {
       throw TestRadioError.description("\(error)")
     }
     var options = AdapterOptions()
-    // FNV-1a: the same address in each run.
-    let identity = name.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    description.apply(to: &options, identity: identity)
+    description.apply(to: &options, identity: ServiceDescription.identity(of: name))
     let device = try await device(name, options, controller: controller)
     let (clock, executor) = (clock, executor)
     var environment = ServedValues.Environment()

@@ -6,11 +6,7 @@ import ToolCore
 
 extension SeenDevice {
   /// The services that `ble serve` has in any case.
-  private static let ownServices: Set<BluetoothUUID> = ["1800", "1801"]
-  private static let properties: [(GATTCharacteristicProperties, ServiceDescription.Property)] = [
-    (.read, .read), (.write, .write), (.writeWithoutResponse, .writeWithoutResponse), (.notify, .notify),
-    (.indicate, .indicate),
-  ]
+  static let ownServices: Set<BluetoothUUID> = ["1800", "1801"]
 
   /// The description of the device for `ble serve`, and the parts that a description cannot have.
   ///
@@ -28,9 +24,7 @@ extension SeenDevice {
         characteristics: service.characteristics.compactMap { Self.describe($0, &leftOut) })
     }
     let description = ServiceDescription(
-      name: (name ?? valueOfGAP("2A00").flatMap { Self.text($0) } ?? fallback)
-        .prefix(octets: ServiceDescription.maximumNameLength),
-      appearance: appearance ?? valueOfGAP("2A01").flatMap { UInt16(octets: $0) },
+      name: descriptionName(or: fallback), appearance: descriptionAppearance,
       advertise: advertised.map { advertised in
         // A file is for devices that have these services.
         advertised.filter { uuid in described.contains { $0.uuid == uuid } }
@@ -46,11 +40,19 @@ extension SeenDevice {
     }
   }
 
-  func valueOfGAP(_ uuid: BluetoothUUID) -> [UInt8]? {
+  /// The name that it advertises, or else that of Generic Access.
+  func descriptionName(or fallback: String) -> String {
+    let names = [name, valueOfGAP("2A00").flatMap { Self.text($0) }].compactMap(\.self).filter { !$0.isEmpty }
+    return (names.first ?? fallback).prefix(octets: ServiceDescription.maximumNameLength)
+  }
+
+  var descriptionAppearance: UInt16? { appearance ?? valueOfGAP("2A01").flatMap { UInt16(octets: $0) } }
+
+  private func valueOfGAP(_ uuid: BluetoothUUID) -> [UInt8]? {
     services.first { $0.uuid == "1800" }?.characteristics.first { $0.uuid == uuid }?.value
   }
 
-  static func text(_ octets: [UInt8]) -> String? {
+  private static func text(_ octets: [UInt8]) -> String? {
     let text = DeviceText(octets[...]).repaired
     return text.isEmpty ? nil : text
   }
@@ -62,8 +64,8 @@ extension SeenDevice {
       leftOut.append("the characteristic \(seen.uuid.uuidString), which is not the type of a characteristic")
       return nil
     }
-    let known = properties.filter { seen.properties.contains($0.0) }
-    let others = seen.properties.subtracting(GATTCharacteristicProperties(known.map(\.0)))
+    let known = ServiceDescription.Property.allCases.filter { seen.properties.contains($0.bit) }
+    let others = seen.properties.subtracting(GATTCharacteristicProperties(known.map(\.bit)))
     if !others.isEmpty { leftOut.append("the properties \(others) of \(seen.uuid.uuidString)") }
     guard !known.isEmpty else {
       leftOut.append("the characteristic \(seen.uuid.uuidString), which has no other properties")
@@ -78,7 +80,7 @@ extension SeenDevice {
       }
     }
     return ServiceDescription.Characteristic(
-      uuid: seen.uuid, properties: known.map(\.1), value: seen.value ?? [], security: seen.security,
+      uuid: seen.uuid, properties: known, value: seen.value ?? [], security: seen.security,
       description: description)
   }
 }
@@ -86,7 +88,7 @@ extension SeenDevice {
 extension String {
   /// The longest beginning of whole scalars in at most `limit` octets. Invalid octets of a device become longer as
   /// text.
-  func prefix(octets limit: Int) -> String {
+  fileprivate func prefix(octets limit: Int) -> String {
     var (end, count) = (unicodeScalars.startIndex, 0)
     while end < unicodeScalars.endIndex {
       count += String(unicodeScalars[end]).utf8.count

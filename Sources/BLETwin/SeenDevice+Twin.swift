@@ -47,9 +47,7 @@ extension SeenDevice {
       notes.append("the trace has more than \(TwinRecorder.packetLimit) packets of links: the rest is left out")
     }
     var description = ServiceDescription(
-      name: (name.flatMap { $0.isEmpty ? nil : $0 } ?? valueOfGAP("2A00").flatMap { Self.text($0) } ?? fallback)
-        .prefix(octets: ServiceDescription.maximumNameLength),
-      appearance: appearance ?? valueOfGAP("2A01").flatMap { UInt16(octets: $0) }, advertise: nil,
+      name: descriptionName(or: fallback), appearance: descriptionAppearance, advertise: nil,
       services: services.compactMap { Self.twin(of: $0, behaviour, &notes) })
     takeNameAndAppearance(into: &description, &notes)
     let advertiser = isThisHost ? recorder.own : address.flatMap { recorder.advertisers[$0] }
@@ -98,8 +96,8 @@ extension SeenDevice {
   ) {
     guard let advertiser, let data = advertiser.data else {
       notes.append("no advertisement was seen: the copy advertises its name and its primary services")
-      let own: Set<BluetoothUUID> = ["1800", "1801"]
-      description.advertise = description.services.filter { $0.isPrimary && !own.contains($0.uuid) }.map(\.uuid)
+      description.advertise = description.services
+        .filter { $0.isPrimary && !Self.ownServices.contains($0.uuid) }.map(\.uuid)
       return
     }
     var advertising = ServiceDescription.Advertising()

@@ -28,6 +28,12 @@ extension ServiceDescription {
     }
   }
 
+  /// A number that stands for a text, such as the path of a description. It is the same in each run: FNV-1a, because the
+  /// hash of the standard library differs between runs.
+  package static func identity(of text: String) -> UInt64 {
+    text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+  }
+
   /// The advertisement as octets; nil if the description has none.
   package var advertisingIntent: AdvertisingIntent? {
     guard let advertising else { return nil }

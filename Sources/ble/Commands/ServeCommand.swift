@@ -125,10 +125,7 @@ enum ServeCommand {
     let name = file.split(separator: "/").last.map(String.init) ?? "description"
     let folder = file.hasPrefix("/") ? String(file.dropLast(name.count)) : "./\(file.dropLast(name.count))"
     let path = (Files.realPath(of: folder) ?? folder) + "/" + name
-    // FNV-1a: the hash of the standard library differs between runs.
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for octet in path.utf8 { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01B3 }
-    return (name, hash)
+    return (name, ServiceDescription.identity(of: path))
   }
 
   /// Serves until the structure of the description changes.
