@@ -64,7 +64,7 @@ extension SeenDevice {
       leftOut.append("the characteristic \(seen.uuid.uuidString), which is not the type of a characteristic")
       return nil
     }
-    let known = ServiceDescription.Property.allCases.filter { seen.properties.contains($0.bit) }
+    let known = ServiceDescription.Property.members(of: seen.properties)
     let others = seen.properties.subtracting(GATTCharacteristicProperties(known.map(\.bit)))
     if !others.isEmpty { leftOut.append("the properties \(others) of \(seen.uuid.uuidString)") }
     guard !known.isEmpty else {

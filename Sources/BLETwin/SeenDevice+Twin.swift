@@ -162,8 +162,7 @@ extension SeenDevice {
     let place = "\(seen.uuid.uuidString) of \(service.uuidString)"
     let value = behaviour.values[handle] ?? TwinBehaviour.Value()
     var result = ServiceDescription.Characteristic(
-      uuid: seen.uuid, properties: ServiceDescription.Property.allCases.filter { seen.properties.contains($0.bit) },
-      value: [])
+      uuid: seen.uuid, properties: ServiceDescription.Property.members(of: seen.properties), value: [])
     result.otherProperties = ServiceDescription.OtherProperty.allCases.filter { seen.properties.contains($0.bit) }
     result.handle = declaration.rawValue
     if handle.rawValue != declaration.rawValue &+ 1 { result.valueHandle = handle.rawValue }
@@ -245,6 +244,11 @@ extension ServiceDescription.Characteristic {
 }
 
 extension ServiceDescription.Property {
+  /// Those of a declaration, in the order of a description.
+  static func members(of bits: GATTCharacteristicProperties) -> [Self] {
+    [.read, .write, .writeWithoutResponse, .notify, .indicate].filter { bits.contains($0.bit) }
+  }
+
   var bit: GATTCharacteristicProperties {
     switch self {
     case .read: .read

@@ -28,8 +28,8 @@ extension ServiceDescription {
     }
   }
 
-  /// A number that stands for a text, such as the path of a description. It is the same in each run: FNV-1a, because the
-  /// hash of the standard library differs between runs.
+  /// A number that stands for a text, such as the path of a description: FNV-1a. It is the same in each run, which the
+  /// hash of the standard library is not.
   package static func identity(of text: String) -> UInt64 {
     text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
