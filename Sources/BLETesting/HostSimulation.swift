@@ -135,6 +135,7 @@ package final class HostSimulation {
     let box = CommandBox()
     let device = Device(host, hub, radio.attach(controller, now: now), box)
     device.trace = trace
+    trace?.lookup = lookup(in: device)
     for command in hub.bonds.commands(options.pairing, options.privacy) { box.append(command) }
     hub.bonds.report { [added] command in
       box.append(command)
@@ -237,20 +238,20 @@ package final class HostSimulation {
   func activities(of device: Int) -> (first: Int, all: [LinkActivity]) {
     let device = devices[device]
     guard let trace = device.trace else { return (0, []) }
-    trace.update(lookup(in: device))
+    trace.update()
     return (trace.firstActivity, trace.activities)
   }
 
   /// The packets of a device in memory, as a btsnoop file, and the number of its packets of ATT, SMP and L2CAP.
   func packets(of device: Int) -> (octets: [UInt8], frames: Int) {
     guard let trace = devices[device].trace else { return ([], 0) }
-    trace.update(lookup(in: devices[device]))
+    trace.update()
     return (trace.octets, trace.frames)
   }
 
-  /// The attributes of a device and its peers at present.
+  /// The attributes of a device and its peers, when it is called.
   private func lookup(in device: Device) -> LinkActivityReader.Lookup {
-    { [devices] handle, isOfPeer, peer in
+    { [unowned self, unowned device] handle, isOfPeer, peer in
       let server =
         isOfPeer
         ? devices.first { $0.host.ownAddress == peer || $0.host.addressOnAir == peer } : device
@@ -260,7 +261,7 @@ package final class HostSimulation {
 
   /// Adds controllers that advertise without hosts, as those of other devices nearby do.
   func addAdvertisers(_ count: Int, interval: Duration) {
-    let units = UInt16(min(max(0x20, interval / .microseconds(625)), 0x4000))
+    let units = UInt16(min(max(0x20, interval.waitable / .microseconds(625)), 0x4000))
     var parameters = HCI.LESetAdvertisingParameters()
     (parameters.advertisingIntervalMin, parameters.advertisingIntervalMax) = (units, units)
     var enable = HCI.LESetAdvertisingEnable()
@@ -366,7 +367,7 @@ package final class HostSimulation {
         for packet in 0..<delivered.count {
           let destination = delivered.destination(packet)
           guard let device = devices.first(where: { $0.controller == destination }), !device.isLost else { continue }
-          device.trace?.record(delivered[packet].span, .controllerToHost, lookup(in: device))
+          device.trace?.record(delivered[packet].span, .controllerToHost)
           device.host.receive(delivered[packet].span, now: now, into: &device.output)
         }
       }
@@ -384,7 +385,7 @@ package final class HostSimulation {
       }
     }
     for packet in 0..<drained.packets.count where !device.isLost {
-      device.trace?.record(drained.packets[packet].span, .hostToController, lookup(in: device))
+      device.trace?.record(drained.packets[packet].span, .hostToController)
       radio.receive(Array(drained.packets[packet])[...], from: device.controller, now: now, into: &packets)
     }
   }

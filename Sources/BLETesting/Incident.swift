@@ -1,5 +1,6 @@
 import BLECrypto
 public import BLEVirtual
+import BLEWire
 
 /// Something that happens to a device of a test, at a time.
 ///
@@ -82,7 +83,7 @@ public struct IncidentPlan: Sendable {
   public var devices: [String]
   /// The kinds. A time of one is the longest: the time of an incident lies between a hundredth of it and this.
   public var kinds: [Incident.Kind]
-  /// How many happen.
+  /// How many happen, at most 1,000.
   public var count: ClosedRange<Int>
   /// The time, since the radio began, in which they happen.
   public var time: Duration
@@ -92,6 +93,8 @@ public struct IncidentPlan: Sendable {
     (self.devices, self.kinds, self.count, self.time) = (devices, kinds, count, time)
   }
 
+  static let countLimit = 1_000
+
   /// No incidents.
   public static let none = IncidentPlan(of: [], [], count: 0...0, within: .zero)
 
@@ -99,13 +102,13 @@ public struct IncidentPlan: Sendable {
   public func incidents(seed: UInt64) -> [Incident] {
     guard !devices.isEmpty, !kinds.isEmpty else { return [] }
     var random = RandomSource.seeded(seed ^ 0x1C1D_E275)
-    return (0..<max(0, Int.random(in: count, using: &random))).compactMap { _ -> Incident? in
+    return (0..<min(max(0, Int.random(in: count, using: &random)), Self.countLimit)).compactMap { _ -> Incident? in
       guard let device = devices.randomElement(using: &random), let kind = kinds.randomElement(using: &random) else {
         return nil
       }
       let hundredths = Int.random(in: 1...100, using: &random)
-      let time = time * Int.random(in: 0...999, using: &random) / 1000
-      return Incident(device, kind.duration.map { kind.lasting($0 * hundredths / 100) } ?? kind, at: time)
+      let time = time.waitable * Int.random(in: 0...999, using: &random) / 1000
+      return Incident(device, kind.duration.map { kind.lasting($0.waitable * hundredths / 100) } ?? kind, at: time)
     }.sorted { $0.time < $1.time }
   }
 }
@@ -113,9 +116,8 @@ public struct IncidentPlan: Sendable {
 extension Duration {
   /// `.milliseconds(1500)`.
   fileprivate var swift: String {
-    let (seconds, attoseconds) = components
-    if attoseconds == 0 { return ".seconds(\(seconds))" }
-    let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+    let microseconds = wholeMicroseconds
+    if microseconds % 1_000_000 == 0 { return ".seconds(\(microseconds / 1_000_000))" }
     return microseconds % 1000 == 0 ? ".milliseconds(\(microseconds / 1000))" : ".microseconds(\(microseconds))"
   }
 }

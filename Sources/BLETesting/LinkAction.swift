@@ -1,5 +1,6 @@
 public import BLEATT
 public import BLEHCI
+import BLETrace
 public import BLEWire
 
 /// Something that a device or its peer does on a link, or what to expect of them: a UUID or a value that is nil stands
@@ -102,14 +103,5 @@ public struct LinkActivity: Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(seconds): \(action)" }
 
   /// `1.250000 s`.
-  var seconds: String { "\(time.inSeconds) s" }
-}
-
-extension Duration {
-  /// Seconds with six digits.
-  var inSeconds: String {
-    let (seconds, attoseconds) = components
-    let digits = String(attoseconds / 1_000_000_000_000)
-    return "\(seconds)." + String(repeating: "0", count: 6 - digits.count) + digits
-  }
+  var seconds: String { "\(TraceEntry.seconds(time.wholeMicroseconds)) s" }
 }

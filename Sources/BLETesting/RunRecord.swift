@@ -62,6 +62,11 @@ final class RunRecord: Sendable {
     #endif
   }
 
+  /// The path of a file about a device.
+  static func file(of device: String, _ kind: String, in folder: String) -> String {
+    "\(folder)/\(device.replacing("/", with: "_")).\(kind)"
+  }
+
   func keep(_ packets: [Packets]) { state.withLock { $0.packets = packets } }
 
   /// Writes the packets and their diagrams into a folder, and attaches them to the test.
@@ -74,18 +79,13 @@ final class RunRecord: Sendable {
     try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     var files: [String] = []
     for packets in packets {
-      let name = packets.device.map { $0 == "/" ? "_" : "\($0)" }.joined()
       let svg = Self.diagram(of: packets.octets)
-      for (file, content) in [("\(name).btsnoop", packets.octets), ("\(name).svg", Array(svg.utf8))] {
+      for (kind, content) in [("btsnoop", packets.octets), ("svg", Array(svg.utf8))] {
+        let file = Self.file(of: packets.device, kind, in: path)
         #if canImport(Testing)
-          if Test.current != nil { Attachment.record(content, named: file) }
+          if Test.current != nil { Attachment.record(content, named: String(file.dropFirst(path.count + 1))) }
         #endif
-        // The folder of traces has the packets already.
-        if folder != nil, file.hasSuffix(".btsnoop") {
-          files.append("\(path)/\(file)")
-        } else if FileManager.default.createFile(atPath: "\(path)/\(file)", contents: Data(content)) {
-          files.append("\(path)/\(file)")
-        }
+        if FileManager.default.createFile(atPath: file, contents: Data(content)) { files.append(file) }
       }
     }
     state.withLock { $0.files = files }

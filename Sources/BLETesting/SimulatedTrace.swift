@@ -23,6 +23,8 @@ package final class SimulatedTrace {
   /// The octets at the beginning of ``records`` that ``reader`` has read.
   private var readCount = 0
   private var reader = LinkActivityReader()
+  /// The attributes of the device and its peers.
+  var lookup: LinkActivityReader.Lookup = { _, _, _ in nil }
   /// The number of the first of ``activities``.
   private(set) var firstActivity = 0
   private(set) var activities: [LinkActivity] = []
@@ -41,15 +43,15 @@ package final class SimulatedTrace {
 
   private static func time(of clock: ManualClock) -> Int64 { beginning + (clock.now - .start).wholeMicroseconds }
 
-  func record(_ packet: Span<UInt8>, _ direction: PacketTrace.Direction, _ lookup: LinkActivityReader.Lookup) {
-    if records.count + packet.count > octetLimit { drop(lookup) }
+  func record(_ packet: Span<UInt8>, _ direction: PacketTrace.Direction) {
+    if records.count + packet.count > octetLimit { drop() }
     BTSnoopFile.append(packet, direction, at: Self.time(of: clock), to: &records)
     guard failure == nil else { return }
     do throws(TransportError) { try file?.record(packet, direction) } catch { failure = error }
   }
 
-  private func drop(_ lookup: LinkActivityReader.Lookup) {
-    update(lookup)
+  private func drop() {
+    update()
     guard let file = try? BTSnoopFile((BTSnoopFile.header + records)[...]) else { return }
     var iterator = file.makeIterator()
     while iterator.unread.count > records.count / 2, iterator.next() != nil {}
@@ -58,7 +60,7 @@ package final class SimulatedTrace {
   }
 
   /// Reads the packets that were not read yet.
-  func update(_ lookup: LinkActivityReader.Lookup) {
+  func update() {
     guard readCount < records.count,
       let file = try? BTSnoopFile((BTSnoopFile.header + records[readCount...])[...])
     else { return }
@@ -83,12 +85,5 @@ package final class SimulatedTrace {
   package func flush() {
     guard failure == nil else { return }
     do throws(TransportError) { try file?.flush() } catch { failure = error }
-  }
-}
-
-extension Duration {
-  fileprivate var wholeMicroseconds: Int64 {
-    let (seconds, attoseconds) = components
-    return seconds &* 1_000_000 &+ attoseconds / 1_000_000_000_000
   }
 }

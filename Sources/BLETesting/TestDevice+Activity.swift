@@ -1,3 +1,4 @@
+import BLEWire
 import Synchronization
 
 /// What happens on the links of a device.
@@ -27,7 +28,8 @@ extension TestDevice {
   /// - Throws: ``TestRadioError/missing(_:)``, which lists what has happened instead.
   @discardableResult
   public func expect(_ actions: LinkAction..., within limit: Duration = .seconds(60)) async throws -> [LinkActivity] {
-    let end = radio.clock.now.advanced(by: limit)
+    let begin = radio.clock.now
+    let end = begin.advanced(by: limit.waitable)
     while true {
       let (first, all) = try await activities()
       var place = max(0, expected.withLock { $0 } - first)
@@ -46,7 +48,8 @@ extension TestDevice {
         throw TestRadioError.missing(
           complaint(actions[found.count], after: found.last, within: limit, all.suffix(12)))
       }
-      try await radio.clock.sleep(for: .milliseconds(10))
+      // A long wait is as exact in proportion.
+      try await radio.clock.sleep(for: max(.milliseconds(10), begin.duration(to: radio.clock.now) / 100))
     }
   }
 
@@ -59,7 +62,7 @@ extension TestDevice {
   public func expectNone(of actions: LinkAction..., for time: Duration) async throws {
     let (first, all) = try await activities()
     let begin = first + all.count
-    try await radio.clock.sleep(for: time)
+    try await radio.clock.sleep(for: time.waitable)
     let (later, after) = try await activities()
     let unwanted = after[min(max(0, begin - later), after.count)...].first { activity in
       actions.contains { $0.includes(activity.action) }

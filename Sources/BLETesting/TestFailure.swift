@@ -1,3 +1,6 @@
+import BLETrace
+import BLEWire
+
 /// A test that has failed with one of many seeds, after it was shortened (`TestRadio.explore`).
 public struct TestFailure: Error, CustomStringConvertible {
   /// The seed.
@@ -57,7 +60,9 @@ enum Course {
         lines.append((activity.time, "\(activity)"))
       }
     }
-    lines += incidents.filter { $0.device == device }.map { ($0.time, "\($0.time.inSeconds) s: INCIDENT \($0.kind)") }
+    lines += incidents.filter { $0.device == device }.map {
+      ($0.time, "\(TraceEntry.seconds($0.time.wholeMicroseconds)) s: INCIDENT \($0.kind)")
+    }
     lines.sort { $0.time < $1.time }
     let texts = lines.map { "  \($0.text)" }
     let half = lineLimit / 2

@@ -1,5 +1,6 @@
 import BLELinux
 public import BLEVirtual
+import BLEWire
 import Synchronization
 
 extension TestRadio {
@@ -129,12 +130,12 @@ extension TestRadio {
         }
         var shorter = kept
         while let time = shorter[index].kind.duration, time > .milliseconds(100) {
-          shorter[index].kind = shorter[index].kind.lasting(.milliseconds(Int64(time.inMilliseconds / 2)))
+          shorter[index].kind = shorter[index].kind.lasting(time.half)
           if await !fails(shorter) { break }
         }
         var earlier = kept
         while earlier[index].time > .milliseconds(10) {
-          earlier[index].time = .milliseconds(Int64(earlier[index].time.inMilliseconds / 2))
+          earlier[index].time = earlier[index].time.half
           if await !fails(earlier) { break }
         }
       }
@@ -149,8 +150,6 @@ extension TestRadio {
 }
 
 extension Duration {
-  fileprivate var inMilliseconds: Int64 {
-    components.seconds.multipliedReportingOverflow(by: 1000).partialValue &+ components.attoseconds
-      / 1_000_000_000_000_000
-  }
+  /// Half of it, in milliseconds.
+  fileprivate var half: Duration { .milliseconds(wholeMicroseconds / 2_000) }
 }

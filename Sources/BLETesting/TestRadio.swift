@@ -50,7 +50,9 @@ public final class TestRadio: Sendable {
   let tasks: ManualExecutor
   private let traces: String?
   private let turn: Turn
-  private let names = Mutex<[String: Int?]>([:])
+  private let names = Mutex<Set<String>>([])
+  /// In the order in which they were added, until the test ends.
+  private let devices = Mutex<[TestDevice]>([])
   /// What devices do by themselves, until the test ends.
   private let kept = Mutex<[Task<Void, Never>]>([])
 
@@ -140,14 +142,17 @@ public final class TestRadio: Sendable {
 
   /// What is left of a run: its packets, if it has failed.
   private func end(_ hasFailed: Bool, _ record: RunRecord, _ incidents: [Incident]) async {
-    defer { for task in kept.withLock({ $0 }) { task.cancel() } }
+    for task in kept.withLock({ $0 }) { task.cancel() }
+    let devices = devices.withLock { devices in
+      defer { devices = [] }
+      return devices
+    }
     guard hasFailed else { return }
-    let devices = names.withLock { $0.compactMapValues { $0 } }.sorted { $0.value < $1.value }
     let packets = try? await perform { simulation in
-      devices.map { name, index in
-        let (octets, frames) = simulation.packets(of: index)
+      devices.map { device in
+        let (octets, frames) = simulation.packets(of: device.index)
         return RunRecord.Packets(
-          device: name, octets: octets, frames: frames, activity: simulation.activities(of: index).all)
+          device: device.name, octets: octets, frames: frames, activity: simulation.activities(of: device.index).all)
       }
     }
     record.keep(packets ?? [])
@@ -177,23 +182,22 @@ public final class TestRadio: Sendable {
   }
 
   private func perform(_ incident: Incident) async throws {
-    try await clock.sleep(for: incident.time)
-    guard let index = names.withLock({ $0[incident.device] ?? nil }) else { return }
-    let device = TestDevice(incident.device, index, try await perform { $0.publicAddress(of: index) }, on: self)
+    try await clock.sleep(for: incident.time.waitable)
+    guard let device = devices.withLock({ $0.first { $0.name == incident.device } }) else { return }
     switch incident.kind {
     case .losesLinks: try await device.loseLinks()
     case .forgetsBonds: try await device.forgetBonds()
     case .leaves(let time):
       try await device.moveOutOfRange()
-      try await clock.sleep(for: time)
+      try await clock.sleep(for: time.waitable)
       try await device.moveIntoRange()
     case .losesPower(let time):
       try await device.powerOff()
-      try await clock.sleep(for: time)
+      try await clock.sleep(for: time.waitable)
       try await device.powerOn()
     case .faults(let faults, let time):
       try await device.setFaults(faults)
-      try await clock.sleep(for: time)
+      try await clock.sleep(for: time.waitable)
       try await device.setFaults([])
     }
   }
@@ -210,13 +214,9 @@ public final class TestRadio: Sendable {
     _ name: String, _ options: AdapterOptions = AdapterOptions(),
     controller: VirtualControllerConfiguration = VirtualControllerConfiguration()
   ) async throws -> TestDevice {
-    let isNew = names.withLock { names in
-      if names[name] != nil { return false }
-      names[name] = .some(nil)
-      return true
-    }
+    let isNew = names.withLock { $0.insert(name).inserted }
     guard isNew else { throw TestRadioError.nameInUse(name) }
-    let path = traces.map { "\($0)/\(name.map { $0 == "/" ? "_" : "\($0)" }.joined()).btsnoop" }
+    let path = traces.map { RunRecord.file(of: name, "btsnoop", in: $0) }
     let clock = clock.clock
     let added = try await perform { simulation in
       Result { () throws(TransportError) in
@@ -231,8 +231,9 @@ public final class TestRadio: Sendable {
     case .failure(let error): throw TestRadioError.trace("\(error)")
     // The host has started before the next action.
     case .success(let index):
-      names.withLock { $0[name] = index }
-      return TestDevice(name, index, try await perform { $0.publicAddress(of: index) }, on: self)
+      let device = TestDevice(name, index, try await perform { $0.publicAddress(of: index) }, on: self)
+      devices.withLock { $0.append(device) }
+      return device
     }
   }
 
@@ -339,7 +340,7 @@ private final class Turn: Sendable {
   /// Whether ``woken`` was signalled since the thread has waited: one signal is enough.
   private let isSignalled = Atomic(false)
 
-  init(_ patience: Duration) { self.patience = patience }
+  init(_ patience: Duration) { self.patience = patience.waitable }
 
   /// Whether the thread has waited too long for a delegate, and nobody waits for the thread any more.
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }

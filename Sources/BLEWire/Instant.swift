@@ -36,6 +36,9 @@ extension Duration {
   /// In nanoseconds, without a fraction, and as many as fit.
   @inlinable var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
+  /// In microseconds, without a fraction, and as many as fit.
+  package var wholeMicroseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000) }
+
   /// The nearest duration that a clock can wait for, of one that a caller chose: not negative, and a century at most.
   /// No sum with the time of a clock and no conversion to another unit overflows.
   package var waitable: Duration { max(.zero, min(self, .seconds(100 * 365 * 86_400))) }

@@ -24,6 +24,31 @@ struct ExploreTests {
     #expect(IncidentPlan(of: [], [.losesLinks], count: 1...1, within: .seconds(1)).incidents(seed: 1).isEmpty)
   }
 
+  /// Times and counts that no clock and no memory has room for.
+  @Test func absurdPlansAndExpectationsDoNotTrap() async throws {
+    let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
+    let plan = IncidentPlan(of: ["a"], [.leaves(for: longest)], count: 0...Int.max, within: longest)
+    for seed in 1...5 as ClosedRange<UInt64> {
+      let incidents = plan.incidents(seed: seed)
+      #expect(incidents.count <= IncidentPlan.countLimit && incidents.allSatisfy { !$0.description.isEmpty })
+    }
+    #expect(
+      IncidentPlan(of: ["a"], [.losesLinks], count: 1_000...1_000, within: .zero).incidents(seed: 1).count == 1_000)
+    let incidents = [
+      Incident("a", .leaves(for: longest), at: .milliseconds(-500)), Incident("a", .losesLinks, at: longest),
+      Incident("a", .leaves(for: .zero - longest), at: .zero - longest), Incident("nobody", .losesLinks, at: .zero),
+    ]
+    let texts = Course.lines(of: "a", [], incidents)
+    #expect(texts.contains { $0.hasPrefix("  -0.500000 s: INCIDENT .leaves(for: ") }, "\(texts)")
+    await #expect(throws: TestRadioError.self) {
+      try await TestRadio.run(incidents: incidents, timeLimit: .seconds(100)) { radio in
+        let device = try await radio.device("a")
+        try await radio.addAdvertisers(1, interval: longest)
+        try await device.expect(.connected, within: longest)
+      }
+    }
+  }
+
   /// A program that fails as soon as its device has lost its power while it is connected: one incident is left.
   @Test func aFailureIsShortened() async throws {
     let failure = try #require(

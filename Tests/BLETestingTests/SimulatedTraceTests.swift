@@ -11,7 +11,7 @@ struct SimulatedTraceTests {
   private static func trace(of count: Int, octets: Int = 1 << 20, activities: Int = 1 << 10) throws -> SimulatedTrace {
     let trace = try SimulatedTrace(
       at: nil, clock: ManualClock(), octetLimit: octets, activityLimit: activities)
-    for _ in 0..<count { trace.record(event.span, .controllerToHost) { _, _, _ in nil } }
+    for _ in 0..<count { trace.record(event.span, .controllerToHost) }
     return trace
   }
 
@@ -20,7 +20,7 @@ struct SimulatedTraceTests {
     let trace = try Self.trace(of: 11, octets: 310)
     #expect(trace.octets.count == 16 + 6 * 31)
     // What has happened is read before.
-    trace.update { _, _, _ in nil }
+    trace.update()
     #expect(
       trace.activities.count == 11
         && trace.activities.allSatisfy { $0.action == .disconnected(.remoteUserTerminatedConnection) })
@@ -29,7 +29,7 @@ struct SimulatedTraceTests {
   @Test func theOlderHalfOfTheActivitiesIsDropped() throws {
     for (count, first) in [(8, 0), (9, 4)] {
       let trace = try Self.trace(of: count, activities: 8)
-      trace.update { _, _, _ in nil }
+      trace.update()
       #expect(trace.firstActivity == first && trace.activities.count == count - first)
     }
   }
