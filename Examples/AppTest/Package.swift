@@ -9,7 +9,8 @@ let package = Package(
   ],
   targets: [
     .target(
-      name: "HeartRateReader", dependencies: [.product(name: "CoreBluetooth", package: "BluetoothLE")], path: "Sources"),
+      name: "HeartRateReader", dependencies: [.product(name: "CoreBluetooth", package: "BluetoothLE")],
+      path: "Sources"),
     .testTarget(
       name: "HeartRateReaderTests",
       dependencies: [

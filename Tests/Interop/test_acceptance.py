@@ -90,7 +90,8 @@ def test_a_copy_of_the_reference_peripheral(tmp_path, capsys):
     with ours("virtual", tmp_path) as radio:
         accept(radio.transport, tmp_path, capsys)
         [ble] = product("ble")
-        made = subprocess.run([ble, "twin", tmp_path / "peripheral.btsnoop"], capture_output=True, text=True, timeout=LIMIT)
+        trace = tmp_path / "peripheral.btsnoop"
+        made = subprocess.run([ble, "twin", trace], capture_output=True, text=True, timeout=LIMIT)
         assert made.returncode == 0, made.stderr
         copy.write_text(made.stdout)
         copy.chmod(0o600)

@@ -1,5 +1,5 @@
-"""Copies of devices: a central's session with a peripheral of Bumble, and with its copy, which `ble twin` makes from the
-packet trace of the first one and `ble serve` serves, has the same ATT PDUs and receives the same advertisements."""
+"""Copies of devices: a central's session with a peripheral of Bumble, and with its copy, which `ble twin` makes from
+the packet trace of the first one and `ble serve` serves, has the same ATT PDUs and receives the same advertisements."""
 
 import asyncio
 import contextlib

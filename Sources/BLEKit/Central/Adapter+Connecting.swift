@@ -35,8 +35,8 @@ extension Adapter {
   }
 
   /// Connects to a device as ``connect(to:timeout:timing:phys:)`` does, on a link on which the stack sends nothing of
-  /// its own: neither an Exchange MTU Request nor the encryption with the key of a bond. Therefore no answer proves
-  /// that the link is established: it may end with ``DisconnectReason/connectionFailedToBeEstablished`` after this call.
+  /// its own: neither an Exchange MTU Request nor the encryption with the key of a bond. No answer has proven then that
+  /// the link is established: it may end with ``DisconnectReason/connectionFailedToBeEstablished``.
   package func connectBare(
     to target: some ConnectionTarget, timeout: Duration? = .seconds(30)
   ) async throws(BLEError) -> RemoteDevice {

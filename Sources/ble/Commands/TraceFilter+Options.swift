@@ -10,7 +10,8 @@ extension TraceFilter {
     guard let text = arguments.value("link") else { return }
     guard let link = Link(text) else {
       throw .usage(
-        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not '\(text)'",
+        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not "
+          + "'\(text)'",
         of: arguments.command)
     }
     self.link = link
