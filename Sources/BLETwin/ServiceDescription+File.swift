@@ -60,8 +60,6 @@ extension ServiceDescription {
   /// The octets of the Device Name at most (Vol 3, Part C, 12.1).
   package static let maximumNameLength = 248
 
-  private static func text(ofError number: Int32) -> String { unsafe String(cString: strerror(number)) }
-
   /// Refuses a file with commands that another user can change: they run with the rights of this one.
   private static func checkCommands(_ file: String) throws(ToolError) {
     let slash = file.lastIndex(of: "/")
@@ -69,7 +67,7 @@ extension ServiceDescription {
     for path in [file, folder] {
       var status = stat()
       guard unsafe stat(path, &status) == 0 else {
-        throw .input("\(path) cannot be read: \(Self.text(ofError: errno))")
+        throw .input("\(path) cannot be read: \(ToolError.text(ofError: errno))")
       }
       guard status.st_uid == geteuid() || status.st_uid == 0 else {
         throw .input("the description \(file) has commands (\"exec\"), and \(path) belongs to another user")
@@ -97,8 +95,7 @@ extension ServiceDescription {
 
   /// Six digits, as text: the first one may be 0.
   private static func passkey(_ value: ConfigurationValue) throws(ConfigurationFault) -> UInt32 {
-    let digits = try value.text().filter { $0 != " " }
-    guard digits.utf8.count == 6, digits.allSatisfy({ $0.isASCII && $0.isNumber }), let passkey = UInt32(digits) else {
+    guard let passkey = PasskeyText.number(try value.text()) else {
       throw value.fault("a passkey has six digits, such as \"012345\"")
     }
     return passkey

@@ -4,6 +4,7 @@ import FoundationEssentials
 import GatewayCore
 import Glibc
 import Synchronization
+import ToolCore
 
 /// A connection to a broker by libmosquitto (MQTT 3.1.1), which is made again whenever it ends.
 ///
@@ -50,7 +51,7 @@ final class MQTTClient: Sendable {
   init(_ configuration: GatewayConfiguration, topics: Topics) throws(GatewayError) {
     mosquitto_lib_init()
     guard let handle = unsafe mosquitto_new("ble-gateway-\(topics.gateway)", true, nil) else {
-      throw GatewayError(.broker, "the MQTT client cannot be created: \(String(cString: strerror(errno)))")
+      throw GatewayError(.broker, "the MQTT client cannot be created: \(ToolError.text(ofError: errno))")
     }
     unsafe self.handle = handle
     subscriptions = topics.subscriptions
@@ -219,7 +220,7 @@ final class MQTTClient: Sendable {
   /// Without the full stop of the library.
   private static func text(of code: Int32) -> String {
     let text =
-      code == MOSQ_ERR_ERRNO.rawValue ? String(cString: strerror(errno)) : String(cString: mosquitto_strerror(code))
+      code == MOSQ_ERR_ERRNO.rawValue ? ToolError.text(ofError: errno) : String(cString: mosquitto_strerror(code))
     return text.last == "." ? String(text.dropLast()) : text
   }
 }

@@ -86,7 +86,7 @@ struct BLETool {
     switch end {
     case .closed: return Output.closedStatus
     case .failed(let number):
-      Output.error("ble: standard output cannot be written: \(Output.text(ofError: number))")
+      Output.error("ble: standard output cannot be written: \(ToolError.text(ofError: number))")
       return 74
     }
   }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The reason why a program ends, with an exit status of sysexits.h.
 public struct ToolError: Error, CustomStringConvertible {
   public let description: String
@@ -7,6 +9,9 @@ public struct ToolError: Error, CustomStringConvertible {
     self.description = description
     self.status = status
   }
+
+  /// The text of an error number of the system.
+  public static func text(ofError number: Int32) -> String { unsafe String(cString: strerror(number)) }
 
   /// 64, EX_USAGE: the command line is wrong.
   public static func usage(_ text: String, of command: CommandDeclaration? = nil) -> Self {

@@ -59,7 +59,7 @@ public struct ConfigurationValue: Sendable {
     do throws(SystemError) { return try Files.octets(of: file, atMost: maximumFileLength) } catch {
       let reason =
         error.number == EFBIG
-        ? "it has more than \(maximumFileLength) octets" : unsafe String(cString: strerror(error.number))
+        ? "it has more than \(maximumFileLength) octets" : ToolError.text(ofError: error.number)
       throw ConfigurationError(.unreadable, "\(file) cannot be read: \(reason)")
     }
   }

@@ -19,7 +19,7 @@ struct BenchTrace: Sendable {
     }
     var name = Array("\(Environment.value("TMPDIR") ?? "/tmp")/ble-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&name) != nil else {
-      throw ToolError.output("no temporary folder can be made: \(Output.text(ofError: errno))")
+      throw ToolError.output("no temporary folder can be made: \(ToolError.text(ofError: errno))")
     }
     let folder = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     (path, self.folder) = ("\(folder)/bench.btsnoop", folder)

@@ -85,13 +85,13 @@ final class CommandValue: Sendable {
   static func output(of command: String, within limit: Duration) throws(ToolError) -> String {
     let deadline = ContinuousClock.now + limit
     var ends: [Int32] = [-1, -1]
-    guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else { throw .unavailable("no pipe: \(Output.text(ofError: errno))") }
+    guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else { throw .unavailable("no pipe: \(ToolError.text(ofError: errno))") }
     let (input, output) = (ends[0], ends[1])
     defer { close(input) }
     var process: pid_t = 0
     let number = unsafe ble_spawn_shell(command, output, &process)
     close(output)
-    guard number == 0 else { throw .unavailable("it cannot be started: \(Output.text(ofError: number))") }
+    guard number == 0 else { throw .unavailable("it cannot be started: \(ToolError.text(ofError: number))") }
     let octets: [UInt8]
     let status: Int32
     do throws(ToolError) {
@@ -122,7 +122,7 @@ final class CommandValue: Sendable {
       try wait(for: input, until: deadline, limit)
       let length = part.withUnsafeMutableBytes { room in unsafe Glibc.read(input, room.baseAddress, room.count) }
       if length == 0 { return octets }
-      if length < 0 { if errno == EINTR { continue } else { throw .unavailable(Output.text(ofError: errno)) } }
+      if length < 0 { if errno == EINTR { continue } else { throw .unavailable(ToolError.text(ofError: errno)) } }
       octets += part[..<length]
       guard octets.count <= outputLimit else { throw .unavailable("it prints more than \(outputLimit) octets") }
     }
@@ -133,12 +133,12 @@ final class CommandValue: Sendable {
     of process: pid_t, until deadline: ContinuousClock.Instant, _ limit: Duration
   ) throws(ToolError) -> Int32 {
     let end = ble_pidfd_open(process)
-    guard end >= 0 else { throw .unavailable(Output.text(ofError: errno)) }
+    guard end >= 0 else { throw .unavailable(ToolError.text(ofError: errno)) }
     defer { close(end) }
     try wait(for: end, until: deadline, limit)
     var status: Int32 = 0
     while unsafe waitpid(process, &status, 0) != process {
-      guard errno == EINTR else { throw .unavailable(Output.text(ofError: errno)) }
+      guard errno == EINTR else { throw .unavailable(ToolError.text(ofError: errno)) }
     }
     return status
   }
@@ -154,7 +154,7 @@ final class CommandValue: Sendable {
       let milliseconds = left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000 + 1
       let count = unsafe poll(&watched, 1, Int32(clamping: milliseconds))
       if count > 0 { return }
-      if count < 0, errno != EINTR { throw .unavailable(Output.text(ofError: errno)) }
+      if count < 0, errno != EINTR { throw .unavailable(ToolError.text(ofError: errno)) }
     }
   }
 

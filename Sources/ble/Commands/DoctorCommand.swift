@@ -73,7 +73,7 @@ enum DoctorCommand {
   private static func controller(_ transport: String) async throws -> ControllerFacts {
     var path = Array("\(Environment.value("TMPDIR") ?? "/tmp")/ble-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&path) != nil else {
-      throw ToolError.output("no temporary folder can be made: \(Output.text(ofError: errno))")
+      throw ToolError.output("no temporary folder can be made: \(ToolError.text(ofError: errno))")
     }
     let folder = String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     let trace = "\(folder)/doctor.btsnoop"

@@ -21,7 +21,7 @@ enum GatewayCommand {
     sigemptyset(&none)
     pthread_sigmask(SIG_SETMASK, &none, nil)
     unsafe execv(path, &pointers)
-    throw ToolError(description: "\(path) cannot be started: \(String(cString: strerror(errno)))", status: 71)
+    throw ToolError(description: "\(path) cannot be started: \(ToolError.text(ofError: errno))", status: 71)
   }
 
   /// The program beside this one, otherwise the first in PATH.

@@ -181,7 +181,7 @@ enum LogCommand {
     let svg = LadderDiagram(entries).svg
     if picture == "-" { return Output.text(svg) }
     do throws(SystemError) { try Files.write(svg.utf8, to: picture) } catch {
-      throw .output("\(picture) cannot be written: \(Output.text(ofError: error.number))")
+      throw .output("\(picture) cannot be written: \(ToolError.text(ofError: error.number))")
     }
     Output.line("\(picture): \(entries.count) of \(count) packets")
   }

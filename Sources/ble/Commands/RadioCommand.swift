@@ -48,7 +48,7 @@ enum RadioCommand {
     if let rssi = try arguments.number("rssi", in: Int8(-127)...20) { configuration.controller.rssi = rssi }
     if let folder = arguments.value("traces") {
       do throws(SystemError) { try Files.makeFolder(folder) } catch {
-        throw ToolError.output("\(folder) cannot be made: \(Output.text(ofError: error.number))")
+        throw ToolError.output("\(folder) cannot be made: \(ToolError.text(ofError: error.number))")
       }
       configuration.traceFolder = folder
     }

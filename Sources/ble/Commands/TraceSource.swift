@@ -27,7 +27,7 @@ struct TraceSource: ~Copyable {
       self.name = name
       number = ble_open(name, O_RDONLY | O_CLOEXEC, 0)
       guard number >= 0 else {
-        let reason = Output.text(ofError: errno)
+        let reason = ToolError.text(ofError: errno)
         throw .input("\(name) cannot be read: \(reason). Name a packet trace, such as the one of --snoop FILE.")
       }
       file = FileDescriptor(adopting: number)

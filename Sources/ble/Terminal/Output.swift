@@ -65,9 +65,6 @@ enum Output {
     action()
   }
 
-  /// The text of an error number of the system.
-  static func text(ofError number: Int32) -> String { unsafe String(cString: strerror(number)) }
-
   /// To be called before the first line.
   static func prepare() { signal(SIGPIPE, SIG_IGN) }
 

@@ -1,6 +1,7 @@
 import BLEKit
 import Glibc
 import Synchronization
+import ToolCore
 
 /// The questions of pairings, on standard error, with answers from standard input.
 enum PairingQuestions {
@@ -91,12 +92,8 @@ enum PairingQuestions {
 
   /// A passkey has six digits, which spaces may divide; an empty line is a rejection.
   static func passkey(_ line: String) -> Answer<UInt32?> {
-    let digits = line.filter { $0 != " " }
-    if digits.isEmpty { return .value(nil) }
-    guard digits.utf8.count == 6, digits.allSatisfy({ $0.isASCII && $0.isNumber }), let passkey = UInt32(digits) else {
-      return .again("A passkey has six digits.")
-    }
-    return .value(passkey)
+    if line.allSatisfy({ $0 == " " }) { return .value(nil) }
+    return PasskeyText.number(line).map { .value($0) } ?? .again("A passkey has six digits.")
   }
 
   /// Yes or no; an empty line is no.

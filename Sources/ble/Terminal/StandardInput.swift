@@ -80,7 +80,7 @@ enum StandardInput {
     while true {
       let count = part.withUnsafeMutableBytes { room in unsafe Glibc.read(descriptor, room.baseAddress, room.count) }
       if count >= 0 { return Array(part[..<count]) }
-      guard errno == EINTR else { throw .input("\(name) cannot be read: \(Output.text(ofError: errno))") }
+      guard errno == EINTR else { throw .input("\(name) cannot be read: \(ToolError.text(ofError: errno))") }
     }
   }
 
