@@ -119,7 +119,8 @@ package final class AdapterHub: Sendable {
         if paired.isBonded, let name = devices.name(of: peer) { bonds.note(name: name, of: paired.identity) }
       case .link(let peer, .security): noteName(of: peer)
       // The others are for the clients.
-      case .state, .address, .services, .advertising, .scanning, .connected, .connectionFailed, .foreignLink, .link,
+      case .state, .address, .services, .advertising, .scanning, .synchronizing, .connected, .connectionFailed,
+        .foreignLink, .link,
         .client, .server, .pairing, .channels, .channel:
         break
       }

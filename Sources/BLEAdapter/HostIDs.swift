@@ -13,6 +13,7 @@ package enum HostIDs {
   package static func service() -> ServiceID { ServiceID(rawValue: next32()) }
   package static func attribute() -> AttributeID { AttributeID(rawValue: next32()) }
   package static func advertising() -> AdvertisingID { AdvertisingID(rawValue: next32()) }
+  package static func sync() -> SyncID { SyncID(rawValue: next32()) }
   package static func update() -> UpdateToken {
     UpdateToken(rawValue: lastUpdate.wrappingAdd(1, ordering: .relaxed).newValue)
   }

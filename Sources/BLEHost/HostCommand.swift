@@ -12,6 +12,7 @@ package enum HostCommand: Sendable {
   case services(Services)
   case advertising(Advertising)
   case scanning(Scanning)
+  case synchronizing(Synchronizing)
   case initiating(Initiating)
   /// Whether the adapter uses resolvable private addresses (Vol 3, Part C, 10.7); ``HostEvent/refused(_:)`` answers if
   /// it cannot.
@@ -94,12 +95,18 @@ extension HostCommand {
     let error = HostError.tooMany("commands waiting for the host", limit: Self.waitingLimit)
     switch self {
     case .advertising(.start(let id, _)): return .advertising(id, .started(.failure(error)))
+    case .advertising(.updateTrain(let id, _, let token)):
+      return .advertising(id, .trainUpdated(token, .failure(error)))
+    case .advertising(.transfer(let id, let peer, _)): return .advertising(id, .transferred(peer, .failure(error)))
     case .scanning(.start): return .scanning(.stopped(error))
+    case .synchronizing(.start(let id, _, _)): return .synchronizing(id, .ended(error))
+    case .synchronizing(.transfer(let id, let peer, _)): return .synchronizing(id, .transferred(peer, .failure(error)))
     case .initiating(.connect(let id, _, _, _)): return .connectionFailed(id, error)
     case .link(let peer, let command): return command.refusal(of: peer, error)
     case .channels(.listen(let id, _)): return .channels(.listening(id, .failure(error)))
     case .channels(.open(let id, _, _)): return .channels(.openFailed(id, error))
-    case .advertising(.stop), .scanning(.stop), .initiating(.cancel), .channels(.stopListening), .services, .privacy,
+    case .advertising(.stop), .scanning(.stop), .synchronizing(.stop), .initiating(.cancel), .channels(.stopListening),
+      .services, .privacy,
       .security, .channel, .respond, .update, .reportCapabilities:
       return nil
     }

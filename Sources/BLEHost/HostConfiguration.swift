@@ -38,6 +38,8 @@ package struct HostConfiguration: Sendable {
   package var maximumPendingConnections = 16
   /// Advertisements that may be declared at once.
   package var maximumAdvertisements = 16
+  /// Requests to receive periodic advertising trains at once.
+  package var maximumSynchronizations = 32
   /// The enhanced ATT bearers that our central requests of a server that has them, 0 to 5 (Vol 3, Part G, 5.3.2). Zero:
   /// none, and peers are not offered any. Where the kernel has the controller there are none.
   package var enhancedBearers = 0

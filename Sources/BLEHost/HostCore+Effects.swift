@@ -55,6 +55,16 @@ extension HostCore {
     case .leExtendedAdvertisingReport(let event):
       receive(.extendedAdvertisingReport(event), from: event.reports.map(\.address))
     case .leAdvertisingSetTerminated(let event): receive(.advertisingSetTerminated(event), from: [])
+    case .lePeriodicAdvertisingSyncEstablished(let event):
+      receive(.syncEstablished(event), from: [event.advertiserAddress])
+    case .lePeriodicAdvertisingSyncEstablishedV2(let event):
+      receive(.syncEstablished(event.sync), from: [event.sync.advertiserAddress])
+    case .lePeriodicAdvertisingSyncLost(let event): receive(.syncLost(event.syncHandle), from: [])
+    case .lePeriodicAdvertisingReport(let event): receive(.periodicReport(event, counter: nil), from: [])
+    case .lePeriodicAdvertisingReportV2(let event):
+      receive(.periodicReport(event.asVersion1, counter: event.periodicEventCounter), from: [])
+    case .lePeriodicAdvertisingSyncTransferReceived(let event): receive(event)
+    case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): receive(event.transfer)
     case .encryptionChange(let event):
       let change = LinkEvent.encryptionChange(event.status, isOn: event.encryptionEnabled != .off)
       links.receive(change, on: event.connectionHandle, &context)
@@ -77,7 +87,7 @@ extension HostCore {
       // The controller could not end the link, which stays up.
       guard event.status == .success else { return }
       links.disconnected(event.connectionHandle, event.reason, &context)
-      withRadio { $0.linkEnded(&$1) }
+      linkEnded()
     case .leConnectionComplete(let event): connectionCompleted(NewLink(event), event.status)
     case .leEnhancedConnectionComplete(let event): connectionCompleted(NewLink(event), event.status)
     case .leRemoteConnectionParameterRequest(let event):
@@ -86,13 +96,12 @@ extension HostCore {
     case .numberOfCompletedPackets: break
     // Of procedures that the host does not use, or that it learns nothing from. The event masks have few of them.
     case .readRemoteVersionInformationComplete, .authenticatedPayloadTimeoutExpired, .leReadLocalP256PublicKeyComplete,
-      .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
-      .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanTimeout, .leScanRequestReceived,
+      .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanTimeout, .leScanRequestReceived,
       .leChannelSelectionAlgorithm, .leConnectionlessIQReport, .leConnectionIQReport, .leCTERequestFailed,
-      .lePeriodicAdvertisingSyncTransferReceived, .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
+      .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
       .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete, .lePathLossThreshold,
-      .leTransmitPowerReporting, .leBIGInfoAdvertisingReport, .leSubrateChange, .lePeriodicAdvertisingSyncEstablishedV2,
-      .lePeriodicAdvertisingReportV2, .lePeriodicAdvertisingSyncTransferReceivedV2,
+      .leTransmitPowerReporting, .leBIGInfoAdvertisingReport, .leSubrateChange,
+
       .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2:
       break
     // A vendor's event, or one of a later version.
@@ -108,6 +117,11 @@ extension HostCore {
   private mutating func receive(_ event: RadioEvent, from addresses: [DeviceAddress]) {
     let identities = addresses.map { links.identity(of: $0) }
     withRadio { $0.receive(event, by: identities, &$1) }
+  }
+
+  private mutating func receive(_ event: HCI.LEPeriodicAdvertisingSyncTransferReceived) {
+    let peer = links.peer(of: event.connectionHandle)
+    receive(.syncTransferred(event, from: peer), from: [event.advertiserAddress])
   }
 
   private mutating func connectionCompleted(_ new: NewLink, _ status: HCIErrorCode) {
@@ -161,7 +175,7 @@ extension HostCore {
       withRadio { $0.restore(&$1) }
     case .lost:
       links.controllerLost(&context)
-      radio.suspend()
+      for effect in radio.suspend() { context.apply(effect) }
       lendAddresses()
     case .stop:
       withRadio { $0.stop(&$1) }
@@ -170,6 +184,8 @@ extension HostCore {
     case .timedOut(let purpose, let opcode):
       if case .radio(let purpose) = purpose { withRadio { $0.timedOut(purpose, opcode, &$1) } }
     // The state of the controller reports the rest.
+    case .abandoned(.transfer(let transfer)):
+      context.output.events.append(transfer.answer(.failure(.notPoweredOn)))
     case .abandoned(let purpose):
       guard case .link(let peer, let purpose) = purpose else { return }
       if let answer = purpose.answer(about: peer, [], .notPoweredOn) { context.output.events.append(answer) }
@@ -183,12 +199,15 @@ extension HostCore {
   ) {
     switch purpose {
     case .setup, .reply: break
+    case .transfer(let transfer):
+      let result = status == .success ? Result.success(()) : .failure(HostError.controller(opcode, status))
+      context.output.events.append(transfer.answer(result))
     case .radio(let purpose): withRadio { $0.answered(purpose, opcode, status, &$1) }
     case .link(let peer, let purpose):
       let hasEnded = links.answered(peer, purpose, opcode, status, returned, &context)
-      if hasEnded { withRadio { $0.linkEnded(&$1) } }
+      if hasEnded { linkEnded() }
     case .endingSuperseded(let handle):
-      if links.supersededAnswered(handle, status, &context) { withRadio { $0.linkEnded(&$1) } }
+      if links.supersededAnswered(handle, status, &context) { linkEnded() }
     }
   }
 
@@ -223,6 +242,26 @@ extension HostCore {
       random: context.random)
   }
 
+  /// A link has ended.
+  mutating func linkEnded() {
+    withRadio { $0.linkEnded(&$1) }
+    for peer in radio.expectedLinks where links.handle(of: peer) == nil {
+      withRadio { $0.expectedLinkEnded(peer, &$1) }
+    }
+  }
+
+  /// Transfers a synchronization to the device of a link.
+  mutating func transfer(_ transfer: SyncTransfer, _ serviceData: UInt16) {
+    do throws(HostError) {
+      guard context.session.isReady else { throw .notPoweredOn }
+      guard let link = links.handle(of: transfer.peer) else { throw .notConnected }
+      let command = try radio.command(for: transfer, on: link, serviceData: serviceData, controller)
+      context.send(command, for: .transfer(transfer))
+    } catch {
+      context.output.events.append(transfer.answer(.failure(error)))
+    }
+  }
+
   /// Lets the radio look at what the input has changed, at its end.
   @inline(__always)
   mutating func reviewRadio() {
@@ -252,5 +291,15 @@ extension HostCore {
       return context.append(answer, to: request.owner.recipient)
     }
     withRadio { $0.connect(request, &$1) }
+  }
+}
+
+extension HCI.LEPeriodicAdvertisingReportV2 {
+  /// The report as one of version 1, which has neither event nor subevent.
+  fileprivate var asVersion1: HCI.LEPeriodicAdvertisingReport {
+    HCI.LEPeriodicAdvertisingReport {
+      ($0.syncHandle, $0.txPower, $0.rssi, $0.cteType) = (syncHandle, txPower, rssi, cteType)
+      ($0.dataStatus, $0.data) = (dataStatus, data)
+    }
   }
 }

@@ -77,10 +77,18 @@ package struct HostCore: Sendable {
     begin(now, &output)
     switch command {
     case .services(let command): links.perform(command, from: owner, &context)
+    case .advertising(.transfer(let id, let peer, let serviceData)):
+      transfer(SyncTransfer(subject: .advertisement(id), peer: peer, owner: owner), serviceData)
     case .advertising(let command):
       if case .start(_, let intent) = command, let name = intent.localName { links.advertises(as: name) }
       withRadio { $0.perform(command, from: owner, &$1) }
     case .scanning(let command): withRadio { $0.perform(command, from: owner, &$1) }
+    case .synchronizing(.start(let id, let source, let parameters)):
+      let link = if case .transfer(let peer) = source { links.handle(of: peer) } else { ConnectionHandle?.none }
+      withRadio { $0.synchronize(id, source, on: link, parameters, from: owner, &$1) }
+    case .synchronizing(.stop(let id)): withRadio { $0.stopSynchronizing(id, from: owner, &$1) }
+    case .synchronizing(.transfer(let id, let peer, let serviceData)):
+      transfer(SyncTransfer(subject: .synchronization(id), peer: peer, owner: owner), serviceData)
     case .initiating(.connect(let id, let address, let parameters, let scan)):
       connect(PendingConnection(id: id, owner: owner, device: address, parameters: parameters, scan: scan))
     case .initiating(.cancel(let id)): withRadio { $0.cancel(id, of: owner, &$1) }
@@ -117,7 +125,7 @@ package struct HostCore: Sendable {
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     withSession { $0.tick(now: now, packets: &$1, into: &$2) }
-    if links.tick(&context) { withRadio { $0.linkEnded(&$1) } }
+    if links.tick(&context) { linkEnded() }
     withRadio { $0.tick(&$1) }
     fulfilRequests()
     reviewRadio()

@@ -20,6 +20,7 @@ package enum HostEvent: Sendable {
   case services(Services)
   case advertising(AdvertisingID, Advertising)
   case scanning(Scanning)
+  case synchronizing(SyncID, Synchronizing)
 
   indirect case connected(ConnectedLink)
   indirect case connectionFailed(ConnectID, HostError)

@@ -19,6 +19,7 @@ extension AdapterSession {
     case .services(.removed(let id, _)): state.serviceRemoved(id, into: &actions)
     case .advertising(let id, let event): state.apply(event, of: id, into: &actions)
     case .scanning(.stopped(let error)): state.scanStopped(error, into: &actions)
+    case .synchronizing(let id, let event): state.apply(event, of: id, into: &actions)
     case .connected(let connection): state.connected(connection, of: self, into: &actions)
     case .connectionFailed(let id, let error):
       state.abandonedConnects.remove(id)
@@ -58,6 +59,10 @@ extension AdapterSession.State {
       advertisingStreams.yield(.paused(status.map { DisconnectReason(rawValue: $0.rawValue) }), into: &actions)
     case .resumed: advertisingStreams.yield(.resumed, into: &actions)
     case .ended(let error): advertisingEnded(id, BLEError(error), into: &actions)
+    case .trainUpdated(let token, let result):
+      waits.answer(.trainUpdate(token), result.mapError(BLEError.init), into: &actions)
+    case .transferred(let peer, let result):
+      waits.answer(.trainTransfer(id, peer), result.mapError(BLEError.init), into: &actions)
     }
   }
 

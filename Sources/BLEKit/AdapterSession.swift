@@ -54,6 +54,7 @@ final class AdapterSession: Sendable {
     // Scans and connected devices (Central).
     var scans: [UInt32: Scan] = [:]
     var receivers: [UInt32: AdvertisementReceiver] = [:]
+    var synchronizations: [SyncID: ScanBuffer<WaitingPeriodicEvent>] = [:]
     /// The requests that were cancelled, until the host has answered them.
     var abandonedConnects: Set<ConnectID> = []
     /// The reads of the signal strength of each link, which the controller answers in order.
@@ -108,7 +109,8 @@ final class AdapterSession: Sendable {
         isAwaited = isAwaited || waits
       case .server(let peer, let event) where serve(event, to: peer): break
       case .state, .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning(.stopped),
-        .connected, .connectionFailed, .foreignLink, .link, .client, .server, .pairing, .bonds, .channels, .channel:
+        .synchronizing, .connected, .connectionFailed, .foreignLink, .link, .client, .server, .pairing, .bonds,
+        .channels, .channel:
         run { state, actions in apply(event, &state, &actions) }
       }
     }
@@ -257,6 +259,7 @@ extension AdapterSession.State {
     waits.fail(error, into: &actions)
     endListening(into: &actions)
     endScans(error, into: &actions)
+    endSynchronizations(error, into: &actions)
     for service in services.values { service.end(into: &actions) }
     services = [:]
     attributes = IdentifierTable()

@@ -19,6 +19,9 @@ extension Awaited<Void> {
   static func advertisingStart(_ id: AdvertisingID) -> Self { Self(.advertisingStart(id)) }
   /// No event ends it: the cancellation of the task, and the end of the session.
   static func advertisement(_ id: AdvertisingID) -> Self { Self(.advertisement(id)) }
+  static func trainUpdate(_ token: UpdateToken) -> Self { Self(.trainUpdate(token)) }
+  static func trainTransfer(_ id: AdvertisingID, _ peer: LinkID) -> Self { Self(.trainTransfer(id, peer)) }
+  static func syncTransfer(_ id: SyncID, _ peer: LinkID) -> Self { Self(.syncTransfer(id, peer)) }
   static func update(_ token: UpdateToken) -> Self { Self(.update(token)) }
   static func listenEnd(_ psm: SPSM) -> Self { Self(.listenEnd(psm)) }
   /// - Parameter level: the level that the pairing has to reach.
@@ -67,6 +70,9 @@ enum AwaitedEvent: Hashable, Sendable {
   case serviceRemoval(ServiceID)
   case advertisingStart(AdvertisingID)
   case advertisement(AdvertisingID)
+  case trainUpdate(UpdateToken)
+  case trainTransfer(AdvertisingID, LinkID)
+  case syncTransfer(SyncID, LinkID)
   case update(UpdateToken)
   case connection(ConnectID)
   case listen(ListenID)
@@ -85,11 +91,13 @@ enum AwaitedEvent: Hashable, Sendable {
   /// of a link has more to do for values in transit, which several links may wait for (``WaitingUpdates``).
   var link: LinkID? {
     switch self {
-    case .power, .serviceAdd, .serviceRemoval, .advertisingStart, .advertisement, .update, .connection, .listen,
+    case .power, .serviceAdd, .serviceRemoval, .advertisingStart, .advertisement, .trainUpdate, .update, .connection,
+      .listen,
       .listenEnd, .bondStorage:
       nil
     case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .pairing(let peer, _),
-      .channel(let peer, _), .linkProof(let peer), .linkEnd(let peer):
+      .channel(let peer, _), .trainTransfer(_, let peer), .syncTransfer(_, let peer), .linkProof(let peer),
+      .linkEnd(let peer):
       peer
     }
   }

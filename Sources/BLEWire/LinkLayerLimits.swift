@@ -32,4 +32,11 @@ public enum LinkLayerLimits {
   public static let advertisingInterval: ClosedRange<UInt16> = 0x0020...0x4000
   /// The interval and the window of legacy scanning in units of 0.625 ms: 2.5 ms to 10.24 s (Vol 4, Part E, 7.8.10).
   public static let scanInterval: ClosedRange<UInt16> = 0x0004...0x4000
+
+  /// The interval of periodic advertising in units of 1.25 ms: 7.5 ms to 81.92 s (Vol 4, Part E, 7.8.61).
+  public static let periodicAdvertisingInterval: ClosedRange<UInt16> = 0x0006...0xFFFF
+  /// The number of periodic advertising events that a synchronized device may skip (Vol 4, Part E, 7.8.67).
+  public static let periodicSyncSkip: UInt16 = 0x01F3
+  /// The timeout of a synchronization in units of 10 ms: 100 ms to 163.84 s (Vol 4, Part E, 7.8.67).
+  public static let periodicSyncTimeout: ClosedRange<UInt16> = 0x000A...0x4000
 }

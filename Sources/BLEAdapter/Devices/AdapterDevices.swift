@@ -134,7 +134,7 @@ package final class AdapterDevices: Sendable {
       case .foreignLink(let device, isUp: false): state.foreignLinks.remove(device)
       case .state(let adapter, _): if adapter < .poweredOn { (state.links, state.foreignLinks) = ([:], []) }
       // The others change nothing here.
-      case .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning,
+      case .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning, .synchronizing,
         .connectionFailed, .client, .server, .pairing, .bonds, .channels, .channel:
         break
       }

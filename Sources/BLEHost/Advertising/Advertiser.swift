@@ -76,6 +76,7 @@ struct Advertiser: Sendable {
   ) {
     guard let index = advertisements.firstIndex(where: { $0.id == id && $0.owner == owner && !$0.isStopping })
     else { return }
+    answerUpdates(index, .failure(.cancelled), into: &effects)
     if !advertisements[index].isAnnounced {
       // Each start has an answer, also one that is withdrawn before.
       effects.append(.event(.advertising(id, .started(.failure(.cancelled))), to: owner.recipient))
@@ -95,9 +96,14 @@ struct Advertiser: Sendable {
   private mutating func stop(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     switch advertisements[index].phase {
     case .configuring: advertisements[index].isStopping = true
-    case .advertising: take(.disable, index, radio, into: &effects)
+    case .advertising:
+      advertisements[index].isStopping = true
+      take(.disable, index, radio, into: &effects)
     case .resting where radio.controller.usesExtendedCommands, .held where radio.controller.usesExtendedCommands:
-      take(.remove, index, radio, into: &effects)
+      takeDown(index, radio, into: &effects)
+    // The controller has refused a step, and may have the set and the train.
+    case .suspended where advertisements[index].hasTrain && radio.isPoweredOn:
+      takeDown(index, radio, into: &effects)
     case .resting, .held, .suspended: advertisements.remove(at: index)
     }
   }
@@ -150,7 +156,11 @@ extension Advertiser {
       advertisements.remove(at: index)
       return
     }
-    if step == .disable { return take(.remove, index, radio, into: &effects) }
+    if step == .disable {
+      advertisements[index].isSetOn = false
+      return takeDown(index, radio, into: &effects)
+    }
+    if step == .trainDisable { return trainDisabled(index, radio, into: &effects) }
     if step == .hold { return held(index, radio, into: &effects) }
     if step == .takeOver { return take(.parameters, index, radio, into: &effects) }
     if step == .parameters, status == .commandDisallowed, !advertisements[index].hasTakenOver {
@@ -165,9 +175,10 @@ extension Advertiser {
     if status != .success {
       return failed(index, step, .controller(opcode, status), status, radio, into: &effects)
     }
-    if advertisements[index].isStopping {
-      return take(step == .enable ? .disable : .remove, index, radio, into: &effects)
-    }
+    if step == .enable { advertisements[index].isSetOn = true }
+    if step == .trainParameters { advertisements[index].hasTrain = true }
+    if step == .trainEnable { advertisements[index].isTrainOn = true }
+    if advertisements[index].isStopping { return takeDown(index, radio, into: &effects) }
     switch step {
     case .parameters:
       let needsAddress = isExtended && advertisements[index].address?.kind == .random
@@ -178,17 +189,38 @@ extension Advertiser {
         send(step, index, radio, into: &effects)
       } else if step == .data {
         take(.scanResponse, index, radio, into: &effects)
+      } else if advertisements[index].intent.periodic != nil, !advertisements[index].isTrainOn {
+        take(.trainParameters, index, radio, into: &effects)
       } else {
         enable(index, radio, into: &effects)
       }
+    case .trainParameters: takeTrainData(index, radio, into: &effects)
+    case .trainData:
+      if advertisements[index].fragmentAccepted(step) {
+        send(step, index, radio, into: &effects)
+      } else if advertisements[index].isTrainOn {
+        trainConfigured(index, radio, into: &effects)
+      } else {
+        take(.trainEnable, index, radio, into: &effects)
+      }
+    case .trainEnable: trainConfigured(index, radio, into: &effects)
     case .enable:
       enabled(index, into: &effects)
+      if advertisements[index].isTrainOutdated { return takeTrainUpdate(index, radio, into: &effects) }
       // A central has connected before this answer arrived.
       guard advertisements[index].wasTaken else { return }
       advertisements[index].wasTaken = false
       taken(index, radio, into: &effects)
-    case .takeOver, .hold, .disable, .remove: break
+    case .takeOver, .hold, .disable, .remove, .trainDisable: break
     }
+  }
+
+  /// Disables what the controller has enabled, the set before its train, and then removes the set.
+  private mutating func takeDown(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    let (isSetOn, isTrainOn) = (advertisements[index].isSetOn, advertisements[index].isTrainOn)
+    // One that is taken down is stopped: the steps of an update do not follow.
+    advertisements[index].isStopping = true
+    take(isSetOn ? .disable : isTrainOn ? .trainDisable : .remove, index, radio, into: &effects)
   }
 
   /// The controller rejects parameters while it advertises (Vol 4, Part E, 7.8.5 and 7.8.53). This host has not enabled
@@ -226,13 +258,25 @@ extension Advertiser {
     into effects: inout [Effect<AdvertiserEffect>]
   ) {
     // The controller cannot advertise now: beside the links that are up, or in the state that it is in.
+    if step == .trainData, advertisements[index].isTrainOn, !advertisements[index].isStopping {
+      // The train goes on with the data that it has.
+      answerUpdates(index, .failure(error), into: &effects)
+      return settle(index, radio, into: &effects)
+    }
     let isExplained = radio.hasLinks || radio.isInitiating || advertisements[index].isAnnounced
     if status.mayPass || (step == .enable && radio.hasLinks), !advertisements[index].isStopping,
+      !advertisements[index].isSetOn,
       isExplained || advertisements[index].retry.count < Retry.attempts
     {
       return refusedForNow(index, step, error, status, radio, into: &effects)
     }
+    guard advertisements[index].hasTrain else { return giveUp(index, error, into: &effects) }
+    // The set cannot be used for another advertisement until its train is removed.
+    var abandoned = advertisements[index]
+    (abandoned.phase, abandoned.isStopping) = (.suspended, true)
     giveUp(index, error, into: &effects)
+    advertisements.append(abandoned)
+    takeDown(advertisements.count - 1, radio, into: &effects)
   }
 
   /// The controller does not answer a command of an advertisement.
@@ -257,6 +301,7 @@ extension Advertiser {
     let advertisement = advertisements.remove(at: index)
     // Its owner has stopped it.
     guard !advertisement.isStopping else { return }
+    effects += advertisement.updateAnswers(.failure(error))
     let event: HostEvent =
       advertisement.isAnnounced
       ? .advertising(advertisement.id, .ended(error)) : .advertising(advertisement.id, .started(.failure(error)))
@@ -324,6 +369,88 @@ extension Advertiser {
   }
 }
 
+/// Periodic advertising.
+extension Advertiser {
+  /// The set of an advertisement of an owner whose train is on.
+  func trainSet(of id: AdvertisingID, of owner: OwnerID) -> UInt8? {
+    advertisements.first { $0.id == id && $0.owner == owner && $0.isTrainOn && !$0.isStopping }?.set
+  }
+
+  /// Changes the data of a train. The newest data is sent where more changes come than the controller takes.
+  mutating func updateTrain(
+    _ id: AdvertisingID, _ data: [UInt8], _ token: UpdateToken, of owner: OwnerID, _ radio: RadioContext,
+    into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    let index = advertisements.firstIndex {
+      $0.id == id && $0.owner == owner && $0.intent.periodic != nil && !$0.isStopping
+    }
+    guard let index else {
+      let error = HostError.invalidParameters("the advertisement has no periodic advertising, or has ended")
+      return effects.append(.event(.advertising(id, .trainUpdated(token, .failure(error))), to: owner.recipient))
+    }
+    if let error = PeriodicIntent.rejection(of: data, radio.controller), radio.isPoweredOn {
+      return effects.append(.event(.advertising(id, .trainUpdated(token, .failure(error))), to: owner.recipient))
+    }
+    advertisements[index].setTrainData(data, token)
+    switch advertisements[index].phase {
+    case .advertising, .resting, .held: takeTrainUpdate(index, radio, into: &effects)
+    // The data follows what is pending.
+    case .configuring, .suspended: break
+    }
+  }
+
+  private mutating func takeTrainUpdate(
+    _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    if advertisements[index].isTrainOn, !advertisements[index].isTrainDataShort {
+      take(.trainDisable, index, radio, into: &effects)
+    } else {
+      takeTrainData(index, radio, into: &effects)
+    }
+  }
+
+  private mutating func takeTrainData(
+    _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    advertisements[index].beginTrainData()
+    take(.trainData, index, radio, into: &effects)
+  }
+
+  private mutating func trainDisabled(
+    _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    advertisements[index].isTrainOn = false
+    if advertisements[index].isStopping {
+      takeDown(index, radio, into: &effects)
+    } else {
+      takeTrainData(index, radio, into: &effects)
+    }
+  }
+
+  /// The controller sends the train, with the data that it was given.
+  private mutating func trainConfigured(
+    _ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    if advertisements[index].isTrainOutdated { return takeTrainUpdate(index, radio, into: &effects) }
+    answerUpdates(index, .success(()), into: &effects)
+    settle(index, radio, into: &effects)
+  }
+
+  /// After an update of the train the set is what it was before.
+  private mutating func settle(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
+    guard advertisements[index].isSetOn else { return enable(index, radio, into: &effects) }
+    advertisements[index].phase = .advertising
+    if isHeld(index, radio) { take(.hold, index, radio, into: &effects) }
+  }
+
+  private mutating func answerUpdates(
+    _ index: Int, _ result: Result<Void, HostError>, into effects: inout [Effect<AdvertiserEffect>]
+  ) {
+    effects += advertisements[index].updateAnswers(result)
+    advertisements[index].unansweredUpdates = []
+  }
+}
+
 /// Links, which end an advertisement or let it continue.
 extension Advertiser {
   /// A central connected: the controller has disabled the advertisement that it answered (Vol 6, Part B, 4.4.2).
@@ -381,7 +508,7 @@ extension Advertiser {
     case .configuring(.hold), .configuring(.enable): return advertisements[index].wasTaken = true
     case .configuring, .advertising, .resting, .held, .suspended: break
     }
-    advertisements[index].phase = .resting
+    (advertisements[index].phase, advertisements[index].isSetOn) = (.resting, false)
     effects.append(.own(.activityChanged))
     let advertisement = advertisements[index]
     // Without a link there is nothing to wait for: it did not come up, or has ended.
@@ -421,13 +548,14 @@ extension Advertiser {
   private mutating func held(_ index: Int, _ radio: RadioContext, into effects: inout [Effect<AdvertiserEffect>]) {
     let wasTaken = advertisements[index].wasTaken
     advertisements[index].wasTaken = false
-    advertisements[index].phase = .held
+    (advertisements[index].phase, advertisements[index].isSetOn) = (.held, false)
     if advertisements[index].isStopping {
       stop(index, radio, into: &effects)
     } else if wasTaken {
       taken(index, radio, into: &effects)
     } else {
       advertisements[index].wasHeld = true
+      if advertisements[index].isTrainOutdated { takeTrainUpdate(index, radio, into: &effects) }
     }
   }
 

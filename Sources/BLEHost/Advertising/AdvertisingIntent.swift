@@ -21,6 +21,8 @@ package struct AdvertisingIntent: Sendable {
   package var secondaryPHY = HCI.PHY.le1M
   /// Whether extended PDUs contain the transmit power.
   package var includesTXPower = false
+  /// The periodic advertising that belongs to the advertisement; nil for none.
+  package var periodic: PeriodicIntent?
   /// The name in the data, not shortened; nil if it has none. It becomes the Device Name
   /// (``HostConfiguration/deviceName``).
   package var localName: String?

@@ -5,16 +5,23 @@ import BLEWire
 ///
 /// ```
 ///   start ─► parameters ─► (address) ─► data ─► scan response ─► enable ─► advertising ─── stop ───► disable ─► removed
-///                                                                 ▲             │ a link ended it
-///                                                                 ├── resting ◄─┤ or the controller has no room
-///                                                                 └──── held ◄──┘ an address is being changed
+///                                              │         ▲       ▲             │ a link ended it
+///                                              ▼         │       ├── resting ◄─┤ or the controller has no room
+///                                       (the train) ─────┘       └──── held ◄──┘ an address is being changed
 /// ```
+///
+/// Periodic advertising (the train) has parameters, data and a command that enables it. It goes on while the set that
+/// announces it is held. Data that one command takes is exchanged while it goes on, longer data while it is disabled
+/// (Vol 4, Part E, 7.8.62).
 struct DeclaredAdvertisement: Sendable {
   /// The commands that make an advertisement, in order (Vol 6, Part D, 4.1).
   ///
   /// `takeOver` disables an advertisement that the controller sends for a program that has ended, and is before
   /// `parameters`.
-  enum Step: Sendable { case parameters, takeOver, randomAddress, data, scanResponse, enable, hold, disable, remove }
+  enum Step: Sendable {
+    case parameters, takeOver, randomAddress, data, scanResponse, enable, hold, disable, remove
+    case trainParameters, trainData, trainEnable, trainDisable
+  }
 
   enum Phase: Equatable, Sendable {
     /// The command of this step is pending.
@@ -30,7 +37,7 @@ struct DeclaredAdvertisement: Sendable {
 
   let id: AdvertisingID
   let owner: OwnerID
-  let intent: AdvertisingIntent
+  private(set) var intent: AdvertisingIntent
   /// The advertising handle of extended commands.
   let set: UInt8
   var phase = Phase.suspended
@@ -50,6 +57,18 @@ struct DeclaredAdvertisement: Sendable {
   var retry = Retry()
   /// Our address that it was configured with.
   var address: DeviceAddress?
+  /// Whether the controller has enabled the set.
+  var isSetOn = false
+  /// Whether the controller has enabled the train.
+  var isTrainOn = false
+  /// The controller has parameters of the train, which have to be removed with the set.
+  var hasTrain = false
+  /// The train has other data than the controller was given.
+  var isTrainOutdated = false
+  /// The data that the controller is being given: another one can be wanted meanwhile.
+  private var trainData: [UInt8] = []
+  /// Changes of the data that have no answer.
+  var unansweredUpdates: [UpdateToken] = []
   /// How many octets of the area that is being set the controller has (``Step/data``, ``Step/scanResponse``).
   private(set) var position = 0
 
@@ -68,6 +87,7 @@ struct DeclaredAdvertisement: Sendable {
   var isActive: Bool {
     switch phase {
     case .configuring(.enable), .configuring(.disable), .configuring(.takeOver): true
+    case .configuring(.trainData), .configuring(.trainEnable), .configuring(.trainDisable): isSetOn
     default: isOnAir  // The other phases start nothing.
     }
   }
@@ -75,6 +95,7 @@ struct DeclaredAdvertisement: Sendable {
   /// The controller has lost its state.
   mutating func suspend() {
     (phase, hasTakenOver, wasHeld, wasTaken) = (.suspended, false, false, false)
+    (isSetOn, isTrainOn, hasTrain, isTrainOutdated) = (false, false, false, false)
     isPaused = isAnnounced
     retry.accepted()
   }
@@ -101,6 +122,7 @@ extension DeclaredAdvertisement {
     switch step {
     case .data: intent.data
     case .scanResponse: intent.scanResponse
+    case .trainData: trainData
     default: []  // The others send no data.
     }
   }
@@ -112,6 +134,30 @@ extension DeclaredAdvertisement {
     if position == 0 { return (.first, octets) }
     return (octets.endIndex < area.endIndex ? .intermediate : .last, octets)
   }
+}
+
+/// The train.
+extension DeclaredAdvertisement {
+  /// The train is to have other data, which the controller does not have yet.
+  mutating func setTrainData(_ data: [UInt8], _ token: UpdateToken) {
+    intent.periodic?.data = data
+    isTrainOutdated = true
+    unansweredUpdates.append(token)
+  }
+
+  /// The controller is to be given the data.
+  mutating func beginTrainData() {
+    trainData = intent.periodic?.data ?? []
+    isTrainOutdated = false
+  }
+
+  /// The answers to the changes of the data that have none.
+  func updateAnswers(_ result: Result<Void, HostError>) -> [Effect<AdvertiserEffect>] {
+    unansweredUpdates.map { .event(.advertising(id, .trainUpdated($0, result)), to: owner.recipient) }
+  }
+
+  /// Whether the data goes into one command, and can be exchanged while the train is on.
+  var isTrainDataShort: Bool { intent.periodic.map { $0.data.count <= HCI.maximumAdvertisingDataFragment } ?? true }
 }
 
 /// The commands of the steps, as legacy and as extended ones (Vol 4, Part E, 7.8.5 and 7.8.53).
@@ -134,7 +180,8 @@ extension DeclaredAdvertisement {
       }
     case .data: HCI.LESetAdvertisingData { $0.advertisingData = intent.data[...] }
     case .scanResponse: HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] }
-    case .takeOver, .enable, .hold, .disable, .remove:
+    // Legacy commands have no train.
+    case .takeOver, .enable, .hold, .disable, .remove, .trainParameters, .trainData, .trainEnable, .trainDisable:
       HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
     }
   }
@@ -165,6 +212,27 @@ extension DeclaredAdvertisement {
         $0.sets = [HCI.EnabledAdvertisingSet { $0.advertisingHandle = set }]
       }
     case .remove: HCI.LERemoveAdvertisingSet { $0.advertisingHandle = set }
+    case .trainParameters:
+      HCI.LESetPeriodicAdvertisingParameters {
+        guard let train = intent.periodic else { return }
+        $0.advertisingHandle = set
+        $0.periodicAdvertisingIntervalMin = train.interval.lowerBound
+        $0.periodicAdvertisingIntervalMax = train.interval.upperBound
+        $0.periodicAdvertisingProperties = train.includesTXPower ? 1 << 6 : 0
+      }
+    case .trainData:
+      HCI.LESetPeriodicAdvertisingData {
+        $0.advertisingHandle = set
+        ($0.operation, $0.advertisingData) = fragment(of: area(of: step))
+      }
+    case .trainEnable, .trainDisable:
+      HCI.LESetPeriodicAdvertisingEnable {
+        $0.advertisingHandle = set
+        guard step == .trainEnable else { return }
+        let numbersData =
+          intent.periodic?.numbersData == true && radio.controller.leFeatures.contains(.periodicAdvertisingADI)
+        $0.enable = numbersData ? 3 : 1
+      }
     }
   }
 
@@ -201,6 +269,7 @@ extension AdvertisingIntent {
       return .invalidParameters("the \(area) has \(octets) octets, the limit is \(limit)")
     }
     if usesExtendedPDUs, let rejection = extendedRejection { return rejection }
+    if let rejection = trainRejection(controller) { return rejection }
     guard LinkLayerLimits.advertisingInterval.contains(interval.lowerBound),
       LinkLayerLimits.advertisingInterval.contains(interval.upperBound)
     else {
@@ -208,6 +277,18 @@ extension AdvertisingIntent {
         "the advertising interval is outside 20 ms to 10.24 s (0x0020 to 0x4000 units of 0.625 ms)")
     }
     return rejectionOfPHYs(controller)
+  }
+
+  /// Why its periodic advertising is not possible; nil if it is, or if it has none.
+  private func trainRejection(_ controller: ControllerCapabilities) -> HostError? {
+    guard let periodic else { return nil }
+    guard usesExtendedPDUs, !isConnectable, scanResponse.isEmpty else {
+      return .invalidParameters(
+        "periodic advertising belongs to an extended advertisement that is neither connectable nor scannable "
+          + "(Vol 4, Part E, 7.8.61)"
+      )
+    }
+    return periodic.rejection(controller)
   }
 
   /// Why an extended advertisement of its kind is not possible; nil if it is.

@@ -9,5 +9,8 @@ extension HostEvent {
     case resumed
     /// The controller does not send an advertisement that has started, and will not: the host has given it up.
     indirect case ended(HostError)
+    /// The controller sends the new data, or cannot; the train goes on with the old data then.
+    indirect case trainUpdated(UpdateToken, Result<Void, HostError>)
+    indirect case transferred(LinkID, Result<Void, HostError>)
   }
 }

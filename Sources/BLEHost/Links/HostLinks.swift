@@ -55,6 +55,11 @@ struct HostLinks: Sendable {
   var bonds: BondTable { _read { yield context.bonds } }
   var isEmpty: Bool { table.isEmpty }
   var roles: LinkRoles { table.roles }
+  /// The handle of a link; nil where it has ended, or is about to.
+  func handle(of peer: LinkID) -> ConnectionHandle? {
+    table.index(of: peer).flatMap { table[$0].isClosing ? nil : table[$0].handle }
+  }
+  func peer(of handle: ConnectionHandle) -> LinkID? { table.index(of: handle).map { table[$0].peer } }
   func contains(_ peer: LinkID) -> Bool { table.index(of: peer) != nil }
 
   /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.

@@ -11,6 +11,7 @@ struct Radio: Sendable {
   private var advertiser: Advertiser
   private var scanner = Scanner()
   private var initiator: Initiator
+  private var synchronizer: Synchronizer
   private var addresses: AddressManager
   private var turns = InitiatingTurns()
   /// Commands of the parts that have had no answer, and not been answered since.
@@ -23,6 +24,7 @@ struct Radio: Sendable {
   init(_ configuration: HostConfiguration, _ toolbox: SecurityToolbox) {
     advertiser = Advertiser(maximum: configuration.maximumAdvertisements)
     initiator = Initiator(maximumRequests: configuration.maximumPendingConnections)
+    synchronizer = Synchronizer(maximumRequests: configuration.maximumSynchronizations)
     addresses = AddressManager(
       isManaged: configuration.ownership == .exclusive, staticAddress: configuration.staticAddress, toolbox: toolbox)
   }
@@ -46,6 +48,55 @@ struct Radio: Sendable {
     switch command {
     case .start(let id, let intent): advertise(&turn) { $0.start(id, intent, for: owner, $1, into: &$2) }
     case .stop(let id): advertise(&turn) { $0.stop(id, of: owner, $1, into: &$2) }
+    case .updateTrain(let id, let data, let token):
+      advertise(&turn) { $0.updateTrain(id, data, token, of: owner, $1, into: &$2) }
+    // The router knows the link.
+    case .transfer: break
+    }
+  }
+
+  /// - Parameter link: the handle of the link where the source is a transfer; nil if there is no such link.
+  mutating func synchronize(
+    _ id: SyncID, _ source: SyncSource, on link: ConnectionHandle?, _ parameters: SyncParameters,
+    from owner: OwnerID, _ turn: inout RadioTurn
+  ) {
+    synchronize(&turn) { $0.start(id, source, on: link, parameters, for: owner, $1, into: &$2) }
+  }
+
+  mutating func stopSynchronizing(_ id: SyncID, from owner: OwnerID, _ turn: inout RadioTurn) {
+    synchronize(&turn) { $0.stop(id, of: owner, $1, into: &$2) }
+  }
+
+  /// The links whose devices are expected to transfer a synchronization.
+  var expectedLinks: [LinkID] { synchronizer.expectedLinks }
+
+  /// Such a link has ended.
+  mutating func expectedLinkEnded(_ peer: LinkID, _ turn: inout RadioTurn) {
+    synchronize(&turn) { $0.linkEnded(peer, into: &$2) }
+  }
+
+  /// The command that transfers a synchronization to the device of a link.
+  func command(
+    for transfer: SyncTransfer, on link: ConnectionHandle, serviceData: UInt16, _ controller: ControllerCapabilities
+  ) throws(HostError) -> any HCICommand {
+    let lack = HostError.unsupported("periodic advertising sync transfer")
+    switch transfer.subject {
+    case .advertisement(let id):
+      guard controller.commands.contains(HCI.LEPeriodicAdvertisingSetInfoTransfer.self) else { throw lack }
+      guard let set = advertiser.trainSet(of: id, of: transfer.owner) else {
+        throw .invalidParameters("the advertisement has no periodic advertising that is sent")
+      }
+      return HCI.LEPeriodicAdvertisingSetInfoTransfer {
+        ($0.connectionHandle, $0.serviceData, $0.advertisingHandle) = (link, serviceData, set)
+      }
+    case .synchronization(let id):
+      guard controller.commands.contains(HCI.LEPeriodicAdvertisingSyncTransfer.self) else { throw lack }
+      guard let handle = synchronizer.handle(of: id, of: transfer.owner) else {
+        throw .invalidParameters("the train is not received now: transfer it when it is synchronized")
+      }
+      return HCI.LEPeriodicAdvertisingSyncTransfer {
+        ($0.connectionHandle, $0.serviceData, $0.syncHandle) = (link, serviceData, handle)
+      }
     }
   }
 
@@ -78,6 +129,7 @@ struct Radio: Sendable {
     advertise(&turn) { $0.stopAll(of: owner, $1, into: &$2) }
     scan(&turn) { $0.stop(for: owner, $1, into: &$2) }
     initiate(&turn) { $0.cancelAll(of: owner, into: &$2) }
+    synchronize(&turn) { $0.stopAll(of: owner, $1, into: &$2) }
   }
 
   /// Withdraws what all owners declared: the host is shutting down.
@@ -85,6 +137,7 @@ struct Radio: Sendable {
     advertise(&turn) { $0.stopAll($1, into: &$2) }
     scan(&turn) { $0.stopAll($1, into: &$2) }
     initiate(&turn) { $0.cancelAll(into: &$2) }
+    synchronize(&turn) { $0.stopAll($1, into: &$2) }
   }
 
   mutating func tick(_ turn: inout RadioTurn) {
@@ -92,6 +145,7 @@ struct Radio: Sendable {
     scan(&turn) { $0.tick($1, into: &$2) }
     if let due = initiator.deadline, due <= now { initiate(&turn) { $0.tick(now: $1.now, into: &$2) } }
     if let due = advertiser.deadline, due <= now { advertise(&turn) { $0.tick($1, into: &$2) } }
+    if let due = synchronizer.deadline, due <= now { synchronize(&turn) { $0.tick($1, into: &$2) } }
     addresses.tick(now: now)
   }
 }
@@ -111,22 +165,28 @@ extension Radio {
     advertise(&turn) { $0.restore($1, into: &$2) }
     scan(&turn) { $0.restore($1, into: &$2) }
     initiate(&turn) { $0.restore($1, into: &$2) }
+    synchronize(&turn) { $0.restore($1, into: &$2) }
     reconcileInitiator(&turn)
   }
 
   /// The controller lost its state; what is declared stays.
-  mutating func suspend() {
+  ///
+  /// - Returns: the events for owners.
+  mutating func suspend() -> [Effect<SynchronizerEffect>] {
+    var effects: [Effect<SynchronizerEffect>] = []
+    synchronizer.suspend(into: &effects)
     advertiser.suspend()
     scanner.suspend()
     initiator.suspend()
     addresses.suspend()
     turns.suspend()
     noteDeadline()
+    return effects
   }
 
   private mutating func noteDeadline() {
     let own = Instant?.nearer(advertiser.deadline, initiator.deadline)
-    otherDeadline = .nearer(own, .nearer(addresses.deadline, turns.deadline))
+    otherDeadline = .nearer(.nearer(own, synchronizer.deadline), .nearer(addresses.deadline, turns.deadline))
   }
 
   /// The controller has answered a command of one of the parts.
@@ -138,6 +198,7 @@ extension Radio {
       advertise(&turn) { $0.stepCompleted(id, step, opcode, status, $1, into: &$2) }
     case .scanning(let step): scan(&turn) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
     case .initiating(let step): initiate(&turn) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
+    case .synchronizing(let step): synchronize(&turn) { $0.stepCompleted(step, opcode, status, $1, into: &$2) }
     case .address:
       let now = turn.now
       manageAddresses(&turn) { $0.stepCompleted(opcode, status, now: now, into: &$1) }
@@ -152,6 +213,7 @@ extension Radio {
     case .advertising(let id, _): advertise(&turn) { $0.timedOut(id, opcode, $1, into: &$2) }
     case .scanning: scan(&turn) { $0.timedOut(opcode, $1, into: &$2) }
     case .initiating: initiate(&turn) { $0.timedOut(opcode, into: &$2) }
+    case .synchronizing(let step): synchronize(&turn) { $0.timedOut(step, opcode, into: &$2) }
     case .address: addresses.timedOut(opcode)
     }
   }
@@ -174,6 +236,15 @@ extension Radio {
       }
     case .advertisingSetTerminated(let event):
       advertise(&turn) { $0.setTerminated(event.advertisingHandle, $1, into: &$2) }
+    case .syncEstablished(let event):
+      let advertiser = identities.first ?? event.advertiserAddress
+      synchronize(&turn) { $0.established(event, by: advertiser, $1, into: &$2) }
+    case .syncLost(let handle): synchronize(&turn) { $0.lost(handle, $1, into: &$2) }
+    case .syncTransferred(let event, let peer):
+      let advertiser = identities.first ?? event.advertiserAddress
+      synchronize(&turn) { $0.transferred(event, by: advertiser, from: peer, $1, into: &$2) }
+    case .periodicReport(let report, let counter):
+      synchronize(&turn) { $0.receive(report, counter: counter, now: now, into: &$2) }
     }
   }
 
@@ -306,7 +377,7 @@ extension Radio {
       isExclusive: turn.isExclusive, isShuttingDown: turn.isShuttingDown,
       isHeld: addresses.isHolding, address: addresses.current, links: turn.links, now: turn.now,
       isInitiatingHeld: isInitiatingHeld, areOthersHeld: areOthersHeld, areOthersActive: areOthersActive,
-      isInitiating: !initiator.isOff, isSearchWanted: isSearchWanted)
+      isInitiating: !initiator.isOff, isSearchWanted: isSearchWanted, trainScan: synchronizer.scan)
   }
 
   private mutating func advertise(
@@ -334,6 +405,22 @@ extension Radio {
       switch effect {
       case .activityChanged: radio.addresses.activityChanged()
       case .cannotCombine: radio.turns.refused()
+      case .missing(let command): turn.missing = command
+      case .cannotFindTrains(let error): radio.synchronize(&turn) { $0.cannotScan(error, $1, into: &$2) }
+      }
+    }
+  }
+
+  private mutating func synchronize(
+    _ turn: inout RadioTurn, _ body: (inout Synchronizer, RadioContext, inout [Effect<SynchronizerEffect>]) -> Void
+  ) {
+    var effects: [Effect<SynchronizerEffect>] = []
+    let context = context(turn)
+    body(&synchronizer, context, &effects)
+    apply(effects, &turn) { radio, effect, turn in
+      switch effect {
+      case .activityChanged: radio.addresses.activityChanged()
+      case .searchMayChange: radio.scan(&turn) { $0.reconcile($1, into: &$2) }
       case .missing(let command): turn.missing = command
       }
     }
@@ -386,15 +473,20 @@ extension Radio {
       case .hold:
         radio.advertise(&turn) { $0.hold($1, into: &$2) }
         radio.scan(&turn) { $0.reconcile($1, into: &$2) }
+        radio.synchronize(&turn) { $0.reconcile($1, into: &$2) }
         radio.reconcileInitiator(&turn)
-        if radio.advertiser.isOff, radio.scanner.isOff, radio.initiator.isOff { radio.changeAddress(&turn) }
+        if radio.areAllOff { radio.changeAddress(&turn) }
       case .release:
         radio.advertise(&turn) { $0.release($1, into: &$2) }
         radio.scan(&turn) { $0.reconcile($1, into: &$2) }
+        radio.synchronize(&turn) { $0.reconcile($1, into: &$2) }
         radio.reconcileInitiator(&turn)
       }
     }
   }
+
+  /// Whether the controller does nothing during which it takes no other address or resolving list.
+  private var areAllOff: Bool { advertiser.isOff && scanner.isOff && initiator.isOff && synchronizer.isOff }
 
   private mutating func changeAddress(_ turn: inout RadioTurn) {
     var effects: [Effect<AddressEffect>] = []

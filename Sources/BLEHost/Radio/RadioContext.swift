@@ -29,6 +29,8 @@ struct RadioContext: Sendable {
   var isInitiating = false
   /// A device to connect to uses private addresses that the controller does not resolve: a scan finds its address.
   var isSearchWanted = false
+  /// The scan that finds the trains that are searched for; nil without one.
+  var trainScan: ScanParameters?
 
   var hasLinks: Bool { links.hasAny }
   /// Whether the controller says that it advertises beside the links that are up.
@@ -102,4 +104,10 @@ enum RadioEvent: Sendable {
   case advertisingReport(HCI.LEAdvertisingReport)
   case extendedAdvertisingReport(HCI.LEExtendedAdvertisingReport)
   case advertisingSetTerminated(HCI.LEAdvertisingSetTerminated)
+  case syncEstablished(HCI.LEPeriodicAdvertisingSyncEstablished)
+  case syncLost(UInt16)
+  /// A synchronization that the device of a link has transferred.
+  case syncTransferred(HCI.LEPeriodicAdvertisingSyncTransferReceived, from: LinkID?)
+  /// A report of a train, with the number of its event where the controller has it.
+  case periodicReport(HCI.LEPeriodicAdvertisingReport, counter: UInt16?)
 }

@@ -9,6 +9,8 @@ enum ScannerEffect: Equatable, Sendable {
   case cannotCombine
   /// The controller lacks a command that it reports.
   case missing(MissingCommand)
+  /// The controller refuses the scan that finds trains.
+  case cannotFindTrains(HostError)
 }
 
 /// The scans of the owners, and the state of the controller's scan, which serves them all.
@@ -18,7 +20,8 @@ enum ScannerEffect: Equatable, Sendable {
 /// ```
 ///
 /// The host also scans for itself: for the address of a device that it has to connect to
-/// (``RadioContext/isSearchWanted``). Reports of that scan are not for an owner.
+/// (``RadioContext/isSearchWanted``), and for trains (``RadioContext/trainScan``). Reports of that scan are not for an
+/// owner.
 struct Scanner: Sendable {
   enum Step: Equatable, Sendable { case parameters, enable, disable }
   enum Phase: Equatable, Sendable { case off, working(Step), on }
@@ -49,7 +52,7 @@ struct Scanner: Sendable {
   var deadline: Instant? {
     @inline(__always) get {
       requests.isEmpty
-        ? assembler.deadline
+        ? .nearer(assembler.deadline, retry.due)
         : requests.reduce(.nearer(assembler.deadline, retry.due)) { .nearer($0, $1.deadline) }
     }
   }
@@ -159,7 +162,8 @@ struct Scanner: Sendable {
   /// The scan that serves every owner; otherwise, if wanted, a passive scan for the host.
   private func wanted(_ radio: RadioContext) -> ScanParameters? {
     if radio.isHeld || radio.areOthersHeld { return nil }
-    if let union { return isPossible(union, radio) ? union : nil }
+    let declared = requests.map(\.parameters) + (radio.trainScan.map { [$0] } ?? [])
+    if let union = ScanParameters(serving: declared) { return isPossible(union, radio) ? union : nil }
     guard radio.isSearchWanted, !cannotSearch else { return nil }
     var parameters = ScanParameters()
     parameters.isActive = false
@@ -234,7 +238,7 @@ extension Scanner {
   ) {
     phase = .off
     // No owner requested this scan; the known addresses of the devices are used.
-    if requests.isEmpty { return cannotSearch = true }
+    if requests.isEmpty, radio.trainScan == nil { return cannotSearch = true }
     if status == .commandDisallowed, radio.isInitiating { effects.append(.own(.cannotCombine)) }
     if radio.isExclusive, radio.controller.scansByExtendedCommands,
       let missing = MissingCommand(opcode, status, hasLegacy: union?.phys == .le1M)
@@ -243,6 +247,7 @@ extension Scanner {
       return retry.refused(now: radio.now)
     }
     guard status.mayPass, hasRun || retry.count < Retry.attempts else {
+      effects.append(.own(.cannotFindTrains(.controller(opcode, status))))
       return giveUp(.controller(opcode, status), into: &effects)
     }
     if retry.count == 0 {

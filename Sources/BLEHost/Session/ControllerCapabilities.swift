@@ -37,6 +37,44 @@ package struct ControllerCapabilities: Equatable, Sendable {
     commands.contains(HCI.LESetExtendedScanParameters.self) && commands.contains(HCI.LESetExtendedScanEnable.self)
   }
 
+  /// Whether it sends periodic advertising.
+  package var hasPeriodicAdvertising: Bool {
+    usesExtendedCommands && leFeatures.contains(.periodicAdvertising)
+      && commands.contains(HCI.LESetPeriodicAdvertisingParameters.self)
+      && commands.contains(HCI.LESetPeriodicAdvertisingData.self)
+      && commands.contains(HCI.LESetPeriodicAdvertisingEnable.self)
+  }
+
+  /// Whether it receives periodic advertising.
+  package var receivesPeriodicAdvertising: Bool {
+    scansByExtendedCommands && leFeatures.contains(.periodicAdvertising)
+      && commands.contains(HCI.LEPeriodicAdvertisingCreateSync.self)
+      && commands.contains(HCI.LEPeriodicAdvertisingCreateSyncCancel.self)
+      && commands.contains(HCI.LEPeriodicAdvertisingTerminateSync.self)
+  }
+
+  /// Whether it searches for several trains at once.
+  var hasPeriodicAdvertiserList: Bool {
+    commands.contains(HCI.LEAddDeviceToPeriodicAdvertiserList.self)
+      && commands.contains(HCI.LEClearPeriodicAdvertiserList.self)
+  }
+
+  /// Whether it takes the synchronization that the device of a link transfers.
+  var receivesTransfers: Bool {
+    leFeatures.contains(.periodicAdvertisingSyncTransferRecipient)
+      && commands.contains(HCI.LESetPeriodicAdvertisingSyncTransferParameters.self)
+      && commands.contains(HCI.LEPeriodicAdvertisingTerminateSync.self)
+  }
+
+  /// Takes back the features of later versions whose events a controller does not have in its mask.
+  ///
+  /// - Returns: whether there was one.
+  mutating func withdrawLaterFeaturesWithEvents() -> Bool {
+    let features = leFeatures
+    leFeatures.subtract([.periodicAdvertising, .periodicAdvertisingSyncTransferRecipient])
+    return leFeatures != features
+  }
+
   /// Takes back the features whose events a controller of Bluetooth 4.0 does not have in its mask (Vol 4, Part E,
   /// 7.8.1).
   mutating func withdrawFeaturesWithEvents() {

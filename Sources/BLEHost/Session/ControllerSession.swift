@@ -131,6 +131,10 @@ struct ControllerSession: Sendable {
       learned.hasFirstEvents = true
       return send(step, into: &effects)
     }
+    if step == .leEventMask, learned.withdrawLaterFeaturesWithEvents() {
+      effects.append(.report(.controller, "\(fault): it is used without periodic advertising", peer: nil))
+      return send(step, into: &effects)
+    }
     if step == .leEventMask, SetupStep.leEvents(for: learned) != SetupStep.firstLEEvents {
       effects.append(.report(.controller, "\(fault): it is used as one of Bluetooth 4.0", peer: nil))
       learned.withdrawFeaturesWithEvents()
@@ -261,7 +265,7 @@ extension ControllerSession {
     case .setup(let step): completed(step, status, returned, into: &effects)
     case .reply:
       if status != .success { effects.append(.report(.controller, "refused \(opcode): \(status)", peer: nil)) }
-    case .radio, .link, .endingSuperseded: effects.append(.own(.answered(purpose, opcode, status, returned)))
+    case .radio, .link, .endingSuperseded, .transfer: effects.append(.own(.answered(purpose, opcode, status, returned)))
     }
   }
 }

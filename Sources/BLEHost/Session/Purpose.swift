@@ -6,6 +6,8 @@ enum Purpose: Sendable, Equatable {
   case setup(SetupStep)
   case radio(RadioPurpose)
   case link(LinkID, LinkPurpose)
+  /// The transfer of a synchronization to the device of a link.
+  case transfer(SyncTransfer)
   /// The end of a link whose device has connected again.
   case endingSuperseded(ConnectionHandle)
   /// Nothing depends on the answer; a refusal is reported.
@@ -17,7 +19,29 @@ enum RadioPurpose: Sendable, Equatable {
   case advertising(AdvertisingID, DeclaredAdvertisement.Step)
   case scanning(Scanner.Step)
   case initiating(Initiator.Step)
+  case synchronizing(Synchronizer.Step)
   case address
+}
+
+/// The transfer of a synchronization, for the answer to its owner.
+struct SyncTransfer: Sendable, Equatable {
+  enum Subject: Sendable, Equatable {
+    /// Our own train.
+    case advertisement(AdvertisingID)
+    /// One that we receive.
+    case synchronization(SyncID)
+  }
+
+  let subject: Subject
+  let peer: LinkID
+  let owner: OwnerID
+
+  func answer(_ result: Result<Void, HostError>) -> AddressedEvent<HostEvent> {
+    switch subject {
+    case .advertisement(let id): AddressedEvent(.advertising(id, .transferred(peer, result)), to: owner.recipient)
+    case .synchronization(let id): AddressedEvent(.synchronizing(id, .transferred(peer, result)), to: owner.recipient)
+    }
+  }
 }
 
 /// Why a command about a link was sent.

@@ -144,6 +144,16 @@ extension SetupStep {
     if controller.usesExtendedCommands {
       mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
     }
+    if controller.receivesPeriodicAdvertising {
+      mask.formUnion([
+        .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
+      ])
+    }
+    if controller.receivesTransfers {
+      mask.formUnion([
+        .periodicAdvertisingReport, .periodicAdvertisingSyncLost, .periodicAdvertisingSyncTransferReceived,
+      ])
+    }
     return mask
   }
 }

@@ -376,7 +376,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     case .foreignLink(let device, let isUp):
       let services = client.knownServices(of: device)
       _ = step { $0.tell(isUp ? .peerConnected : .peerDisconnected, of: device, services, into: &$1) }
-    case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .connectionFailed,
+    case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .synchronizing, .connectionFailed,
       .link(_, .identified), .link(_, .mtu), .link(_, .connectionUpdated), .link(_, .connectionUpdateRefused),
       .link(_, .dataLength), .link(_, .phy), .link(_, .rssi), .link(_, .security), .client, .server, .pairing, .bonds,
       .channels, .channel:

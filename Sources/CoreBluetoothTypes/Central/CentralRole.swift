@@ -150,6 +150,8 @@ extension CentralRole {
       break
     // Of the peripheral role.
     case .services, .advertising, .server, .channels(.listening), .channels(.stoppedListening): break
+    // CoreBluetooth has no periodic advertising.
+    case .synchronizing: break
     // The adapter's client, and its hub, handle these.
     case .channel, .capabilities, .diagnostic: break
     }

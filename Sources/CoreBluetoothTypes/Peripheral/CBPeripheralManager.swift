@@ -311,7 +311,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     switch event {
     case .state(let state, let reason): stateChanged(CBManagerState(state), reason)
     case .refused(let error): log(.notice("\(error)"))
-    case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .connected, .connectionFailed,
+    case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .synchronizing, .connected,
+      .connectionFailed,
       .foreignLink, .link, .client, .server, .pairing, .bonds, .channels, .channel:
       _ = step { $0.receive(event, into: &$1) }
     }

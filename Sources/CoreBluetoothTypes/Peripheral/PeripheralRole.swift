@@ -107,6 +107,8 @@ extension PeripheralRole {
     case .state, .refused, .address, .pairing, .bonds: break
     // Of the central role.
     case .scanning, .connectionFailed, .foreignLink, .client: break
+    // CoreBluetooth has no periodic advertising.
+    case .synchronizing: break
     // The adapter's client, and its hub, handle these.
     case .channel, .capabilities, .diagnostic: break
     }
@@ -127,6 +129,8 @@ extension PeripheralRole {
       guard advertising == .on(id) else { return }
       advertising = .off
       effects.calls.append(.advertisingEnded(CBError(error)))
+    // CoreBluetooth has no periodic advertising.
+    case .trainUpdated, .transferred: break
     }
   }
 

@@ -29,7 +29,8 @@ extension CBManager {
     case .bonds(.replaced(let name, _)): peer(named: name).map { .bondReplaced($0) }
     case .bonds(.lost(let name, _, let loss)): peer(named: name).map { .bondLost($0, BondLostError(loss)) }
     // The others are not about security.
-    case .state, .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning, .connected,
+    case .state, .address, .capabilities, .refused, .diagnostic, .services, .advertising, .scanning, .synchronizing,
+      .connected,
       .connectionFailed, .foreignLink, .link, .client, .server, .bonds(.changed), .channels, .channel:
       nil
     }
