@@ -17,27 +17,13 @@ struct AdvertisingSet: Sendable {
     var event: AdvertisingEvent?
   }
 
-  /// Advertising data or scan response data from the host, complete or in fragments.
-  private struct Payload: Sendable {
-    var octets: Bytes = []
-    var isPartial = false
-    /// Advertising DID. It changes with the data, so that a scanner reports the new advertisement.
-    var identifier: UInt16 = 0
-
-    mutating func replace(_ octets: Bytes) {
-      self.octets = octets
-      isPartial = false
-      identifier &+= 1
-    }
-  }
-
   /// Advertising_Handle; nil for the advertisement of the legacy commands.
   let handle: UInt8?
   /// The parameters, in the form of the extended command.
   private(set) var parameters = HCI.LESetExtendedAdvertisingParameters()
   private var randomAddress: BD_ADDR?
-  private var data = Payload()
-  private var scanResponse = Payload()
+  private var data = AdvertisingPayload()
+  private var scanResponse = AdvertisingPayload()
   /// The state of an enabled set; nil if it is disabled.
   private(set) var running: Running?
 
@@ -138,8 +124,8 @@ struct AdvertisingSet: Sendable {
   }
 
   private mutating func set(
-    _ payload: WritableKeyPath<Self, Payload>, _ operation: HCI.DataOperation, _ preference: HCI.FragmentPreference,
-    _ octets: Bytes, maximum: Int
+    _ payload: WritableKeyPath<Self, AdvertisingPayload>, _ operation: HCI.DataOperation,
+    _ preference: HCI.FragmentPreference, _ octets: Bytes, maximum: Int
   ) -> HCIErrorCode {
     guard operation.rawValue <= 4, preference.rawValue <= 1 else { return .invalidCommandParameters }
     let isData = payload == \Self.data
@@ -154,31 +140,14 @@ struct AdvertisingSet: Sendable {
     }
     if running != nil, operation != .complete, operation != .unchanged { return .commandDisallowed }
 
-    switch operation {
-    case .unchanged:
+    if operation == .unchanged {
       guard running != nil, isData, octets.isEmpty, !isLegacyPDU, !data.octets.isEmpty else {
         return .invalidCommandParameters
       }
-      data.identifier &+= 1
-    case .complete:
-      guard octets.count <= maximum else { return .memoryCapacityExceeded }
-      if running != nil, isData, octets.count > greatestData { return .packetTooLong }
-      self[keyPath: payload].replace(octets)
-    case .first:
-      guard !octets.isEmpty else { return .invalidCommandParameters }
-      self[keyPath: payload].replace(octets)
-      self[keyPath: payload].isPartial = true
-    default:
-      guard !octets.isEmpty, self[keyPath: payload].isPartial else { return .invalidCommandParameters }
-      guard self[keyPath: payload].octets.count + octets.count <= maximum else {
-        // The fragments received so far are discarded (Vol 4, Part E, 7.8.54).
-        self[keyPath: payload].replace([])
-        return .memoryCapacityExceeded
-      }
-      self[keyPath: payload].octets += octets
-      self[keyPath: payload].isPartial = operation == .intermediate
+    } else if operation == .complete, running != nil, isData, octets.count <= maximum, octets.count > greatestData {
+      return .packetTooLong
     }
-    return .success
+    return self[keyPath: payload].receive(operation, octets, maximum: maximum)
   }
 
   /// The longest advertising data of the set. The data of a connectable extended advertisement must be in one packet,
