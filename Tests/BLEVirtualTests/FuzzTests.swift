@@ -77,5 +77,11 @@ struct FuzzTests {
     .leLongTermKeyRequestReply: 18, .leLongTermKeyRequestNegativeReply: 2, .leSetDataLength: 6, .leSetPHY: 7,
     .leSetExtendedAdvertisingParameters: 25, .leSetExtendedAdvertisingEnable: 6, .leSetExtendedScanEnable: 6,
     .leAddDeviceToResolvingList: 39, .leSetAddressResolutionEnable: 1, .leSetEventMask: 8, .leRand: 0,
+    .leSetPeriodicAdvertisingParameters: 7, .leSetPeriodicAdvertisingEnable: 2, .lePeriodicAdvertisingCreateSync: 14,
+    .lePeriodicAdvertisingCreateSyncCancel: 0, .lePeriodicAdvertisingTerminateSync: 2,
+    .leAddDeviceToPeriodicAdvertiserList: 8, .leRemoveDeviceFromPeriodicAdvertiserList: 8,
+    .leSetPeriodicAdvertisingReceiveEnable: 3, .lePeriodicAdvertisingSyncTransfer: 6,
+    .lePeriodicAdvertisingSetInfoTransfer: 5, .leSetPeriodicAdvertisingSyncTransferParameters: 8,
+    .leSetDefaultPeriodicAdvertisingSyncTransferParameters: 6,
   ]
 }

@@ -16,6 +16,8 @@ struct AdvertisingPDU: Sendable {
   var txPower: Int8
   var rssi: Int8
   var isScanResponse = false
+  /// The SyncInfo field; nil if the set has no periodic advertising.
+  var syncInfo: SyncInfo?
 
   var isLegacyPDU: Bool { properties.contains(.legacy) }
 }
@@ -35,9 +37,10 @@ extension AdvertisingPDU {
   private static let chainFields = 7
 
   /// Whether there is an auxiliary packet. An extended advertisement that is neither connectable nor scannable and has
-  /// no data is one ADV_EXT_IND.
+  /// neither data nor periodic advertising is one ADV_EXT_IND.
   var hasAuxiliaryPacket: Bool {
-    !isLegacyPDU && (!data.isEmpty || !properties.isDisjoint(with: [.connectable, .scannable]))
+    !isLegacyPDU
+      && (!data.isEmpty || syncInfo != nil || !properties.isDisjoint(with: [.connectable, .scannable]))
   }
 
   /// The PHY of the packets on the primary channels.
@@ -61,7 +64,9 @@ extension AdvertisingPDU {
   }
 
   /// The length of AUX_ADV_IND or AUX_SCAN_RSP before the data: length, flags and ADI, then the optional fields.
-  var auxiliaryFields: Int { Self.auxiliaryFields(of: properties) }
+  var auxiliaryFields: Int {
+    Self.auxiliaryFields(of: properties) + (syncInfo == nil || isScanResponse ? 0 : SyncInfo.length)
+  }
 
   static func auxiliaryFields(of properties: HCI.AdvertisingEventProperties) -> Int {
     var length = 4
@@ -74,15 +79,18 @@ extension AdvertisingPDU {
   /// The airtime of a packet on a secondary channel with `fixed` octets before the data, and of the AUX_CHAIN_INDs for
   /// the rest of the data, T_MAFS apart.
   func secondaryAirtime(fixed: Int, data: Int) -> Duration {
-    let phy = RadioPHY(parameters.secondaryAdvertisingPHY)
+    Self.secondaryAirtime(on: RadioPHY(parameters.secondaryAdvertisingPHY), fixed: fixed, data: data)
+  }
+
+  static func secondaryAirtime(on phy: RadioPHY, fixed: Int, data: Int) -> Duration {
     let pointer = 3
     var rest = data
-    guard fixed + rest > Self.greatestPayload else { return phy.airtime(payload: fixed + rest) }
-    rest -= Self.greatestPayload - fixed - pointer
-    var airtime = phy.airtime(payload: Self.greatestPayload)
+    guard fixed + rest > greatestPayload else { return phy.airtime(payload: fixed + rest) }
+    rest -= greatestPayload - fixed - pointer
+    var airtime = phy.airtime(payload: greatestPayload)
     while rest > 0 {
-      let piece = min(rest, Self.greatestPayload - Self.chainFields)
-      airtime += RadioPHY.minimumAuxiliaryFrameSpace + phy.airtime(payload: Self.chainFields + piece)
+      let piece = min(rest, greatestPayload - chainFields)
+      airtime += RadioPHY.minimumAuxiliaryFrameSpace + phy.airtime(payload: chainFields + piece)
       rest -= piece
     }
     return airtime

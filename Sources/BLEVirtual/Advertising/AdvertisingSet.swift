@@ -38,6 +38,13 @@ struct AdvertisingSet: Sendable {
   private var isHighDutyCycle: Bool { properties.contains(.highDutyCycle) }
   var isConnectable: Bool { properties.contains(.connectable) }
 
+  /// The facts that the periodic advertising of the set depends on.
+  var facts: AdvertisingSetFacts {
+    AdvertisingSetFacts(
+      properties: properties, secondaryPHY: parameters.secondaryAdvertisingPHY, sid: parameters.advertisingSID,
+      address: running?.address)
+  }
+
   var isUsingAcceptList: Bool { running != nil && parameters.advertisingFilterPolicy != .all }
 
   /// The own address that the set needs.

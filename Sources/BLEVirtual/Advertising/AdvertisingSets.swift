@@ -43,6 +43,9 @@ struct AdvertisingSets: Sendable {
 
   private func index(of handle: UInt8?) -> Int? { sets.firstIndex { $0.handle == handle } }
 
+  /// The facts that the periodic advertising of a set depends on; nil if there is no such set.
+  func facts(of handle: UInt8) -> AdvertisingSetFacts? { index(of: handle).map { sets[$0].facts } }
+
   // MARK: Legacy commands
 
   /// The index of the advertisement of the legacy commands, which always exists.

@@ -9,7 +9,17 @@ struct LocalFeatures: Sendable {
   /// Whether the host supports LE, as it last reported.
   private(set) var isLESupportedByHost = false
 
-  init(_ linkLayer: HCI.LEFeatures) { self.linkLayer = linkLayer }
+  init(_ linkLayer: HCI.LEFeatures) {
+    // Periodic advertising begins with extended advertising (Vol 6, Part B, 4.6).
+    var features = linkLayer
+    if !features.contains(.extendedAdvertising) { features.remove(.periodicAdvertising) }
+    if !features.contains(.periodicAdvertising) {
+      features.subtract([
+        .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient, .periodicAdvertisingADI,
+      ])
+    }
+    self.linkLayer = features
+  }
 
   /// The features that the controller reports to its host and to the peers.
   var all: HCI.LEFeatures { linkLayer.union(host) }

@@ -39,6 +39,9 @@ struct VirtualController: Sendable {
   private var advertising: AdvertisingSets
   private var scanner = LinkLayerScanner()
   private var initiator = LinkLayerInitiator()
+  private var trains = PeriodicTrains()
+  private var synchronizer: PeriodicSynchronizer
+  private var syncTransfers = PeriodicSyncTransfers()
 
   private var links: VirtualLinkTable
   private var linkDefaults = LinkDefaults()
@@ -61,12 +64,16 @@ struct VirtualController: Sendable {
     advertising = AdvertisingSets(
       capacity: configuration.numSupportedAdvertisingSets,
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
+    synchronizer = PeriodicSynchronizer(
+      capacity: configuration.maximumPeriodicSyncs, listSize: configuration.periodicAdvertiserListSize)
     links = VirtualLinkTable(capacity: configuration.maximumLinks)
     buffers = ACLBuffers(
       packetLength: Int(configuration.aclDataPacketLength), count: Int(configuration.totalNumACLDataPackets))
   }
 
   var publicAddress: BD_ADDR { addresses.publicAddress }
+  /// The features that the controller reports to its peers.
+  var announcedFeatures: HCI.LEFeatures { features.all }
   /// The RSSI at which others receive it, in dBm.
   var rssi: Int8 { configuration.rssi }
 
@@ -94,6 +101,10 @@ struct VirtualController: Sendable {
       maximumDataLength: Int(configuration.maxAdvertisingDataLength))
     scanner = LinkLayerScanner()
     initiator = LinkLayerInitiator()
+    trains = PeriodicTrains()
+    synchronizer = PeriodicSynchronizer(
+      capacity: configuration.maximumPeriodicSyncs, listSize: configuration.periodicAdvertiserListSize)
+    syncTransfers = PeriodicSyncTransfers()
     linkDefaults = LinkDefaults()
     flowControl = HostFlowControl()
   }
@@ -104,11 +115,12 @@ struct VirtualController: Sendable {
   var deadline: Instant? {
     @inline(__always) get {
       let nearest = Instant?.nearer(scanner.deadline, faults.deadline)
-      return .nearer(.nearer(nearest, advertising.deadline), links.deadline)
+      return .nearer(.nearer(.nearer(nearest, advertising.deadline), links.deadline), synchronizer.deadline)
     }
   }
 
-  /// Does everything that is due, except for advertising events, which need the other controllers.
+  /// Does everything that is due, except for advertising and periodic advertising events, which need the other
+  /// controllers.
   mutating func tick(_ context: inout VirtualRadioContext) {
     performTimedFaults(&context)
     scanner.tick(host, &context)
@@ -386,7 +398,8 @@ extension VirtualController {
     },
     response(to: HCI.LESetExtendedAdvertisingParameters.self, in: .extended, needs: .extendedAdvertising) {
       me, command, _ in
-      let status = me.advertising.setParameters(command, phys: me.features.linkLayer.phys)
+      let status =
+        me.trains.refusal(of: command) ?? me.advertising.setParameters(command, phys: me.features.linkLayer.phys)
       return .init {
         $0.status = status
         $0.selectedTXPower = me.power.selected(for: command.advertisingTXPower)
@@ -401,12 +414,107 @@ extension VirtualController {
     status(of: HCI.LESetExtendedAdvertisingEnable.self, in: .extended, needs: .extendedAdvertising) {
       me, command, context in
       me.setAdvertisingEnable(command, context)
+    } then: { me, command, context in
+      guard command.enable else { return }
+      for set in command.sets {
+        me.trains.setEnabled(set.advertisingHandle, me.advertising.facts(of: set.advertisingHandle), &context)
+      }
     },
     status(of: HCI.LERemoveAdvertisingSet.self, in: .extended, needs: .extendedAdvertising) { me, command, _ in
-      me.advertising.remove(command.advertisingHandle)
+      guard !me.trains.isEnabled(command.advertisingHandle) else { return .commandDisallowed }
+      return me.advertising.remove(command.advertisingHandle)
+    } then: { me, command, _ in
+      me.trains.remove(command.advertisingHandle)
     },
     status(of: HCI.LEClearAdvertisingSets.self, in: .extended, needs: .extendedAdvertising) { me, _, _ in
-      me.advertising.clear()
+      me.trains.isAnyEnabled ? .commandDisallowed : me.advertising.clear()
+    } then: { me, _, _ in
+      me.trains.removeAll()
+    },
+
+    // Periodic advertising (7.8.61 to 7.8.63)
+    status(of: HCI.LESetPeriodicAdvertisingParameters.self, in: .extended, needs: .periodicAdvertising) {
+      me, command, _ in
+      me.trains.setParameters(command, of: me.advertising.facts(of: command.advertisingHandle))
+    },
+    status(of: HCI.LESetPeriodicAdvertisingData.self, in: .extended, needs: .periodicAdvertising) { me, command, _ in
+      me.trains.setData(
+        command, of: me.advertising.facts(of: command.advertisingHandle), maximum: me.advertising.maximumDataLength)
+    },
+    status(of: HCI.LESetPeriodicAdvertisingEnable.self, in: .extended, needs: .periodicAdvertising) {
+      me, command, context in
+      me.trains.setEnable(
+        command, of: me.advertising.facts(of: command.advertisingHandle), supportsADI: me.supportsADI, &context)
+    },
+
+    // Synchronization (7.8.67 to 7.8.73 and 7.8.88)
+    status(of: HCI.LEPeriodicAdvertisingCreateSync.self, in: .extended, needs: .periodicAdvertising) {
+      me, command, _ in
+      me.synchronizer.create(command, supportsADI: me.supportsADI)
+    },
+    status(of: HCI.LEPeriodicAdvertisingCreateSyncCancel.self, in: .extended, needs: .periodicAdvertising) {
+      me, _, _ in
+      me.synchronizer.isPending ? .success : .commandDisallowed
+    } then: { me, _, context in
+      me.synchronizer.cancel(me.host, &context)
+    },
+    status(of: HCI.LEPeriodicAdvertisingTerminateSync.self, in: .extended, needs: .periodicAdvertising) {
+      me, command, _ in
+      me.synchronizer.terminate(command.syncHandle)
+    },
+    status(of: HCI.LEAddDeviceToPeriodicAdvertiserList.self, in: .extended, needs: .periodicAdvertising) {
+      me, command, _ in
+      me.synchronizer.add(command)
+    },
+    status(of: HCI.LERemoveDeviceFromPeriodicAdvertiserList.self, in: .extended, needs: .periodicAdvertising) {
+      me, command, _ in
+      me.synchronizer.remove(command)
+    },
+    status(of: HCI.LEClearPeriodicAdvertiserList.self, in: .extended, needs: .periodicAdvertising) { me, _, _ in
+      me.synchronizer.clearList()
+    },
+    response(to: HCI.LEReadPeriodicAdvertiserListSize.self, needs: .periodicAdvertising) { me, _, _ in
+      .init { $0.periodicAdvertiserListSize = me.synchronizer.list.capacity }
+    },
+    status(of: HCI.LESetPeriodicAdvertisingReceiveEnable.self, needs: .periodicAdvertising) { me, command, _ in
+      me.synchronizer.setReceiveEnable(command, supportsADI: me.supportsADI)
+    },
+
+    // Periodic advertising sync transfer (7.8.89 to 7.8.92)
+    response(to: HCI.LEPeriodicAdvertisingSyncTransfer.self, needs: .periodicAdvertisingSyncTransferSender) {
+      me, command, _ in
+      let info = me.synchronizer.info(of: command.syncHandle)
+      return me.transferResponse(on: command.connectionHandle, info == nil ? .unknownAdvertisingIdentifier : nil)
+    } then: { me, command, context in
+      guard let info = me.synchronizer.info(of: command.syncHandle) else { return }
+      me.transfer(info, serviceData: command.serviceData, on: command.connectionHandle, &context)
+    },
+    response(to: HCI.LEPeriodicAdvertisingSetInfoTransfer.self, needs: .periodicAdvertisingSyncTransferSender) {
+      me, command, _ in
+      let set = me.advertising.facts(of: command.advertisingHandle)
+      let missing: HCIErrorCode = set == nil ? .unknownAdvertisingIdentifier : .commandDisallowed
+      return me.transferResponse(
+        on: command.connectionHandle, me.syncInfo(of: command.advertisingHandle) == nil ? missing : nil)
+    } then: { me, command, context in
+      guard let info = me.syncInfo(of: command.advertisingHandle) else { return }
+      me.transfer(info, serviceData: command.serviceData, on: command.connectionHandle, &context)
+    },
+    response(
+      to: HCI.LESetPeriodicAdvertisingSyncTransferParameters.self, needs: .periodicAdvertisingSyncTransferRecipient
+    ) { me, command, _ in
+      let isKnown = me.links.index(of: command.connectionHandle) != nil
+      let status =
+        isKnown ? me.syncTransfers.set(command, supportsADI: me.supportsADI) : .unknownConnectionIdentifier
+      return .init {
+        $0.status = status
+        $0.connectionHandle = command.connectionHandle
+      }
+    },
+    status(
+      of: HCI.LESetDefaultPeriodicAdvertisingSyncTransferParameters.self,
+      needs: .periodicAdvertisingSyncTransferRecipient
+    ) { me, command, _ in
+      me.syncTransfers.setDefault(command, supportsADI: me.supportsADI)
     },
 
     // Scanning (7.8.10, 7.8.11, 7.8.64 and 7.8.65)
@@ -673,7 +781,9 @@ extension VirtualController {
   }
 
   /// Whether an activity uses the resolving list.
-  private var isUsingResolvingList: Bool { advertising.isRunning || scanner.isOn || initiator.request != nil }
+  private var isUsingResolvingList: Bool {
+    advertising.isRunning || scanner.isOn || initiator.request != nil || synchronizer.isPending
+  }
 
   /// The response to a command for a link: an error if there is no such link, or the status of `perform`.
   private mutating func response(
@@ -752,8 +862,9 @@ extension VirtualController {
   mutating func beginAdvertisingEvent(of handle: UInt8?, _ context: VirtualRadioContext) -> AdvertisingPDU? {
     let request = advertising.renewedAddress(of: handle, random: addresses.random)
     let address = request.flatMap { ownAddress(for: $0, context) }
-    return advertising.beginEvent(
+    let advertisement = advertising.beginEvent(
       of: handle, from: address, .init(slot: id.slot, txPower: power.level, rssi: rssi), now: context.now, &random)
+    return advertisement.map { trains.complete($0, from: id) }
   }
 
   /// Ends the advertising sets whose duration has elapsed or whose maximum number of events is reached.
@@ -856,6 +967,9 @@ extension VirtualController {
   {
     guard scanner.receives(advertisement), !faults.losesReport(&random) else { return nil }
     let sender = identifySender(of: advertisement, context)
+    if synchronizer.isSearching, let info = advertisement.syncInfo {
+      synchronizer.receive(info, from: sender, host, &context)
+    }
     guard scanner.receive(advertisement, from: sender, lengthOfChains: faults.lengthOfChains, host, &context) else {
       return nil
     }
@@ -883,6 +997,80 @@ extension VirtualController {
   mutating func transmitWindowOffset(interval: UInt16) -> Int64 { .random(in: 0...Int64(interval), using: &random) }
 }
 
+// MARK: - Periodic advertising
+
+extension VirtualController {
+  private var supportsADI: Bool { features.contains(.periodicAdvertisingADI) }
+
+  // MARK: Trains of this controller
+
+  /// The SyncInfo of an advertising set; nil if its train is not transmitting.
+  private func syncInfo(of handle: UInt8) -> SyncInfo? {
+    advertising.facts(of: handle).flatMap { trains.syncInfo(of: handle, from: id, $0) }
+  }
+
+  /// The packets of an event of a train; nil if the controller does not send it.
+  func periodicPacket(of train: UInt64) -> PeriodicPDU? {
+    trains.packet(of: train, txPower: power.level, rssi: rssi)
+  }
+
+  // MARK: Trains of other controllers
+
+  /// Whether the controller receives packets on a PHY.
+  func receives(on phy: HCI.PHY) -> Bool { features.linkLayer.phys.isSuperset(of: HCI.PHYs(of: [phy])) }
+
+  /// The first step that is due in the synchronizations.
+  @inline(__always)
+  func periodicStepDue(at now: Instant) -> PeriodicSynchronizer.Step? { synchronizer.stepDue(at: now) }
+
+  /// Begins to receive the packets of an event, with airtime.
+  mutating func beginPeriodicEvent(_ pdu: PeriodicPDU, on handle: UInt16) { synchronizer.begin(pdu, on: handle) }
+
+  /// Receives the packets of an event, unless there is none or a fault loses them.
+  mutating func receivePeriodicEvent(_ pdu: PeriodicPDU?, on handle: UInt16, _ context: inout VirtualRadioContext) {
+    if let pdu, !faults.losesReport(&random) {
+      synchronizer.receive(pdu, on: handle, lengthOfChains: faults.lengthOfChains, host, &context)
+    } else {
+      synchronizer.miss(on: handle, host, &context)
+    }
+  }
+
+  /// Ends the synchronizations whose timeout has elapsed.
+  mutating func tickSynchronizations(_ context: inout VirtualRadioContext) { synchronizer.tick(host, &context) }
+
+  // MARK: Sync transfer
+
+  /// The response to a transfer on a link. The link comes first, then the train, then the features of the peer.
+  ///
+  /// - Parameter missing: the error if there is no train to transfer.
+  private func transferResponse(on handle: ConnectionHandle, _ missing: HCIErrorCode?) -> HCI.LinkResponse {
+    let peer = links.index(of: handle).map { links[$0].peerFeatures }
+    let isSupported = peer?.contains(.periodicAdvertisingSyncTransferRecipient) ?? false
+    return .init {
+      $0.status =
+        peer == nil ? .unknownConnectionIdentifier : missing ?? (isSupported ? .success : .unsupportedRemoteFeature)
+      $0.connectionHandle = handle
+    }
+  }
+
+  private mutating func transfer(
+    _ info: SyncInfo, serviceData: UInt16, on handle: ConnectionHandle, _ context: inout VirtualRadioContext
+  ) {
+    update(handle, &context) { _, turn, _ in turn.send(.periodicSync(.init(serviceData: serviceData, info: info))) }
+  }
+
+  /// Receives LL_PERIODIC_SYNC_IND.
+  private mutating func receive(
+    _ transfer: SyncTransfer, on handle: ConnectionHandle, _ context: inout VirtualRadioContext
+  ) {
+    guard let reception = syncTransfers.reception(on: handle) else { return }
+    let address = transfer.info.address
+    synchronizer.receive(
+      transfer, on: handle, from: resolvingList.resolve(address, context.cryptography) ?? address,
+      reception.parameters, reports: reception.reports, host, &context)
+  }
+}
+
 // MARK: - The beginning and the end of links
 
 extension VirtualController {
@@ -896,6 +1084,7 @@ extension VirtualController {
     let index = links.append(
       VirtualLink(link, handle: handle, peerAddress: peerAddress, slot: id.slot, now: context.now))
     if link.role == .central { initiator.end() }
+    syncTransfers.linkBegan(handle)
 
     let isPrivate =
       link.ownAddress.randomKind == .resolvablePrivate && link.ownAddress.octets != addresses.random
@@ -940,6 +1129,7 @@ extension VirtualController {
     context.connections.leave(links[index].id)
     for packet in links[index].packets { buffers.release(packet.buffer) }
     flowControl.linkEnded(links[index].handle)
+    syncTransfers.linkEnded(links[index].handle)
     links.remove(at: index)
   }
 
@@ -1009,6 +1199,7 @@ extension VirtualController {
   /// - Returns: false if there is no such link, or if it is out of range.
   mutating func receive(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) -> Bool {
     guard let index = links.index(of: id), !links[index].isCut else { return false }
+    if case .periodicSync(let transfer) = pdu { receive(transfer, on: links[index].handle, &context) }
     update(index, &context) { link, turn, context in link.receive(pdu, &turn, &context) }
     return true
   }

@@ -39,6 +39,10 @@ public struct VirtualControllerConfiguration: Sendable {
   public var filterAcceptListSize: UInt8 = 16
   /// The number of entries in the resolving list.
   public var resolvingListSize: UInt8 = 16
+  /// The maximum number of periodic advertising trains that the controller receives at the same time.
+  public var maximumPeriodicSyncs = 8
+  /// The number of entries in the periodic advertiser list.
+  public var periodicAdvertiserListSize: UInt8 = 16
   /// The RSSI at which others receive the controller, in dBm.
   public var rssi: Int8 = -50
   /// The transmit power in dBm.
@@ -49,10 +53,12 @@ public struct VirtualControllerConfiguration: Sendable {
   /// The default properties.
   public init() {}
 
-  /// Encryption, connection parameters request, data length, privacy, 2M and coded PHY, extended advertising, ….
+  /// Encryption, connection parameters request, data length, privacy, 2M and coded PHY, extended and periodic
+  /// advertising, ….
   public static let standardFeatures: HCI.LEFeatures = [
     .encryption, .connectionParametersRequest, .extendedRejectIndication, .peripheralInitiatedFeaturesExchange, .ping,
     .dataPacketLengthExtension, .llPrivacy, .extendedScanningFilterPolicies, .le2MPHY, .leCodedPHY,
-    .extendedAdvertising, .channelSelectionAlgorithm2, .remotePublicKeyValidation,
+    .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2, .periodicAdvertisingSyncTransferSender,
+    .periodicAdvertisingSyncTransferRecipient, .remotePublicKeyValidation, .periodicAdvertisingADI,
   ]
 }

@@ -30,10 +30,11 @@ public enum VirtualFault: Hashable, Sendable {
   case answersGarbage(Commands)
   /// The commands are not performed. The answer is these octets, unchanged.
   case answers(Commands, with: [UInt8])
-  /// This percentage of advertisements and scan responses is not received.
+  /// This percentage of advertisements, scan responses and periodic advertising events is not received.
   case losesReports(percent: Int)
-  /// Only this number of octets of longer extended advertisements and scan responses is received: the rest of the chain
-  /// of PDUs is lost, and the data status of the last report is truncated (Vol 4, Part E, 7.7.65.13).
+  /// Only this number of octets of longer extended advertisements, scan responses and periodic advertising data is
+  /// received: the rest of the chain of PDUs is lost, and the data status of the last report is truncated (Vol 4, Part E,
+  /// 7.7.65.13 and 7.7.65.15).
   case losesChains(behind: Int)
   /// At this time every link stops. It ends by supervision timeout on both sides.
   case dropsLinks(at: Instant)

@@ -56,6 +56,8 @@ enum LinkLayerPDU: Sendable {
   case clockAccuracyRequest
   /// LL_CLOCK_ACCURACY_RSP.
   case clockAccuracyResponse
+  /// LL_PERIODIC_SYNC_IND.
+  case periodicSync(SyncTransfer)
 
   /// No PDU: the sender accepts data again. On a real radio it acknowledges the PDU that is sent again.
   case readyForData
@@ -84,6 +86,7 @@ enum LinkLayerPDU: Sendable {
     case .phyRequest, .phyResponse: 3
     case .phyUpdate: 5
     case .channelMap: 8
+    case .periodicSync: 35
     case .silence, .integrityFailure, .readyForData: 0
     }
   }

@@ -20,6 +20,8 @@ struct NewVirtualLink: Sendable {
   let phy: HCI.PHY
   /// Advertising_Handle of the peripheral's set; nil for the advertisement of the legacy commands.
   let advertisingHandle: UInt8?
+  /// The features of the other end, which the controllers exchange at the beginning of the link.
+  let peerFeatures: HCI.LEFeatures
 }
 
 /// One end of a link: its procedures, and the PDUs that it must send.
@@ -41,6 +43,7 @@ struct VirtualLink: Sendable {
   let peerAddress: DeviceAddress
   /// The RSSI of the other end, in dBm.
   let rssi: Int8
+  let peerFeatures: HCI.LEFeatures
   /// The beginning of the link. Without airtime, connection events follow at the interval.
   private let anchor: Instant
 
@@ -73,6 +76,7 @@ struct VirtualLink: Sendable {
     peer = link.peer
     self.peerAddress = peerAddress
     rssi = link.rssi
+    peerFeatures = link.peerFeatures
     anchor = now
     update = ConnectionUpdate(timing: link.timing)
     phy = PHYUpdate(link.phy)
@@ -182,6 +186,7 @@ struct VirtualLink: Sendable {
           $0.companyIdentifier = companyIdentifier
           $0.subversion = subversion
         }, &context)
+    case .periodicSync: break  // The controller begins the synchronization.
     case .clockAccuracyRequest: turn.send(.clockAccuracyResponse)
     case .clockAccuracyResponse:
       turn.host.send(HCI.LERequestPeerSCAComplete { $0.connectionHandle = handle }, &context)

@@ -53,12 +53,14 @@ extension VirtualRadio {
     controllers[central].open(
       NewVirtualLink(
         id: id, role: .central, ownAddress: ownAddress, peerAddress: address, peer: peripheral,
-        rssi: advertisement.rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle),
+        rssi: advertisement.rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle,
+        peerFeatures: controllers[peripheral].announcedFeatures),
       &context)
     controllers[peripheral].open(
       NewVirtualLink(
         id: id, role: .peripheral, ownAddress: address, peerAddress: ownAddress, peer: central,
-        rssi: controllers[central].rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle),
+        rssi: controllers[central].rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle,
+        peerFeatures: controllers[central].announcedFeatures),
       &context)
     deliver()
     return true

@@ -128,6 +128,7 @@ public struct VirtualRadio: Sendable {
         controllers[slot].tick(&context)
         deliver()
         advertise(from: slot)
+        runPeriodicEvents(of: slot)
       }
       runConnectionEvents()
       if context.hasPacketFaults { applyFaults(toOutputFrom: first) }

@@ -15,6 +15,7 @@ struct VirtualRadioContext: Sendable {
   /// The PDUs for other controllers, in order.
   var transmissions: [Transmission] = []
   private var lastLink: UInt64 = 0
+  private var lastTrain: UInt64 = 0
 
   init(pacing: VirtualRadio.Pacing, cryptography: any Cryptography) {
     self.pacing = pacing
@@ -25,6 +26,12 @@ struct VirtualRadioContext: Sendable {
   mutating func newLinkID() -> UInt64 {
     lastLink &+= 1
     return lastLink
+  }
+
+  /// An identifier that no other periodic advertising train of the radio has or has had.
+  mutating func newTrainID() -> UInt64 {
+    lastTrain &+= 1
+    return lastTrain
   }
 }
 

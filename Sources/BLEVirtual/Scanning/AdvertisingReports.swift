@@ -56,6 +56,7 @@ extension AdvertisingPDU {
       report.advertisingSID = isLegacyPDU ? 0xFF : parameters.advertisingSID
       report.txPower = isLegacyPDU ? 127 : txPower
       report.rssi = rssi
+      report.periodicAdvertisingInterval = syncInfo?.interval ?? 0
       if properties.contains(.directed) { report.directAddress = target }
       report.data = piece
       host.send(HCI.LEExtendedAdvertisingReport { $0.reports = [report] }, &context)
