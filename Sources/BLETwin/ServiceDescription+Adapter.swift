@@ -62,4 +62,17 @@ extension ServiceDescription {
       try await adapter.advertise(advertisement)
     }
   }
+
+  /// Sends the periodic advertising until the task is cancelled; ends at once where there is none.
+  package func advertisePeriodically(on adapter: Adapter) async throws(BLEError) {
+    guard let periodic else { return }
+    var options = PeriodicAdvertisingOptions()
+    options.interval = .milliseconds(periodic.interval)
+    let train = try await adapter.startPeriodicAdvertising(periodic.data, options: options)
+    defer { train.stop() }
+    // It is sent for as long as the task is not cancelled.
+    let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+    defer { continuation.finish() }
+    for await _ in stream {}
+  }
 }

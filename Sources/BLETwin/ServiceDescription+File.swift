@@ -40,6 +40,7 @@ extension ServiceDescription {
     let services = try fields.required("services").list { service throws(ConfigurationFault) in try Service(service) }
     self.services = services
     advertising = try fields["advertising"].map { value throws(ConfigurationFault) in try Advertising(value) }
+    periodic = try fields["periodic"].map { value throws(ConfigurationFault) in try Periodic(value) }
     address = try fields["address"].map { value throws(ConfigurationFault) in try Address(value) }
     mtu = try fields["mtu"]?.number(in: 23...517)
     connection = try fields["connection"].map { value throws(ConfigurationFault) in try Connection(value) }
@@ -278,6 +279,14 @@ extension ServiceDescription.Advertising {
     data = try fields["data"]?.advertisement(isExtended) ?? []
     scanResponse = try fields["scan_response"]?.advertisement(isExtended) ?? []
     interval = try fields["interval"]?.number(in: 20...10_240)
+  }
+}
+
+extension ServiceDescription.Periodic {
+  fileprivate init(_ value: ConfigurationValue) throws(ConfigurationFault) {
+    let fields = try value.fields(Self.fields)
+    data = try fields.required("data").advertisement(true)
+    interval = try fields["interval"]?.number(in: 8...81_920) ?? 100
   }
 }
 

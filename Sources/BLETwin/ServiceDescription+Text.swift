@@ -18,6 +18,10 @@ extension ServiceDescription {
     if let appearance { lines.append("  \"appearance\": \(appearance)") }
     if let advertise { lines.append("  \"advertise\": \(Self.list(advertise.map(\.uuidString)))") }
     if let advertising { lines.append("  \"advertising\": {\(advertising.fieldTexts.joined(separator: ", "))}") }
+    if let periodic {
+      let (data, interval) = (periodic.data[...].hexadecimal, periodic.interval)
+      lines.append("  \"periodic\": {\"data\": \"\(data)\", \"interval\": \(interval)}")
+    }
     if let address { lines.append("  \"address\": \"\(address.text)\"") }
     if let mtu { lines.append("  \"mtu\": \(mtu)") }
     if let connection { lines.append("  \"connection\": {\(connection.fieldTexts.joined(separator: ", "))}") }

@@ -21,7 +21,8 @@ import ToolCore
 package struct ServiceDescription: Equatable, Sendable {
   /// The fields of the file.
   package static let fields = [
-    "name", "appearance", "passkey", "advertise", "advertising", "address", "mtu", "connection", "pairing", "services",
+    "name", "appearance", "passkey", "advertise", "advertising", "periodic", "address", "mtu", "connection", "pairing",
+    "services",
   ]
   package var name: String
   package var appearance: UInt16?
@@ -31,6 +32,8 @@ package struct ServiceDescription: Equatable, Sendable {
   package var advertise: [BluetoothUUID]?
   /// The octets of the advertisement, instead of those of name and services.
   package var advertising: Advertising?
+  /// The periodic advertising beside the advertisement; nil for none.
+  package var periodic: Periodic?
   package var address: Address?
   /// The greatest ATT_MTU, in octets.
   package var mtu: UInt16?
@@ -47,6 +50,14 @@ package struct ServiceDescription: Equatable, Sendable {
     package var interval: UInt16?
     package var isExtended = false
     package var isConnectable = true
+  }
+
+  /// A periodic advertising train (Vol 6, Part B, 4.4.2.12).
+  package struct Periodic: Equatable, Sendable {
+    package static let fields = ["data", "interval"]
+    package var data: [UInt8]
+    /// In milliseconds.
+    package var interval: UInt32 = 100
   }
 
   /// The address of the device, or its kind.

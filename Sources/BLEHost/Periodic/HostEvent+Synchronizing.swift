@@ -22,6 +22,10 @@ package struct SynchronizedTrain: Equatable, Sendable {
   package var interval: UInt16
   /// What the device that transferred the synchronization has added; nil where it was found by scanning.
   package var serviceData: UInt16?
+
+  package init(train: TrainID, phy: HCI.PHY, interval: UInt16, serviceData: UInt16?) {
+    (self.train, self.phy, self.interval, self.serviceData) = (train, phy, interval, serviceData)
+  }
 }
 
 /// The data of one event of a train.

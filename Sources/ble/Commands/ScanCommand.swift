@@ -24,6 +24,10 @@ enum ScanCommand {
       .value("rssi", "DBM", "only devices with this signal strength or a stronger one at some time, -127 to 20"),
       .flag("all", "reports each advertisement, not only the first of each device (with --json)"),
       .flag("coded", "scans on LE Coded, too"),
+      .flag(
+        "periodic",
+        "receives the periodic advertising of the devices, each report as a line; those that repeat their data only once"
+      ),
       .flag("wide", "the table has the whole content of each device, in as many lines as it needs"),
     ],
     examples: [
@@ -43,7 +47,13 @@ enum ScanCommand {
     var serviceData: [String: String]
     var txPower: Int?
     var connectable: Bool
+    var periodic: Periodic?
     var summary: String
+
+    struct Periodic: Encodable {
+      var advertisingSet: Int
+      var interval: Double
+    }
 
     struct Manufacturer: Encodable {
       var company: UInt16
@@ -68,9 +78,9 @@ enum ScanCommand {
       options.services += services.isEmpty ? uuids : services
     }
     if arguments.has("coded") { options.phys = [.le1M, .leCoded] }
-    let isTable = Style.canDraw && !arguments.has("json")
+    let isTable = Style.canDraw && !arguments.has("json") && !arguments.has("periodic")
     let isWide = arguments.has("wide")
-    options.allowsDuplicates = isTable || arguments.has("all")
+    options.allowsDuplicates = isTable || arguments.has("all") || arguments.has("periodic")
     options.waitsForScanResponse = !options.allowsDuplicates
     options.minimumRSSI = try arguments.number("rssi", in: -127...20)
     options.nameText = arguments.value("name")
@@ -78,6 +88,7 @@ enum ScanCommand {
     let isJSON = arguments.has("json")
 
     try await AdapterUse.withAdapter(arguments) { adapter in
+      let trains = arguments.has("periodic") ? PeriodicTrains(adapter, options.phys, isJSON: isJSON) : nil
       let table = isTable ? DeviceTable(isWide: isWide) : nil
       table?.begin()
       let start = ContinuousClock.now
@@ -95,7 +106,9 @@ enum ScanCommand {
             for try await result in adapter.scan(options) {
               if !hasFound.exchange(true, ordering: .relaxed) { await progress.end() }
               if Output.isClosed { return true }
-              if let table {
+              if let trains {
+                trains.receive(result)
+              } else if let table {
                 table.add(result)
               } else if isJSON {
                 Output.json(line(result))
@@ -108,6 +121,7 @@ enum ScanCommand {
       } catch { result = .failure(error) }
       await progress.end()
       table?.end()
+      await trains?.end()
       if !hasFound.load(ordering: .relaxed), !Output.isClosed {
         Output.error("ble: \(nothingFound(after: .now - start, arguments))")
       }
@@ -126,8 +140,9 @@ enum ScanCommand {
   /// `-61 dBm  F0:F1:F2:F3:F4:F5-public  "Thermometer", Health Thermometer`
   private static func plain(_ result: ScanResult) -> String {
     let strength = result.rssi.map { "\($0) dBm" } ?? "? dBm"
-    return
-      "\(strength.leftPadded(to: 8))  \(result.address.word)  \(AdvertisementText.line(result.contents, name: result.name))"
+    let text = AdvertisementText.line(result.contents, name: result.name)
+    let train = result.report.periodicTrain.map { "  [periodic advertising, set \($0.advertisingSet)]" } ?? ""
+    return "\(strength.leftPadded(to: 8))  \(result.address.word)  \(text)\(train)"
   }
 
   private static func line(_ result: ScanResult) -> Line {
@@ -140,6 +155,9 @@ enum ScanCommand {
       serviceData: Dictionary(
         contents.serviceData.map { ($0.uuid.uuidString, $0.data.hexadecimal) }, uniquingKeysWith: { _, last in last }),
       txPower: contents.txPowerLevel.map(Int.init), connectable: result.isConnectable,
+      periodic: result.report.periodicTrain.map {
+        .init(advertisingSet: $0.advertisingSet, interval: (result.report.periodicInterval ?? .zero) / .milliseconds(1))
+      },
       summary: AdvertisementText.line(contents, name: result.name))
   }
 }

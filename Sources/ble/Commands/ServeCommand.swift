@@ -148,6 +148,12 @@ enum ServeCommand {
         try await description.advertise(on: adapter)
         return nil
       }
+      if description.periodic != nil {
+        group.addTask {
+          try await description.advertisePeriodically(on: adapter)
+          return nil
+        }
+      }
       group.addTask {
         for await device in adapter.connections {
           Output.event("connected \(device.address)")
