@@ -33,8 +33,8 @@ public enum VirtualFault: Hashable, Sendable {
   /// This percentage of advertisements, scan responses and periodic advertising events is not received.
   case losesReports(percent: Int)
   /// Only this number of octets of longer extended advertisements, scan responses and periodic advertising data is
-  /// received: the rest of the chain of PDUs is lost, and the data status of the last report is truncated (Vol 4, Part E,
-  /// 7.7.65.13 and 7.7.65.15).
+  /// received: the rest of the chain of PDUs is lost, and the data status of the last report is truncated (Vol 4, Part
+  /// E, 7.7.65.13 and 7.7.65.15).
   case losesChains(behind: Int)
   /// At this time every link stops. It ends by supervision timeout on both sides.
   case dropsLinks(at: Instant)
