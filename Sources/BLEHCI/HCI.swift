@@ -2,8 +2,8 @@
 /// `HCI.LESetAdvertisingData` for HCI_LE_Set_Advertising_Data (Vol 4, Part E, 7).
 ///
 /// A host encodes commands and decodes events; a controller decodes commands and encodes events with the same
-/// declarations. They are complete for LE up to version 5.4, because tools decode traces with them; a host uses some of
-/// them.
+/// declarations. They are complete for LE up to version 5.4, because tools decode traces with them, and have the
+/// extended feature set and the shorter connection intervals of later versions; a host uses some of them.
 ///
 /// ```swift
 /// let disconnect = HCI.Disconnect {
@@ -83,6 +83,8 @@ extension HCI {
     LESetDefaultSubrate.self, LESubrateRequest.self, LESetExtendedAdvertisingParametersV2.self,
     LESetPeriodicAdvertisingSubeventData.self, LESetPeriodicAdvertisingResponseData.self,
     LESetPeriodicSyncSubevent.self, LEExtendedCreateConnectionV2.self, LESetPeriodicAdvertisingParametersV2.self,
+    LEReadAllLocalSupportedFeatures.self, LEReadAllRemoteFeatures.self, LESetHostFeatureV2.self,
+    LEConnectionRateRequest.self, LESetDefaultRateParameters.self, LEReadMinimumSupportedConnectionInterval.self,
   ]
 
   /// The events, in the order of the codes (Vol 4, Part E, 7.7).
@@ -109,5 +111,6 @@ extension HCI {
     LEPeriodicAdvertisingSyncEstablishedV2.self, LEPeriodicAdvertisingReportV2.self,
     LEPeriodicAdvertisingSyncTransferReceivedV2.self, LEPeriodicAdvertisingSubeventDataRequest.self,
     LEPeriodicAdvertisingResponseReport.self, LEEnhancedConnectionCompleteV2.self,
+    LEReadAllRemoteFeaturesComplete.self, LEConnectionRateChange.self,
   ]
 }

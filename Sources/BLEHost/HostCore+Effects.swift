@@ -101,8 +101,8 @@ extension HostCore {
       .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
       .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete, .lePathLossThreshold,
       .leTransmitPowerReporting, .leBIGInfoAdvertisingReport, .leSubrateChange,
-
-      .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2:
+      .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2,
+      .leReadAllRemoteFeaturesComplete, .leConnectionRateChange:
       break
     // A vendor's event, or one of a later version.
     case .undeclared: break

@@ -28,6 +28,37 @@ public enum LinkLayerLimits {
     UInt32(supervisionTimeout) * 4 > (1 + UInt32(latency)) * UInt32(interval)
   }
 
+  /// The subrate factor: how many connection events there are for each that both devices use (Vol 6, Part B, 4.5.1).
+  public static let subrateFactor: ClosedRange<UInt16> = 1...500
+  /// The connection interval of links with shorter connection intervals, in units of 125 us: 375 us to 4 s (Vol 4,
+  /// Part E, 7.8.154).
+  public static let connectionRateInterval: ClosedRange<UInt16> = 3...32_000
+
+  /// Whether the peripheral listens at least every 500 connection events: the factor times the latency plus one is at
+  /// most 500 (Vol 4, Part E, 7.8.123).
+  ///
+  /// - Parameters:
+  ///   - subrateFactor: in connection events.
+  ///   - latency: the peripheral latency in subrated connection events.
+  public static func allows(subrateFactor: UInt16, latency: UInt16) -> Bool {
+    UInt32(subrateFactor) * (1 + UInt32(latency)) <= 500
+  }
+
+  /// Whether a supervision timeout is longer than twice the time from one event in which the peripheral must listen to
+  /// the next, on a link with a subrate factor (Vol 6, Part B, 4.5.2).
+  ///
+  /// - Parameters:
+  ///   - supervisionTimeout: in units of 10 ms.
+  ///   - latency: the peripheral latency in subrated connection events.
+  ///   - subrateFactor: in connection events.
+  ///   - rateInterval: the connection interval in units of 125 us; ten for each unit of 1.25 ms.
+  public static func allows(
+    supervisionTimeout: UInt16, latency: UInt16, subrateFactor: UInt16, rateInterval: UInt32
+  ) -> Bool {
+    // timeout x 10 ms > 2 x (1 + latency) x factor x interval x 125 us, divided by 250 us.
+    UInt64(supervisionTimeout) * 40 > (1 + UInt64(latency)) * UInt64(subrateFactor) * UInt64(rateInterval)
+  }
+
   /// The interval of legacy advertising in units of 0.625 ms: 20 ms to 10.24 s (Vol 4, Part E, 7.8.5).
   public static let advertisingInterval: ClosedRange<UInt16> = 0x0020...0x4000
   /// The interval and the window of legacy scanning in units of 0.625 ms: 2.5 ms to 10.24 s (Vol 4, Part E, 7.8.10).

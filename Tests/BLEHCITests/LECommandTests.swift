@@ -47,6 +47,22 @@ import Testing
         $0.bitValue = true
       }, "01 7420 02 20 01"),
     .response(HCI.LESetHostFeature.self, "00"),
+    .command(
+      HCI.LESetHostFeatureV2 {
+        $0.bitNumber = 73
+        $0.bitValue = true
+      }, "01 9720 03 4900 01"),
+    .response(HCI.LESetHostFeatureV2.self, "00"),
+    .command(HCI.LEReadAllLocalSupportedFeatures(), "01 8720 00"),
+    .response(
+      HCI.LEReadAllLocalSupportedFeatures.self,
+      "00 01 0100000000000080 0001000000000000" + String(repeating: "00", count: 232)
+    ) {
+      $0.maxPage = 1
+      $0.features.features = [.encryption, .llExtendedFeatureSet]
+      $0.features.furtherFeatures = [.shorterConnectionIntervals]
+      $0.features.rest = Bytes(repeating: 0, count: 232)
+    },
     .command(HCI.LEReadTransmitPower(), "01 4B20 00"),
     .response(HCI.LEReadTransmitPower.self, "00 9C 04") {
       $0.minTXPower = -100

@@ -26,6 +26,18 @@ import Testing
     $0.supervisionTimeout = 0x0400
   }
 
+  private static let rate = HCI.ConnectionRateParameters {
+    $0.connectionIntervalMin = 10
+    $0.connectionIntervalMax = 20
+    $0.subrateMin = 1
+    $0.subrateMax = 5
+    $0.maxLatency = 2
+    $0.continuationNumber = 3
+    $0.supervisionTimeout = 0x0400
+    $0.minCELength = 2
+    $0.maxCELength = 4
+  }
+
   @Sendable private static func connect(_ command: inout HCI.LEExtendedCreateConnection) {
     command.initiatorFilterPolicy = .acceptList
     command.ownAddressType = .random
@@ -104,6 +116,36 @@ import Testing
         $0.connectionHandle = link
         $0.parameters = subrating
       }, "01 7E20 0C 4000 0100 0500 0200 0300 0004"),
+    .command(
+      HCI.LEReadAllRemoteFeatures {
+        $0.connectionHandle = link
+        $0.pagesRequested = 10
+      }, "01 8820 03 4000 0A"),
+    .command(
+      HCI.LEConnectionRateRequest {
+        $0.connectionHandle = link
+        $0.parameters = rate
+      }, "01 A120 14 4000 0A00 1400 0100 0500 0200 0300 0004 0200 0400"),
+    .command(
+      HCI.LESetDefaultRateParameters { $0.parameters = rate },
+      "01 A220 12 0A00 1400 0100 0500 0200 0300 0004 0200 0400"),
+    .response(HCI.LESetDefaultRateParameters.self, "00"),
+    .command(HCI.LEReadMinimumSupportedConnectionInterval(), "01 A320 00"),
+    .response(HCI.LEReadMinimumSupportedConnectionInterval.self, "00 03 02 0600 1400 0200 3C00 007D 0A00") {
+      $0.minimumSupportedConnectionInterval = 3
+      $0.groups = [
+        HCI.ConnectionIntervalGroup {
+          $0.groupMin = 6
+          $0.groupMax = 20
+          $0.groupStride = 2
+        },
+        HCI.ConnectionIntervalGroup {
+          $0.groupMin = 60
+          $0.groupMax = 32_000
+          $0.groupStride = 10
+        },
+      ]
+    },
   ]
 
   static let dataLength: [Golden] = [
@@ -278,4 +320,42 @@ import Testing
       }, "01 7A20 04 4000 00 01"),
     .response(HCI.LESetTransmitPowerReportingEnable.self, "00 4000") { $0.connectionHandle = link },
   ]
+
+  /// Vol 4, Part E, 7.8.123 and 7.8.154: at each limit, and past it. The third value is the latency, the fourth the
+  /// continuation number, the last the timeout.
+  @Test(
+    arguments: [
+      (1, 1, 0, 0, 10, true), (0, 1, 0, 0, 10, false), (2, 1, 0, 0, 100, false), (1, 500, 0, 499, 3200, true),
+      (1, 501, 0, 0, 3200, false), (1, 1, 499, 0, 3200, true), (1, 1, 500, 0, 3200, false), (1, 100, 4, 0, 3200, true),
+      (1, 100, 5, 0, 3200, false), (1, 4, 0, 3, 100, true), (1, 4, 0, 4, 100, false), (1, 1, 0, 0, 9, false),
+      (1, 1, 0, 0, 3201, false), (1, 65_535, 65_535, 65_535, 65_535, false),
+    ] as [(UInt16, UInt16, UInt16, UInt16, UInt16, Bool)])
+  func subratingIsWithinItsLimits(
+    least: UInt16, greatest: UInt16, latency: UInt16, continuation: UInt16, timeout: UInt16, isValid: Bool
+  ) {
+    let parameters = HCI.SubrateParameters {
+      ($0.subrateMin, $0.subrateMax, $0.maxLatency) = (least, greatest, latency)
+      ($0.continuationNumber, $0.supervisionTimeout) = (continuation, timeout)
+    }
+    #expect(parameters.isValid == isValid)
+    let rate = HCI.ConnectionRateParameters {
+      ($0.connectionIntervalMin, $0.connectionIntervalMax) = (3, 3)
+      ($0.subrateMin, $0.subrateMax, $0.maxLatency) = (least, greatest, latency)
+      ($0.continuationNumber, $0.supervisionTimeout) = (continuation, timeout)
+    }
+    #expect(rate.isValid == isValid && rate.subrating == parameters)
+  }
+
+  /// Intervals of 375 us to 4 s, and a timeout that is longer than twice the time between events.
+  @Test(
+    arguments: [
+      (3, 32_000, 3200, true), (2, 3, 3200, false), (3, 32_001, 3200, false), (4, 3, 3200, false),
+      (800, 800, 21, true), (800, 800, 20, false), (65_535, 65_535, 65_535, false),
+    ] as [(UInt16, UInt16, UInt16, Bool)])
+  func aConnectionRateIsWithinItsLimits(least: UInt16, greatest: UInt16, timeout: UInt16, isValid: Bool) {
+    let rate = HCI.ConnectionRateParameters {
+      ($0.connectionIntervalMin, $0.connectionIntervalMax, $0.supervisionTimeout) = (least, greatest, timeout)
+    }
+    #expect(rate.isValid == isValid)
+  }
 }

@@ -91,6 +91,25 @@ import Testing
         $0.continuationNumber = 3
         $0.supervisionTimeout = 0x0400
       }, "04 3E 0C 23 00 4000 0400 0200 0300 0004"),
+    .meta(
+      HCI.LEReadAllRemoteFeaturesComplete {
+        $0.connectionHandle = link
+        $0.maxRemotePage = 2
+        $0.maxValidPage = 1
+        $0.features.features = [.encryption, .llExtendedFeatureSet]
+        $0.features.furtherFeatures = [.shorterConnectionIntervals, .shorterConnectionIntervalsHostSupport]
+        $0.features.rest = Bytes(repeating: 0, count: 232)
+      },
+      "04 3E FE 2B 00 4000 02 01 0100000000000080 0003000000000000" + String(repeating: "00", count: 232)),
+    .meta(
+      HCI.LEConnectionRateChange {
+        $0.connectionHandle = link
+        $0.connectionInterval = 20
+        $0.subrateFactor = 4
+        $0.peripheralLatency = 2
+        $0.continuationNumber = 3
+        $0.supervisionTimeout = 0x0400
+      }, "04 3E 0E 37 00 4000 1400 0400 0200 0300 0004"),
   ]
 
   static let security: [Golden] = [

@@ -43,6 +43,9 @@ import Testing
     (.lePeriodicAdvertisingSyncTransfer, 40, 6), (.leReadBufferSizeV2, 41, 5), (.leCreateCIS, 42, 1),
     (.leRequestPeerSCA, 43, 2), (.leSetHostFeature, 44, 1), (.configureDataPath, 45, 5), (.leSubrateRequest, 46, 1),
     (.leSetPeriodicSyncSubevent, 46, 7), (.leSetPeriodicAdvertisingParametersV2, 47, 1),
+    (.leReadAllLocalSupportedFeatures, 47, 2), (.leReadAllRemoteFeatures, 47, 3), (.leSetHostFeatureV2, 47, 4),
+    (.leConnectionRateRequest, 48, 5), (.leSetDefaultRateParameters, 48, 6),
+    (.leReadMinimumSupportedConnectionInterval, 48, 7),
   ])
   func `a supported command has the bit of the specification`(opcode: HCIOpcode, octet: Int, bit: Int) {
     var commands = HCI.SupportedCommands()

@@ -27,6 +27,8 @@ extension HCIOpcode {
   public static let leSetDefaultSubrate = Self(rawValue: 0x207D)
   /// HCI_LE_Subrate_Request.
   public static let leSubrateRequest = Self(rawValue: 0x207E)
+  /// HCI_LE_Read_All_Remote_Features.
+  public static let leReadAllRemoteFeatures = Self(rawValue: 0x2088)
 }
 
 extension HCI {
@@ -284,6 +286,25 @@ extension HCI {
     public init() {}
   }
 
+  /// Requests the LE features of the peer on the pages that follow the first 64 bits (HCI_LE_Read_All_Remote_Features,
+  /// Vol 4, Part E, 7.8.129).
+  public struct LEReadAllRemoteFeatures: HCICommand {
+    /// A Command Status event answers the command.
+    public typealias Response = AnsweredByStatus
+    public static let opcode = HCIOpcode.leReadAllRemoteFeatures
+    public static let name: StaticString = "LE Read All Remote Features"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 47, bit: 3)
+    /// Connection_Handle: the link.
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Pages_Requested: the highest page to read, 0 to 10.
+    public var pagesRequested: UInt8 = 1
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Pages_Requested", &pagesRequested)
+    }
+  }
+
   /// Requests the sleep clock accuracy of the peer (HCI_LE_Request_Peer_SCA, Vol 4, Part E, 7.8.108).
   public struct LERequestPeerSCA: LinkCommand {
     /// A Command Status event answers the command.
@@ -330,15 +351,15 @@ extension HCI {
 
   /// The subrating parameters that a host requests (Vol 4, Part E, 7.8.123).
   public struct SubrateParameters: FieldGroup {
-    /// Subrate_Min: the smallest subrate factor.
+    /// Subrate_Min: the smallest subrate factor, 1 to 500.
     public var subrateMin: UInt16 = 1
-    /// Subrate_Max: the largest subrate factor.
+    /// Subrate_Max: the largest subrate factor, 1 to 500.
     public var subrateMax: UInt16 = 1
-    /// Max_Latency in subrated connection events.
+    /// Max_Latency in subrated connection events, 0 to 499.
     public var maxLatency: UInt16 = 0
-    /// Continuation_Number in connection events.
+    /// Continuation_Number in connection events, 0 to 499.
     public var continuationNumber: UInt16 = 0
-    /// Supervision_Timeout in units of 10 ms.
+    /// Supervision_Timeout in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16 = 0x0C80
     public init() {}
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
@@ -347,6 +368,16 @@ extension HCI {
       try field.integer("Max_Latency", &maxLatency)
       try field.integer("Continuation_Number", &continuationNumber)
       try field.integer("Supervision_Timeout", &supervisionTimeout)
+    }
+
+    /// Whether a controller accepts the values, individually and in combination (Vol 4, Part E, 7.8.123): a peripheral
+    /// listens at least every 500 connection events, and the continuation number is less than the factor.
+    public var isValid: Bool {
+      let factors = LinkLayerLimits.subrateFactor
+      return factors.contains(subrateMin) && factors.contains(subrateMax) && subrateMin <= subrateMax
+        && LinkLayerLimits.peripheralLatency.contains(maxLatency) && continuationNumber < subrateMax
+        && LinkLayerLimits.allows(subrateFactor: subrateMax, latency: maxLatency)
+        && LinkLayerLimits.supervisionTimeout.contains(supervisionTimeout)
     }
   }
 }

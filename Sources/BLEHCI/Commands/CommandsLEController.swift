@@ -11,8 +11,12 @@ extension HCIOpcode {
   public static let leReadLocalSupportedFeatures = Self(rawValue: 0x2003)
   /// HCI_LE_Read_Supported_States.
   public static let leReadSupportedStates = Self(rawValue: 0x201C)
-  /// HCI_LE_Set_Host_Feature.
+  /// HCI_LE_Read_All_Local_Supported_Features.
+  public static let leReadAllLocalSupportedFeatures = Self(rawValue: 0x2087)
+  /// HCI_LE_Set_Host_Feature [v1].
   public static let leSetHostFeature = Self(rawValue: 0x2074)
+  /// HCI_LE_Set_Host_Feature [v2].
+  public static let leSetHostFeatureV2 = Self(rawValue: 0x2097)
   /// HCI_LE_Read_Transmit_Power.
   public static let leReadTransmitPower = Self(rawValue: 0x204B)
   /// HCI_LE_Read_RF_Path_Compensation.
@@ -136,13 +140,55 @@ extension HCI {
     }
   }
 
-  /// Sets or clears an LE feature bit that the host controls (HCI_LE_Set_Host_Feature, Vol 4, Part E, 7.8.115).
+  /// Reads all pages of the LE features of the controller (HCI_LE_Read_All_Local_Supported_Features, Vol 4, Part E,
+  /// 7.8.128).
+  public struct LEReadAllLocalSupportedFeatures: ParameterlessCommand {
+    public static let opcode = HCIOpcode.leReadAllLocalSupportedFeatures
+    public static let name: StaticString = "LE Read All Local Supported Features"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 47, bit: 2)
+    public init() {}
+
+    /// The return parameters of the command.
+    public struct Response: ReturnParameters {
+      /// Status: success, or the reason of the failure.
+      public var status = HCIErrorCode.success
+      /// Max_Page: the highest page that has a feature, 0 to 10.
+      public var maxPage: UInt8 = 0
+      /// LE_Features: the features of all pages.
+      public var features = LEFeaturePages()
+      public init() {}
+      public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+        try field.value("Status", &status)
+        try field.integer("Max_Page", &maxPage)
+        try features.layout(&field)
+      }
+    }
+  }
+
+  /// Sets or clears an LE feature bit that the host controls (HCI_LE_Set_Host_Feature [v1], Vol 4, Part E, 7.8.115).
   public struct LESetHostFeature: HCICommand {
     public static let opcode = HCIOpcode.leSetHostFeature
-    public static let name: StaticString = "LE Set Host Feature"
+    public static let name: StaticString = "LE Set Host Feature [v1]"
     public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 44, bit: 1)
     /// Bit_Number: the number of the bit in ``LEFeatures``.
     public var bitNumber: UInt8 = 0
+    /// Bit_Value: the value of the bit.
+    public var bitValue = false
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.integer("Bit_Number", &bitNumber)
+      try field.flag("Bit_Value", &bitValue)
+    }
+  }
+
+  /// Sets or clears an LE feature bit that the host controls, on any page (HCI_LE_Set_Host_Feature [v2], Vol 4, Part E,
+  /// 7.8.115).
+  public struct LESetHostFeatureV2: HCICommand {
+    public static let opcode = HCIOpcode.leSetHostFeatureV2
+    public static let name: StaticString = "LE Set Host Feature [v2]"
+    public static let supportedCommandsBit: SupportedCommands.Bit? = .init(octet: 47, bit: 4)
+    /// Bit_Number: the number of the bit in ``LEFeaturePages``.
+    public var bitNumber: UInt16 = 0
     /// Bit_Value: the value of the bit.
     public var bitValue = false
     public init() {}

@@ -23,6 +23,10 @@ extension LESubeventCode {
   public static let requestPeerSCAComplete = Self(rawValue: 0x1F)
   /// HCI_LE_Subrate_Change.
   public static let subrateChange = Self(rawValue: 0x23)
+  /// HCI_LE_Read_All_Remote_Features_Complete.
+  public static let readAllRemoteFeaturesComplete = Self(rawValue: 0x2B)
+  /// HCI_LE_Connection_Rate_Change.
+  public static let connectionRateChange = Self(rawValue: 0x37)
 }
 
 extension HCI {
@@ -283,6 +287,60 @@ extension HCI {
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.value("Status", &status)
       try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Subrate_Factor", &subrateFactor)
+      try field.integer("Peripheral_Latency", &peripheralLatency)
+      try field.integer("Continuation_Number", &continuationNumber)
+      try field.integer("Supervision_Timeout", &supervisionTimeout)
+    }
+  }
+
+  /// The pages of features of the peer (HCI_LE_Read_All_Remote_Features_Complete, Vol 4, Part E, 7.7.65.38).
+  public struct LEReadAllRemoteFeaturesComplete: LEEventParameters {
+    public static let subeventCode = LESubeventCode.readAllRemoteFeaturesComplete
+    public static let name: StaticString = "LE Read All Remote Features Complete"
+    /// Status: success, or the reason of the failure.
+    public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Max_Remote_Page: the highest page of the peer that has a feature, 0 to 10.
+    public var maxRemotePage: UInt8 = 0
+    /// Max_Valid_Page: the highest page that ``features`` has, 0 to 10.
+    public var maxValidPage: UInt8 = 0
+    /// LE_Features: the features; those of later pages than ``maxValidPage`` are zero.
+    public var features = LEFeaturePages()
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Max_Remote_Page", &maxRemotePage)
+      try field.integer("Max_Valid_Page", &maxValidPage)
+      try features.layout(&field)
+    }
+  }
+
+  /// The interval and the subrating of a link have changed (HCI_LE_Connection_Rate_Change, Vol 4, Part E, 7.7.65.50).
+  public struct LEConnectionRateChange: LEEventParameters {
+    public static let subeventCode = LESubeventCode.connectionRateChange
+    public static let name: StaticString = "LE Connection Rate Change"
+    /// Status: success, or the reason of the failure.
+    public var status = HCIErrorCode.success
+    /// Connection_Handle: the link.
+    public var connectionHandle = ConnectionHandle(rawValue: 0)
+    /// Connection_Interval in units of 125 us.
+    public var connectionInterval: UInt16 = 0
+    /// Subrate_Factor in connection events.
+    public var subrateFactor: UInt16 = 0
+    /// Peripheral_Latency in subrated connection events.
+    public var peripheralLatency: UInt16 = 0
+    /// Continuation_Number in connection events.
+    public var continuationNumber: UInt16 = 0
+    /// Supervision_Timeout in units of 10 ms.
+    public var supervisionTimeout: UInt16 = 0
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("Status", &status)
+      try field.value("Connection_Handle", &connectionHandle)
+      try field.integer("Connection_Interval", &connectionInterval)
       try field.integer("Subrate_Factor", &subrateFactor)
       try field.integer("Peripheral_Latency", &peripheralLatency)
       try field.integer("Continuation_Number", &continuationNumber)

@@ -114,6 +114,10 @@ public enum HCIEvent: Equatable, Sendable {
   case lePeriodicAdvertisingResponseReport(HCI.LEPeriodicAdvertisingResponseReport)
   /// HCI_LE_Enhanced_Connection_Complete [v2].
   case leEnhancedConnectionCompleteV2(HCI.LEEnhancedConnectionCompleteV2)
+  /// HCI_LE_Read_All_Remote_Features_Complete.
+  case leReadAllRemoteFeaturesComplete(HCI.LEReadAllRemoteFeaturesComplete)
+  /// HCI_LE_Connection_Rate_Change.
+  case leConnectionRateChange(HCI.LEConnectionRateChange)
   /// A vendor's event, or one of a later version of the specification, kept as octets.
   case undeclared(HCIEventPacket)
 }
@@ -229,6 +233,10 @@ extension HCIEvent {
     case lePeriodicAdvertisingResponseReport = 0x28
     /// HCI_LE_Enhanced_Connection_Complete [v2].
     case leEnhancedConnectionCompleteV2 = 0x29
+    /// HCI_LE_Read_All_Remote_Features_Complete.
+    case leReadAllRemoteFeaturesComplete = 0x2B
+    /// HCI_LE_Connection_Rate_Change.
+    case leConnectionRateChange = 0x37
   }
 
   /// Reads the parameters of the event in `packet`.
@@ -315,6 +323,8 @@ extension HCIEvent {
       self = .lePeriodicAdvertisingSubeventDataRequest(try .init(decoding: fields))
     case .lePeriodicAdvertisingResponseReport: self = .lePeriodicAdvertisingResponseReport(try .init(decoding: fields))
     case .leEnhancedConnectionCompleteV2: self = .leEnhancedConnectionCompleteV2(try .init(decoding: fields))
+    case .leReadAllRemoteFeaturesComplete: self = .leReadAllRemoteFeaturesComplete(try .init(decoding: fields))
+    case .leConnectionRateChange: self = .leConnectionRateChange(try .init(decoding: fields))
     }
   }
 
@@ -381,6 +391,8 @@ extension HCIEvent {
     case .lePeriodicAdvertisingSubeventDataRequest(let event): event
     case .lePeriodicAdvertisingResponseReport(let event): event
     case .leEnhancedConnectionCompleteV2(let event): event
+    case .leReadAllRemoteFeaturesComplete(let event): event
+    case .leConnectionRateChange(let event): event
     case .undeclared: nil
     }
   }

@@ -94,6 +94,8 @@ extension HCI {
     public static let periodicAdvertisingWithResponsesAdvertiser = Self(rawValue: 1 << 43)
     /// Periodic Advertising with Responses - Scanner (bit 44).
     public static let periodicAdvertisingWithResponsesScanner = Self(rawValue: 1 << 44)
+    /// LL Extended Feature Set (bit 63): the controller has further pages of features.
+    public static let llExtendedFeatureSet = Self(rawValue: 1 << 63)
 
     public static let names: [Self: StaticString] = [
       .encryption: "LE Encryption",
@@ -140,7 +142,46 @@ extension HCI {
       .advertisingCodingSelectionHostSupport: "Advertising Coding Selection (Host Support)",
       .periodicAdvertisingWithResponsesAdvertiser: "Periodic Advertising with Responses - Advertiser",
       .periodicAdvertisingWithResponsesScanner: "Periodic Advertising with Responses - Scanner",
+      .llExtendedFeatureSet: "LL Extended Feature Set",
     ]
+  }
+
+  /// The first 64 features of a Link Layer that follow ``LEFeatures``: bits 64 to 127 (Vol 6, Part B, 4.6).
+  public struct LEFurtherFeatures: AssignedBits {
+    public var rawValue: UInt64
+    @inlinable public init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Monitoring Advertisers (bit 64).
+    public static let monitoringAdvertisers = Self(rawValue: 1 << 0)
+    /// Frame Space Update (bit 65).
+    public static let frameSpaceUpdate = Self(rawValue: 1 << 1)
+    /// Shorter Connection Intervals (bit 72).
+    public static let shorterConnectionIntervals = Self(rawValue: 1 << 8)
+    /// Shorter Connection Intervals (Host Support) (bit 73).
+    public static let shorterConnectionIntervalsHostSupport = Self(rawValue: 1 << 9)
+
+    public static let names: [Self: StaticString] = [
+      .monitoringAdvertisers: "Monitoring Advertisers",
+      .frameSpaceUpdate: "Frame Space Update",
+      .shorterConnectionIntervals: "Shorter Connection Intervals",
+      .shorterConnectionIntervalsHostSupport: "Shorter Connection Intervals (Host Support)",
+    ]
+  }
+
+  /// All pages of the features of a Link Layer: page 0 with 64 bits, and ten with 192 bits each (Vol 6, Part B, 4.6).
+  public struct LEFeaturePages: FieldGroup {
+    /// The features of page 0: bits 0 to 63.
+    public var features: LEFeatures = []
+    /// Bits 64 to 127.
+    public var furtherFeatures: LEFurtherFeatures = []
+    /// Bits 128 to 1983, least significant octet first; missing octets are zero.
+    public var rest: Bytes = []
+    public init() {}
+    public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
+      try field.value("LE_Features", &features)
+      try field.value("LE_Features, bits 64 to 127", &furtherFeatures)
+      try field.octets("LE_Features, bits 128 to 1983", count: 232, &rest)
+    }
   }
 
   /// Page 0 of the LMP features of a controller; those that concern LE (Vol 2, Part C, 3.3).
