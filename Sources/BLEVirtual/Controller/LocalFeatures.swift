@@ -43,6 +43,9 @@ struct LocalFeatures: Sendable {
 }
 
 extension HCI.LEFeatures {
+  /// Whether a controller and its host support connection subrating.
+  var supportsSubrating: Bool { isSuperset(of: [.connectionSubrating, .connectionSubratingHostSupport]) }
+
   /// The PHYs of a Link Layer with these features.
   var phys: HCI.PHYs {
     var phys: HCI.PHYs = .le1M

@@ -617,7 +617,7 @@ extension VirtualController {
       }
     },
 
-    // Procedures of one link (7.8.18, 7.8.31 to 7.8.33 and 7.8.49)
+    // Procedures of one link (7.8.18, 7.8.31 to 7.8.33, 7.8.49 and 7.8.124)
     status(of: HCI.LEConnectionUpdate.self) { me, command, _ in
       guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
       return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
@@ -653,6 +653,12 @@ extension VirtualController {
         link.requestDataLength(length, &turn, context.pacing)
       }
     },
+    status(of: HCI.LESubrateRequest.self, needs: .connectionSubrating) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in link.requestSubrate(command.parameters, &turn) }
+    },
     status(of: HCI.LESetPHY.self, needs: .le2MPHY) { me, command, _ in
       guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
       return PHYUpdate.refusal(of: command, available: me.features.linkLayer.phys) ?? .success
@@ -683,7 +689,7 @@ extension VirtualController {
       me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectKeyRequest(&turn) }
     },
 
-    // All links (7.8.19, 7.8.34, 7.8.35, 7.8.46 and 7.8.48)
+    // All links (7.8.19, 7.8.34, 7.8.35, 7.8.46, 7.8.48 and 7.8.123)
     response(to: HCI.LEReadMaximumDataLength.self, needs: .dataPacketLengthExtension) { me, _, context in
       let greatest = DataLength.greatest(of: me.features.linkLayer, context.pacing)
       return .init {
@@ -701,6 +707,9 @@ extension VirtualController {
     },
     status(of: HCI.LEWriteSuggestedDefaultDataLength.self, needs: .dataPacketLengthExtension) { me, command, _ in
       me.linkDefaults.setDataLength(command)
+    },
+    status(of: HCI.LESetDefaultSubrate.self, needs: .connectionSubrating) { me, command, _ in
+      me.linkDefaults.setSubrating(command.parameters)
     },
     status(of: HCI.LESetDefaultPHY.self, needs: .le2MPHY) { me, command, _ in
       me.linkDefaults.setPHYs(command, available: me.features.linkLayer.phys)
@@ -1082,7 +1091,9 @@ extension VirtualController {
     if let resolved { resolvingList.record(link.peerAddress.octets, of: resolved) }
     let peerAddress = resolved ?? link.peerAddress
     let index = links.append(
-      VirtualLink(link, handle: handle, peerAddress: peerAddress, slot: id.slot, now: context.now))
+      VirtualLink(
+        link, handle: handle, peerAddress: peerAddress, slot: id.slot, accepting: linkDefaults.subrating,
+        now: context.now))
     if link.role == .central { initiator.end() }
     syncTransfers.linkBegan(handle)
 
@@ -1201,8 +1212,13 @@ extension VirtualController {
     guard let index = links.index(of: id), !links[index].isCut else { return false }
     if case .periodicSync(let transfer) = pdu { receive(transfer, on: links[index].handle, &context) }
     update(index, &context) { link, turn, context in link.receive(pdu, &turn, &context) }
+    // A rejected LL_SUBRATE_IND has no effect on its sender.
+    if case .subrate = pdu { return supportsSubrating }
     return true
   }
+
+  /// Whether the controller and its host support connection subrating.
+  var supportsSubrating: Bool { features.all.supportsSubrating }
 
   /// Applies the effect that a PDU has on this end, its sender, after the peer has received it.
   mutating func acknowledge(_ pdu: LinkLayerPDU, on id: UInt64, _ context: inout VirtualRadioContext) {

@@ -60,5 +60,6 @@ public struct VirtualControllerConfiguration: Sendable {
     .dataPacketLengthExtension, .llPrivacy, .extendedScanningFilterPolicies, .le2MPHY, .leCodedPHY,
     .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2, .periodicAdvertisingSyncTransferSender,
     .periodicAdvertisingSyncTransferRecipient, .remotePublicKeyValidation, .periodicAdvertisingADI,
+    .connectionSubrating,
   ]
 }

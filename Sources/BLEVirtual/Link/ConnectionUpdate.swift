@@ -5,13 +5,32 @@ internal import BLEWire
 struct LinkLayerTiming: Hashable, Sendable {
   /// In units of 1.25 ms.
   var interval: UInt16
-  /// In connection events.
+  /// In connection events; on a subrated link, in subrated events.
   var latency: UInt16
   /// In units of 10 ms.
   var timeout: UInt16
+  /// connSubrateFactor: one in so many connection events is used (Vol 6, Part B, 4.5.1).
+  var subrateFactor: UInt16 = 1
+  /// connContinuationNumber: the number of connection events that are used after one with data.
+  var continuation: UInt16 = 0
 
   var supervisionTimeout: Duration { .milliseconds(10 * Int64(timeout)) }
   var intervalDuration: Duration { .microseconds(1250 * Int64(max(6, interval))) }
+
+  /// This timing after LL_CONNECTION_UPDATE_IND with `new`: another interval ends subrating (Vol 6, Part B, 5.1.1).
+  func updated(to new: Self) -> Self {
+    guard new.interval == interval else { return new }
+    var timing = new
+    (timing.subrateFactor, timing.continuation) = (subrateFactor, continuation)
+    return timing
+  }
+
+  /// This timing after LL_SUBRATE_IND.
+  func updated(to subrating: LinkLayerSubrating) -> Self {
+    LinkLayerTiming(
+      interval: interval, latency: subrating.latency, timeout: subrating.timeout, subrateFactor: subrating.factor,
+      continuation: subrating.continuation)
+  }
 }
 
 extension HCI.ConnectionParameters {
@@ -90,10 +109,13 @@ struct ConnectionUpdate: Sendable {
 
   /// Applies new timing on this end and reports it to the host.
   mutating func apply(_ timing: LinkLayerTiming, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
-    self.timing = timing
+    self.timing = self.timing.updated(to: timing)
     isAwaitingReply = false
     report(.success, turn, &context)
   }
+
+  /// Applies new subrating on this end.
+  mutating func apply(_ subrating: LinkLayerSubrating) { timing = timing.updated(to: subrating) }
 
   /// Receives the rejection of a request from this end.
   mutating func receiveRejection(_ reason: HCIErrorCode, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {

@@ -1,6 +1,6 @@
 internal import BLEHCI
 
-/// The host's settings for all links (Vol 4, Part E, 7.8.19, 7.8.34, 7.8.35 and 7.8.48).
+/// The host's settings for all links (Vol 4, Part E, 7.8.19, 7.8.34, 7.8.35, 7.8.48 and 7.8.123).
 struct LinkDefaults: Sendable {
   /// The data length of new links.
   private(set) var dataLength = DataLength.initial
@@ -10,6 +10,15 @@ struct LinkDefaults: Sendable {
   )
   /// The channels that the links of a central use, 37 bits.
   private(set) var channels = VirtualLink.allChannels
+
+  /// The subrating that the central of a new link accepts from its peripheral.
+  private(set) var subrating = HCI.SubrateParameters()
+
+  mutating func setSubrating(_ parameters: HCI.SubrateParameters) -> HCIErrorCode {
+    guard parameters.isValid else { return .invalidCommandParameters }
+    subrating = parameters
+    return .success
+  }
 
   mutating func setDataLength(_ command: HCI.LEWriteSuggestedDefaultDataLength) -> HCIErrorCode {
     let length = DataLength(fromHost: command.suggestedMaxTXOctets, time: command.suggestedMaxTXTime)

@@ -52,6 +52,12 @@ enum LinkLayerPDU: Sendable {
   case phyUpdate(transmit: HCI.PHY, receive: HCI.PHY)
   /// LL_CHANNEL_MAP_IND, 37 bits.
   case channelMap(UInt64)
+  /// LL_SUBRATE_REQ.
+  case subrateRequest(HCI.SubrateParameters)
+  /// LL_SUBRATE_IND.
+  case subrate(LinkLayerSubrating)
+  /// LL_REJECT_EXT_IND or LL_UNKNOWN_RSP in response to LL_SUBRATE_REQ or LL_SUBRATE_IND.
+  case subrateReject(HCIErrorCode)
   /// LL_CLOCK_ACCURACY_REQ.
   case clockAccuracyRequest
   /// LL_CLOCK_ACCURACY_RSP.
@@ -76,7 +82,8 @@ enum LinkLayerPDU: Sendable {
     case .terminate, .clockAccuracyRequest, .clockAccuracyResponse: 2
     case .connectionUpdate: 12
     case .connectionParameterRequest: 24
-    case .connectionParameterReject, .encryptionReject: 3
+    case .connectionParameterReject, .encryptionReject, .subrateReject: 3
+    case .subrateRequest, .subrate: 11
     case .encryptionRequest: 23
     case .encryptionResponse: 13
     case .startEncryption, .encryptionStarted, .pauseEncryptionRequest, .pauseEncryptionResponse: 1

@@ -26,6 +26,9 @@ struct ProcedureTurn: Sendable {
     let suggestedDataLength: DataLength
     /// The PHYs that the host prefers.
     let preferredPHYs: (transmit: HCI.PHYs, receive: HCI.PHYs)
+
+    /// Whether the controller and its host support connection subrating.
+    var supportsSubrating: Bool { announcedFeatures.supportsSubrating }
   }
 
   let controller: Controller

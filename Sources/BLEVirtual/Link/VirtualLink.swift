@@ -50,6 +50,7 @@ struct VirtualLink: Sendable {
   private var update: ConnectionUpdate
   private var dataLength = DataLengthUpdate()
   private var phy: PHYUpdate
+  private var subrate: SubrateUpdate
   private var encryption = LinkEncryption()
   private(set) var channelMap = Self.allChannels
   /// In units of 10 ms.
@@ -58,6 +59,8 @@ struct VirtualLink: Sendable {
   private var queue = TransmitQueue()
   /// The next connection event, if something waits for it; not used with airtime.
   private var nextEvent: Instant?
+  /// The end of the events that are used after one with data, on a subrated link; not used with airtime.
+  private var continuationEnd = Instant.start
   /// The reason in the peer's LL_TERMINATE_IND, with airtime. The link ends when this end has acknowledged the PDU.
   private(set) var terminationReason: HCIErrorCode?
   /// The time at which a link that is out of range ends; nil for a link that is in range.
@@ -68,7 +71,11 @@ struct VirtualLink: Sendable {
   /// - Parameters:
   ///   - peerAddress: the peer's address as reported to the host.
   ///   - slot: the slot of this end's controller.
-  init(_ link: NewVirtualLink, handle: ConnectionHandle, peerAddress: DeviceAddress, slot: Int, now: Instant) {
+  ///   - subrating: the subrating that the central accepts from its peripheral.
+  init(
+    _ link: NewVirtualLink, handle: ConnectionHandle, peerAddress: DeviceAddress, slot: Int,
+    accepting subrating: HCI.SubrateParameters, now: Instant
+  ) {
     id = link.id
     self.handle = handle
     role = link.role
@@ -80,6 +87,7 @@ struct VirtualLink: Sendable {
     anchor = now
     update = ConnectionUpdate(timing: link.timing)
     phy = PHYUpdate(link.phy)
+    subrate = SubrateUpdate(accepted: subrating)
   }
 
   var transmitPHY: HCI.PHY { phy.transmit }
@@ -108,6 +116,15 @@ struct VirtualLink: Sendable {
 
   mutating func requestDataLength(_ length: DataLength, _ turn: inout ProcedureTurn, _ pacing: VirtualRadio.Pacing) {
     dataLength.request(length, &turn, pacing)
+  }
+
+  /// The error for LE Subrate Request; nil if the request may begin.
+  func refusal(of parameters: HCI.SubrateParameters, _ turn: ProcedureTurn) -> HCIErrorCode? {
+    subrate.refusal(of: parameters, update.timing, turn)
+  }
+
+  mutating func requestSubrate(_ parameters: HCI.SubrateParameters, _ turn: inout ProcedureTurn) {
+    subrate.request(parameters, &turn)
   }
 
   mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout ProcedureTurn) { phy.request(command, &turn) }
@@ -169,6 +186,11 @@ struct VirtualLink: Sendable {
     case .phyResponse(let transmit, let receive): turn.send(.phyUpdate(transmit: receive, receive: transmit))
     case .phyUpdate(let transmit, let receive): phy.apply(transmit: transmit, receive: receive, turn, &context)
     case .channelMap(let map): channelMap = map
+    case .subrateRequest(let parameters): subrate.receiveRequest(parameters, update.timing, &turn)
+    case .subrate(let subrating):
+      guard turn.controller.supportsSubrating else { return turn.send(.subrateReject(.unsupportedRemoteFeature)) }
+      apply(subrating, turn, &context)
+    case .subrateReject(let reason): subrate.receiveRejection(reason, update.timing, turn, &context)
     case .featureRequest: turn.send(.featureResponse(turn.controller.announcedFeatures))
     case .featureResponse(let features):
       turn.host.send(
@@ -198,6 +220,7 @@ struct VirtualLink: Sendable {
     switch pdu {
     case .terminate(let reason): turn.end(reason == .pinOrKeyMissing ? reason : .terminatedByLocalHost)
     case .connectionUpdate(let timing): apply(timing, turn, &context)
+    case .subrate(let subrating): apply(subrating, turn, &context)
     // The other PDUs have an effect on their receiver alone.
     default: break
     }
@@ -206,6 +229,16 @@ struct VirtualLink: Sendable {
   /// Applies new timing on this end and reports it to the host.
   mutating func apply(_ timing: LinkLayerTiming, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
     update.apply(timing, turn, &context)
+    if nextEvent != nil { nextEvent = connectionEvent(after: context.now) }
+  }
+
+  /// Applies new subrating on this end and reports it to the host.
+  private mutating func apply(
+    _ subrating: LinkLayerSubrating, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext
+  ) {
+    let old = update.timing
+    update.apply(subrating)
+    subrate.applied(from: old, to: update.timing, turn, &context)
     if nextEvent != nil { nextEvent = connectionEvent(after: context.now) }
   }
 
@@ -297,7 +330,10 @@ struct VirtualLink: Sendable {
   private func connectionEvent(after now: Instant) -> Instant {
     guard now >= anchor else { return anchor }
     let interval = update.timing.intervalDuration
-    return anchor + interval * ((now - anchor).wholeMultiples(of: interval) + 1)
+    let event = (now - anchor).wholeMultiples(of: interval) + 1
+    let factor = Int(update.timing.subrateFactor)
+    guard factor > 1, anchor + interval * event > continuationEnd else { return anchor + interval * event }
+    return anchor + interval * ((event + factor - 1) / factor * factor)
   }
 
   /// Runs the connection event that is due, if there is one: it sends all control PDUs, and data packets up to the
@@ -307,6 +343,7 @@ struct VirtualLink: Sendable {
     for pdu in queue.controls { transmit(.control(pdu), &context) }
     queue.removeControls()
     if case .connectionEvents(let limit) = context.pacing, !holdsData { transmitPackets(max(1, limit), &context) }
+    continuationEnd = event + update.timing.intervalDuration * Int(update.timing.continuation)
     let isIdle = queue.packets.isEmpty || holdsData
     nextEvent = isIdle ? nil : connectionEvent(after: context.now)
   }
@@ -391,6 +428,8 @@ struct VirtualLink: Sendable {
     case .connectionUpdate(let timing): apply(timing, turn, &context)
     case .phyUpdate(let transmit, let receive): phy.apply(transmit: transmit, receive: receive, turn, &context)
     case .channelMap(let map): channelMap = map
+    // It has no instant, and takes effect on both ends in the event in which it is received.
+    case .subrate(let subrating): apply(subrating, turn, &context)
     // The other PDUs have no instant.
     default: break
     }

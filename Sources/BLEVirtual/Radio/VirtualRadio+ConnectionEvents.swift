@@ -73,7 +73,10 @@ extension VirtualRadio {
       controllers[sender].sent(event.packet.content, on: id)
       pass(packet, offset..<(offset + count), from: sender, to: receiver, on: id)
     }
-    context.connections[id]?.event?.isExchangeUseful = true
+    guard var connection = context.connections[id] else { return }
+    connection.event?.isExchangeUseful = true
+    connection.schedule.exchangedData()
+    context.connections[id] = connection
   }
 
   /// Passes octets of a packet from the sender to the receiver's host.
@@ -101,6 +104,9 @@ extension VirtualRadio {
       } else {
         context.connections[connection.id]?.schedule.plan(pdu, from: sender)
       }
+    case .subrate(let subrating) where controllers[receiver].supportsSubrating:
+      context.connections[connection.id]?.schedule.apply(subrating)
+      apply(pdu, from: sender, connection)
     // The link switches over all PDUs.
     default: _ = controllers[receiver].receive(pdu, on: connection.id, &context)
     }

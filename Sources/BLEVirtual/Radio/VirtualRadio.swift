@@ -178,6 +178,12 @@ public struct VirtualRadio: Sendable {
     slot(of: id).map { controllers[$0].complaints.all } ?? []
   }
 
+  /// The connection events of the links that a controller has, with ``Pacing/airtime``, the oldest link first.
+  package func connectionEvents(of id: ControllerID, at now: Instant) -> [ConnectionEventCounts] {
+    guard let slot = slot(of: id) else { return [] }
+    return controllers[slot].linkEnds.compactMap { context.connections[$0.id]?.schedule.counts(at: now) }
+  }
+
   /// Whether a controller scans.
   package func isScanning(_ id: ControllerID) -> Bool { slot(of: id).map { controllers[$0].isScanning } ?? false }
 
