@@ -83,6 +83,8 @@ extension HostCore {
       links.receive(.dataLengthChange(event), on: event.connectionHandle, &context)
     case .leReadRemoteFeaturesComplete(let event):
       links.receive(.readRemoteFeaturesComplete(event), on: event.connectionHandle, &context)
+    case .leSubrateChange(let event):
+      links.receive(.subrateChange(event), on: event.connectionHandle, &context)
     case .disconnectionComplete(let event):
       // The controller could not end the link, which stays up.
       guard event.status == .success else { return }
@@ -100,7 +102,7 @@ extension HostCore {
       .leChannelSelectionAlgorithm, .leConnectionlessIQReport, .leConnectionIQReport, .leCTERequestFailed,
       .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
       .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete, .lePathLossThreshold,
-      .leTransmitPowerReporting, .leBIGInfoAdvertisingReport, .leSubrateChange,
+      .leTransmitPowerReporting, .leBIGInfoAdvertisingReport,
       .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2,
       .leReadAllRemoteFeaturesComplete, .leConnectionRateChange:
       break

@@ -82,6 +82,7 @@ extension AdapterSession.State {
       waits.answer(.timing(peer), .failure(BLEError(error)), into: &actions)
     case .dataLength(let length): links[peer]?.dataLength = length
     case .phy(let result): phyChanged(peer, result, into: &actions)
+    case .subrating(let result): subratingChanged(peer, result, into: &actions)
     case .rssi(let result): rssi(peer, result, into: &actions)
     case .security(let security): securityChanged(peer, security, into: &actions)
     }

@@ -14,6 +14,7 @@ struct LinkState: Sendable {
   var name: String?
   var mtu = ATT.defaultMTU
   var timing: LinkTiming
+  var subrating = ConnectionSubrating.none
   var dataLength = ConnectionDataLength()
   var security = SecurityState()
   /// Why the link could not be encrypted with the key of its bond.
@@ -195,6 +196,17 @@ extension AdapterSession.State {
   mutating func timingChanged(_ peer: LinkID, _ timing: LinkTiming, into actions: inout Actions) {
     links[peer]?.timing = timing
     waits.answer(.timing(peer), .success(ConnectionTiming(timing)), into: &actions)
+  }
+
+  mutating func subratingChanged(
+    _ peer: LinkID, _ result: Result<LinkSubrating, HostError>, into actions: inout Actions
+  ) {
+    if case .success(let subrating) = result {
+      links[peer]?.subrating = ConnectionSubrating(subrating)
+      links[peer]?.timing.latency = subrating.latency
+      links[peer]?.timing.supervisionTimeout = subrating.supervisionTimeout
+    }
+    waits.answer(.subrating(peer), result.map { ConnectionSubrating($0) }.mapError(BLEError.init), into: &actions)
   }
 
   /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of

@@ -1,3 +1,4 @@
+import BLEAdapter
 import BLEGATT
 import BLEHost
 import BLEL2CAP
@@ -51,6 +52,10 @@ extension Awaited<ConnectionTiming> {
   static func timing(_ peer: LinkID) -> Self { Self(.timing(peer)) }
 }
 
+extension Awaited<ConnectionSubrating> {
+  static func subrating(_ peer: LinkID) -> Self { Self(.subrating(peer)) }
+}
+
 extension Awaited<SPSM> {
   static func listen(_ id: ListenID) -> Self { Self(.listen(id)) }
 }
@@ -81,6 +86,7 @@ enum AwaitedEvent: Hashable, Sendable {
   case rssi(LinkID, read: UInt32)
   case phy(LinkID)
   case timing(LinkID)
+  case subrating(LinkID)
   case pairing(LinkID, SecurityLevel)
   case bondStorage(DeviceAddress)
   case channel(LinkID, OpenChannelID)
@@ -95,9 +101,9 @@ enum AwaitedEvent: Hashable, Sendable {
       .listen,
       .listenEnd, .bondStorage:
       nil
-    case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .pairing(let peer, _),
-      .channel(let peer, _), .trainTransfer(_, let peer), .syncTransfer(_, let peer), .linkProof(let peer),
-      .linkEnd(let peer):
+    case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .subrating(let peer),
+      .pairing(let peer, _), .channel(let peer, _), .trainTransfer(_, let peer), .syncTransfer(_, let peer),
+      .linkProof(let peer), .linkEnd(let peer):
       peer
     }
   }

@@ -10,11 +10,17 @@ package import BLEHCI
 /// | interval, as the central | 7.5 to 15 ms, the one that packets fill best | 30 to 50 ms | 105 to 125 ms |
 /// | interval requested as the peripheral | 15 ms | 30 to 50 ms | 105 to 125 ms |
 /// | latency | 0 | 0 | 2 |
+/// | with subrating: interval | as above | as above | at most 50 ms |
+/// | with subrating: factor | 1 | 1 | the one with which the link is used every 100 to 125 ms |
 /// | frames in the queue of the link before writes without response wait | 128 | 32 | 32 |
 ///
 /// What a peripheral requests is within the Accessory Design Guidelines for Apple Devices, the older and the newer
 /// ones: the shortest interval a multiple of 15 ms, the longest one 20 ms above it or both 15 ms, a latency of 4 at
 /// most, and a supervision timeout of 6 s.
+///
+/// Where both devices have subrating (Bluetooth 5.3), low power keeps a short interval and uses one of several
+/// connection events. The link takes as little time of the radio, and is fast at once: after an event with data all
+/// events are used until none has data (Docs/Decisions/links-and-channels.md#low-power-by-subrating).
 ///
 /// Each setting is requested as far as the controller and the peer support it. If the controller or the peer rejects a
 /// setting, that is logged, and the others follow. The resulting timing is reported like any other change of the
@@ -34,6 +40,17 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
 
   /// The intervals of throughput: 7.5 to 15 ms. A longer one fits packets better in few cases, and adds latency.
   static let throughputIntervals: ClosedRange<UInt16> = 6...12
+
+  /// The intervals that are short enough for low power by subrating: those of balanced, and shorter ones.
+  static let subratedIntervals: ClosedRange<UInt16> = 6...40
+
+  /// The subrating of low power for an interval in units of 1.25 ms: the greatest factor with which the link is used
+  /// every 125 ms or more often, and all events after one with data. Nil for an interval that is too long.
+  static func lowPowerSubrating(of interval: UInt16) -> SubratingParameters? {
+    guard interval > 0, interval <= subratedIntervals.upperBound else { return nil }
+    let factor = max(2, 100 / interval)
+    return SubratingParameters(factor: factor...factor, latency: 2, continuation: factor - 1)
+  }
 
   /// The timing to request for a link with these packets (Vol 4, Part E, 7.8.18;
   /// Docs/Decisions/links-and-channels.md#the-interval-that-packets-fill).

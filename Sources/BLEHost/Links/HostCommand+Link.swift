@@ -13,6 +13,8 @@ extension HostCommand {
     /// Brings data length, PHY and timing to a priority. A setting that is refused is reported as a diagnostic, a
     /// timing by ``HostEvent/Link/connectionUpdateRefused(_:)``.
     case prioritize(ConnectionPriority)
+    /// Requests other subrating. ``HostEvent/Link/subrating(_:)`` answers.
+    indirect case requestSubrating(SubratingParameters)
     case readRSSI
     /// Requests other PHYs. ``HostEvent/Link/phy(_:)`` answers when both ends use the PHYs that the controllers chose,
     /// and also reports a change that the peer requested.
@@ -44,6 +46,7 @@ extension HostCommand.Link {
   func refusal(of peer: LinkID, _ error: HostError) -> HostEvent? {
     switch self {
     case .updateConnection: .link(peer, .connectionUpdateRefused(error))
+    case .requestSubrating: .link(peer, .subrating(.failure(error)))
     case .readRSSI: .link(peer, .rssi(.failure(error)))
     case .setPHY, .readPHY: .link(peer, .phy(.failure(error)))
     case .client(let operation), .inspect(let operation):
@@ -61,6 +64,8 @@ extension HostCommand.Link {
     switch self {
     case .authorize, .discardAttributeCache: nil
     case .answerPairing: AddressedEvent(.diagnostic(PairingAnswerError.notOpen.diagnostic(of: peer)))
+    case .requestSubrating:
+      AddressedEvent(.link(peer, .subrating(.failure(.notConnected))), to: owner.recipient)
     case .readRSSI: AddressedEvent(.link(peer, .rssi(.failure(.notConnected))), to: owner.recipient)
     case .setPHY, .readPHY: AddressedEvent(.link(peer, .phy(.failure(.notConnected))), to: owner.recipient)
     case .client(let operation), .inspect(let operation):

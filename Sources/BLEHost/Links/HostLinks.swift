@@ -402,7 +402,7 @@ extension HostLinks {
     withLink(table.append(link), &host) { [isShuttingDown = host.session.isShuttingDown] link, context in
       link.start(requests, isShuttingDown: isShuttingDown, &context)
       guard let priority, !isShuttingDown else { return }
-      link.signalling.prioritize(priority, for: .process, link.role, controller, &context.turn)
+      link.signalling.prioritize(priority, for: .process, link.role, controller, factor: 1, &context.turn)
     }
     held.linkAdded(new.handle)
     serveIfReady(new.handle, &host)
@@ -512,6 +512,10 @@ extension HostLinks {
         link.signalling.updateFailed(
           status, for: owner, now: now, into: &context.turn.signalling, &context.turn.effects)
       }
+    case .subrate(let owner) where status != .success && index != nil:
+      withLink(of: peer, &host) { link, context in
+        link.subratingRefused(status, for: owner, into: &context.turn.effects)
+      }
     case .tuning:
       withLink(of: peer, &host) { link, context in
         link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
@@ -521,7 +525,7 @@ extension HostLinks {
       if let index = table.index(of: peer) { serveIfReady(table[index].handle, &host) }
     // An event of the controller reports the success.
     case .encryption: break
-    case .connectionUpdate, .rssi, .setPHY, .readPHY:
+    case .connectionUpdate, .subrate, .rssi, .setPHY, .readPHY:
       let error: HostError? = status == .success ? nil : .controller(opcode, status)
       if let answer = purpose.answer(about: peer, returned, error) { host.output.events.append(answer) }
     }

@@ -37,6 +37,8 @@ struct Link: Sendable {
   private var reassembler = Reassembler()
   var signalling: LinkSignalling { didSet { takeDeadlines() } }
   var phys: LinkPHYs
+  /// At most one: the state of subrating, in memory of its own, because most links have none.
+  var subratingStates: [LinkSubratingState] = []
   private let disconnectionTimeout: Duration
   let procedureTimeout: Duration
   /// Those that the controller has begun for this host.
@@ -161,8 +163,13 @@ extension Link {
     switch event {
     case .connectionUpdateComplete(let event):
       procedures.ended(.connectionUpdate)
+      let interval = signalling.timing.interval
       signalling.updated(event, now: turn.now, into: &turn.signalling, &turn.effects)
+      if signalling.timing.interval != interval { endSubrating(into: &turn.effects) }
       hasOtherPackets = true
+    case .subrateChange(let event):
+      procedures.ended(.subrateUpdate)
+      subratingChanged(event, into: &turn.effects)
     case .phyUpdateComplete(let event):
       procedures.ended(.phyUpdate)
       hasOtherPackets = signalling.packets.update(event)
@@ -204,7 +211,9 @@ extension Link {
     case .updateConnection(let parameters):
       signalling.tuning?.followsPackets = false
       signalling.update(to: parameters, for: owner, now: turn.now, into: &turn.signalling, &turn.effects)
-    case .prioritize(let priority): signalling.prioritize(priority, for: owner, role, controller, &turn)
+    case .prioritize(let priority):
+      signalling.prioritize(priority, for: owner, role, controller, factor: subrateFactor, &turn)
+    case .requestSubrating(let parameters): requestSubrating(parameters, for: owner, controller, &turn)
     case .readRSSI:
       turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .link(peer, .rssi(owner))))
     case .client(let operation):
@@ -324,6 +333,7 @@ enum LinkEvent: Sendable {
   case phyUpdateComplete(HCI.LEPHYUpdateComplete)
   case dataLengthChange(HCI.LEDataLengthChange)
   case readRemoteFeaturesComplete(HCI.LEReadRemoteFeaturesComplete)
+  case subrateChange(HCI.LESubrateChange)
   /// Either version of the event (Vol 4, Part E, 7.7.8).
   case encryptionChange(HCIErrorCode, isOn: Bool)
   case encryptionKeyRefreshComplete(HCIErrorCode)

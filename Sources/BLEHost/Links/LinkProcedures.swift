@@ -10,7 +10,7 @@ import BLEWire
 /// ```
 struct LinkProcedures: Sendable {
   enum Procedure: Equatable, Sendable {
-    case connectionUpdate, phyUpdate, featureExchange
+    case connectionUpdate, phyUpdate, featureExchange, subrateUpdate
 
     /// The procedure that a command begins.
     init?(_ opcode: HCIOpcode) {
@@ -18,6 +18,7 @@ struct LinkProcedures: Sendable {
       case .leConnectionUpdate: self = .connectionUpdate
       case .leSetPHY: self = .phyUpdate
       case .leReadRemoteFeatures: self = .featureExchange
+      case .leSubrateRequest: self = .subrateUpdate
       default: return nil
       }
     }
@@ -27,6 +28,7 @@ struct LinkProcedures: Sendable {
       case .connectionUpdate: .leConnectionUpdate
       case .phyUpdate: .leSetPHY
       case .featureExchange: .leReadRemoteFeatures
+      case .subrateUpdate: .leSubrateRequest
       }
     }
 
@@ -37,6 +39,7 @@ struct LinkProcedures: Sendable {
       case .connectionUpdate: .connectionUpdateComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
       case .phyUpdate: .phyUpdateComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
       case .featureExchange: .readRemoteFeaturesComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
+      case .subrateUpdate: .subrateChange(.init { ($0.status, $0.connectionHandle) = (status, link) })
       }
     }
   }

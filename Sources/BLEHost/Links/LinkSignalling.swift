@@ -168,6 +168,11 @@ struct LinkSignalling: Sendable {
     effects.append(.event(.link(peer, .connectionUpdated(timing)), to: .everyone))
   }
 
+  /// New subrating has a latency and a supervision timeout.
+  mutating func apply(_ subrating: LinkSubrating) {
+    (timing.latency, timing.supervisionTimeout) = (subrating.latency, subrating.supervisionTimeout)
+  }
+
   /// The controller has not taken LE Connection Update, or the procedure has failed.
   mutating func updateFailed(
     _ status: HCIErrorCode, for owner: OwnerID, now: Instant, into frames: inout PacketBuffer,

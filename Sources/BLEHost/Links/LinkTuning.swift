@@ -9,10 +9,13 @@ import BLEWire
 ///        └ Complete event          └ Command Complete     └ LE PHY Update Complete
 /// ```
 ///
+/// Where both devices have subrating, low power is LE Subrate Request on a link with a short interval, and the other
+/// priorities end it before their timing. If a controller rejects subrating, the timing follows as without it.
+///
 /// One procedure of the link layer follows the other, because some controllers refuse a second one at the same time
 /// (Vol 6, Part B, 5.3).
 struct LinkTuning: Sendable {
-  private enum Step { case none, features, dataLength, phy }
+  private enum Step { case none, features, dataLength, phy, subrating }
 
   /// The features of the controller that it uses.
   fileprivate struct Means: Sendable {
@@ -20,6 +23,8 @@ struct LinkTuning: Sendable {
     var dataLength: (octets: UInt16, time: UInt16)?
     var has2M = false
     var readsFeatures = false
+    /// Whether our controller and host have subrating.
+    var subrates = false
   }
 
   private let peer: LinkID
@@ -39,6 +44,12 @@ struct LinkTuning: Sendable {
   /// The timing that was requested last, and whether the controller has not reported its outcome.
   private var requested: ConnectionParameters?
   private var isRequesting = false
+  /// The subrate factor of the link.
+  var factor: UInt16 = 1
+  /// Whether the subrating of the priority is in force; nil before its outcome.
+  private var isSubrated: Bool?
+  /// Whether the subrating waits for a shorter interval.
+  private var awaitsInterval = false
   /// Whether the timing is chosen anew when the packets of the link change: nobody has requested another one.
   var followsPackets = true
 
@@ -48,25 +59,33 @@ struct LinkTuning: Sendable {
 
   /// Begins to bring the link to a priority.
   ///
-  /// - Returns: whether only the timing is left.
+  /// - Parameter isExclusive: whether the host has the controller to itself. Subrating needs an event that the kernel
+  ///   masks.
+  /// - Returns: whether only the subrating and the timing are left.
   mutating func begin(
-    _ priority: ConnectionPriority, for owner: OwnerID, _ controller: ControllerCapabilities,
+    _ priority: ConnectionPriority, for owner: OwnerID, _ controller: ControllerCapabilities, isExclusive: Bool,
     into effects: inout [Effect<LinkEffect>]
   ) -> Bool {
     (self.priority, self.owner) = (priority, owner)
     (requested, followsPackets) = (nil, true)
+    (isSubrated, awaitsInterval) = (nil, false)
     guard step == .none else {
       repeats = true
       return false
     }
     means = Means(controller, role)
+    means.subrates = isExclusive && controller.subrates
     return start(into: &effects)
   }
 
   private mutating func start(into effects: inout [Effect<LinkEffect>]) -> Bool {
-    guard priority == .throughput, peerFeatures == nil, means.dataLength != nil || means.has2M else {
-      return setDataLength(into: &effects)
-    }
+    let needsFeatures =
+      switch priority {
+      case .throughput: means.dataLength != nil || means.has2M
+      case .balanced: false
+      case .lowPower: means.subrates
+      }
+    guard needsFeatures, peerFeatures == nil else { return setDataLength(into: &effects) }
     guard means.readsFeatures else { return features([.dataPacketLengthExtension, .le2MPHY], into: &effects) }
     step = .features
     send(HCI.LEReadRemoteFeatures { $0.connectionHandle = handle }, into: &effects)
@@ -127,6 +146,9 @@ struct LinkTuning: Sendable {
       return features([.dataPacketLengthExtension, .le2MPHY], into: &effects)
     case (.dataLength, .leSetDataLength): return setPHY(into: &effects)
     case (.phy, .leSetPHY) where status != .success: return finish(into: &effects)
+    case (.subrating, .leSubrateRequest) where status != .success:
+      isSubrated = false
+      return finish(into: &effects)
     // An event follows, or the answer is to a command of an earlier step.
     default: return false
     }
@@ -144,13 +166,53 @@ struct LinkTuning: Sendable {
     case (.phy, .phyUpdateComplete(let event)):
       if event.status != .success { report(.leSetPHY, event.status, into: &effects) }
       return finish(into: &effects)
+    case (_, .subrateChange(let event)):
+      if event.status == .success { factor = max(1, event.subrateFactor) }
+      guard step == .subrating else { return false }
+      if event.status != .success { report(.leSubrateRequest, event.status, into: &effects) }
+      isSubrated = event.status == .success
+      return finish(into: &effects)
+    case (.none, .connectionUpdateComplete(let event)) where awaitsInterval:
+      awaitsInterval = false
+      if event.status != .success { isSubrated = false }
+      return true
     // No other event ends the step.
     default: return false
     }
   }
 
+  /// Whether a request for the subrating of the priority is outstanding.
+  var isSubrating: Bool { step == .subrating }
+
+  /// Whether the priority is subrating of short intervals.
+  private var wantsSubrating: Bool {
+    priority == .lowPower && means.subrates && isSubrated != false
+      && peerFeatures?.isSuperset(of: [.connectionSubrating, .connectionSubratingHostSupport]) == true
+  }
+
+  /// The subrating to request; nil if the one in force is as good, if the link needs a shorter interval first, or if
+  /// there was an answer already.
+  mutating func takeSubrating(_ timing: LinkTiming) -> SubratingParameters? {
+    guard step == .none, isSubrated == nil else { return nil }
+    let wanted: SubratingParameters
+    if wantsSubrating {
+      guard let parameters = ConnectionPriority.lowPowerSubrating(of: timing.interval) else { return nil }
+      wanted = parameters
+    } else {
+      wanted = SubratingParameters(factor: 1...1)
+    }
+    guard !wanted.factor.contains(factor) || (factor > 1 && timing.latency != wanted.latency) else { return nil }
+    step = .subrating
+    return wanted
+  }
+
   /// The timing to request; nil if the one in force is as good.
   mutating func takeTiming(_ timing: LinkTiming, _ packets: LinkPackets) -> ConnectionParameters? {
+    if wantsSubrating {
+      if timing.interval <= ConnectionPriority.subratedIntervals.upperBound { return nil }
+      (requested, isRequesting, awaitsInterval) = (ConnectionParameters(), true, true)
+      return requested
+    }
     let wanted = priority.parameters(role, packets)
     if wanted.interval.contains(timing.interval), wanted.latency == timing.latency { return nil }
     // The central has chosen a shorter interval that carries as much.
@@ -213,20 +275,26 @@ extension LinkSignalling {
   /// Begins to bring the link to a priority.
   mutating func prioritize(
     _ priority: ConnectionPriority, for owner: OwnerID, _ role: ConnectedLink.Role,
-    _ controller: ControllerCapabilities,
-    _ turn: inout LinkTurn
+    _ controller: ControllerCapabilities, factor: UInt16, _ turn: inout LinkTurn
   ) {
     if tuning == nil { tuning = LinkTuning(priority, peer: peer, handle: handle, role: role) }
-    tune(&turn) { $0.begin(priority, for: owner, controller, into: &$1) }
+    tuning?.factor = factor
+    let isExclusive = !framesEndAtKernel
+    tune(&turn) { $0.begin(priority, for: owner, controller, isExclusive: isExclusive, into: &$1) }
   }
 
-  /// Runs the machine, and requests the timing if only that is left and the link has another one.
+  /// Runs the machine, and requests the subrating or the timing if only these are left and the link has others.
   mutating func tune(
     _ turn: inout LinkTurn, _ body: (inout LinkTuning, inout [Effect<LinkEffect>]) -> Bool
   ) {
     guard var tuning else { return }
-    let wanted = body(&tuning, &turn.effects) ? tuning.takeTiming(timing, packets) : nil
+    let isTuned = body(&tuning, &turn.effects)
+    let subrating = isTuned ? tuning.takeSubrating(timing) : nil
+    let wanted = isTuned && subrating == nil ? tuning.takeTiming(timing, packets) : nil
     self.tuning = tuning
+    if let subrating {
+      turn.effects.append(.command(subrating.command(for: handle), for: .link(peer, .tuning)))
+    }
     guard let wanted else { return }
     update(to: wanted, for: tuning.owner, now: turn.now, into: &turn.signalling, &turn.effects)
   }

@@ -80,6 +80,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
   mutating func withdrawFeaturesWithEvents() {
     leFeatures.subtract([
       .connectionParametersRequest, .dataPacketLengthExtension, .llPrivacy, .le2MPHY, .leCodedPHY, .extendedAdvertising,
+      .connectionSubrating,
     ])
   }
 
@@ -87,6 +88,12 @@ package struct ControllerCapabilities: Equatable, Sendable {
   /// 4.6.2).
   package var updatesConnectionsAsPeripheral: Bool {
     leFeatures.contains(.connectionParametersRequest) && commands.contains(HCI.LEConnectionUpdate.self)
+  }
+
+  /// Whether links can have subrating (Vol 6, Part B, 4.6.33): the host supports it, and says so before the first link.
+  package var subrates: Bool {
+    leFeatures.contains(.connectionSubrating) && commands.contains(HCI.LESubrateRequest.self)
+      && commands.contains(HCI.LESetHostFeature.self)
   }
 
   /// The error for a controller that says that it has no LE: neither in its LMP features (Vol 2, Part C, 3.3) nor in

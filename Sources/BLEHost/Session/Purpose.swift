@@ -48,6 +48,7 @@ struct SyncTransfer: Sendable, Equatable {
 enum LinkPurpose: Sendable, Equatable {
   case disconnect
   case connectionUpdate(OwnerID)
+  case subrate(OwnerID)
   case rssi(OwnerID)
   case setPHY(OwnerID)
   case readPHY(OwnerID)
@@ -75,6 +76,8 @@ enum LinkPurpose: Sendable, Equatable {
       return error.map { AddressedEvent(.link(peer, .connectionUpdateRefused($0)), to: owner.recipient) }
     case .setPHY(let owner):
       return error.map { AddressedEvent(.link(peer, .phy(.failure($0))), to: owner.recipient) }
+    case .subrate(let owner):
+      return error.map { AddressedEvent(.link(peer, .subrating(.failure($0))), to: owner.recipient) }
     case .disconnect, .encryption, .tuning: return nil
     }
   }

@@ -14,6 +14,7 @@ enum SetupStep: Int, CaseIterable, Sendable {
   case localVersion, supportedCommands, supportedFeatures, publicAddress
   case leFeatures, leBufferSizeV2, leBufferSize, bufferSize
   case eventMask, leEventMask, leHostSupport
+  case subratingHostSupport, defaultSubrate
   case leStates
   case acceptListSize, resolvingListSize, maximumDataLength, suggestedDataLength
   case advertisingSets, maximumAdvertisingData
@@ -44,7 +45,8 @@ enum SetupStep: Int, CaseIterable, Sendable {
   /// which the kernel sets only when it advertises or scans itself.
   private var goesBesideKernel: Bool {
     switch self {
-    case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength: false
+    case .reset, .eventMask, .leEventMask, .leHostSupport, .subratingHostSupport, .defaultSubrate, .suggestedDataLength:
+      false
     default: true  // The others only read, or set the random address.
     }
   }
@@ -62,6 +64,8 @@ enum SetupStep: Int, CaseIterable, Sendable {
     // Zero octets of LE buffers: LE uses the ones of BR/EDR (Vol 4, Part E, 7.8.2).
     case .bufferSize: controller.aclLength == 0 || controller.aclCount == 0
     case .leHostSupport: controller.features.contains(.leSupported) && commands.contains(HCI.WriteLEHostSupport.self)
+    case .subratingHostSupport: controller.subrates
+    case .defaultSubrate: controller.subrates && commands.contains(HCI.LESetDefaultSubrate.self)
     case .leStates: commands.contains(HCI.LEReadSupportedStates.self)
     case .acceptListSize: commands.contains(HCI.LEReadFilterAcceptListSize.self)
     case .resolvingListSize: commands.contains(HCI.LEReadResolvingListSize.self)
@@ -102,6 +106,9 @@ extension SetupStep {
     case .eventMask: HCI.SetEventMask { $0.eventMask = capabilities.hasFirstEvents ? Self.firstEvents : Self.events }
     case .leEventMask: HCI.LESetEventMask { $0.eventMask = Self.leEvents(for: capabilities) }
     case .leHostSupport: HCI.WriteLEHostSupport { $0.leSupportedHost = true }
+    // Bit 38 (Vol 6, Part B, 4.6.33.1).
+    case .subratingHostSupport: HCI.LESetHostFeature { ($0.bitNumber, $0.bitValue) = (38, true) }
+    case .defaultSubrate: HCI.LESetDefaultSubrate { $0.parameters = SubratingParameters.acceptable.wire }
     case .leStates: HCI.LEReadSupportedStates()
     case .acceptListSize: HCI.LEReadFilterAcceptListSize()
     case .resolvingListSize: HCI.LEReadResolvingListSize()
@@ -141,6 +148,7 @@ extension SetupStep {
     if controller.leFeatures.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
     if controller.leFeatures.contains(.llPrivacy) { mask.insert(.enhancedConnectionComplete) }
     if controller.phys != .le1M { mask.insert(.phyUpdateComplete) }
+    if controller.leFeatures.contains(.connectionSubrating) { mask.insert(.subrateChange) }
     if controller.usesExtendedCommands {
       mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
     }
@@ -199,7 +207,9 @@ extension ControllerCapabilities {
     case .maximumAdvertisingData:
       maximumAdvertisingData = Int(
         try HCI.LEReadMaximumAdvertisingDataLength.Response(returned: returned).maxAdvertisingDataLength)
-    case .reset, .eventMask, .leEventMask, .leHostSupport, .suggestedDataLength, .randomAddress: break
+    case .reset, .eventMask, .leEventMask, .leHostSupport, .subratingHostSupport, .defaultSubrate,
+      .suggestedDataLength, .randomAddress:
+      break
     }
   }
 }

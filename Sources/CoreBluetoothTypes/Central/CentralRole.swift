@@ -165,8 +165,8 @@ extension CentralRole {
     case .phy(let result): phyUpdated(peer, result, into: &effects)
     // The manager handles the end, with what the hub knows of the link; CBManager the level.
     case .disconnected, .security: break
-    // CoreBluetooth reports neither to a central.
-    case .connectionUpdated, .connectionUpdateRefused, .dataLength: break
+    // CoreBluetooth reports none of these to a central.
+    case .connectionUpdated, .connectionUpdateRefused, .dataLength, .subrating: break
     }
   }
 

@@ -83,6 +83,10 @@ struct Transcript {
       return "data length \(peer.rawValue) \(length.transmitOctets) \(length.receiveOctets)"
     case .link(let peer, .connectionUpdateRefused(let error)):
       return "update refused \(peer.rawValue) \(Self.text(of: error))"
+    case .link(let peer, .subrating(.success(let subrating))):
+      return "subrating \(peer.rawValue) \(subrating.factor) \(subrating.latency) \(subrating.continuation)"
+    case .link(let peer, .subrating(.failure(let error))):
+      return "no subrating \(peer.rawValue) \(Self.text(of: error))"
     case .link(let peer, .rssi(.success(let rssi))): return "rssi \(peer.rawValue) \(rssi)"
     case .link(let peer, .rssi(.failure(let error))): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
     case .link(let peer, .phy(.success(let phy))):
