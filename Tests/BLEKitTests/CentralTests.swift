@@ -130,6 +130,31 @@ import Testing
     await expectThrows(.invalidResponse) { _ = try await refused.value }
   }
 
+  @Test func aChangeOfTheSubratingHasAnOutcome() async throws {
+    let device = try await link(try await host.open())
+    #expect(device.subrate?.factor == 1)
+    let request = SubrateRequest(factor: 4...8, latency: 1, continuationNumber: 7)
+    let changing = Task { try await device.requestSubrate(request, timeout: nil) }
+    guard case .link(peer, .requestSubrating(let parameters)) = try await host.next() else { throw CancellationError() }
+    #expect(parameters.factor == 4...8 && parameters.continuation == 7 && parameters.supervisionTimeout == 600)
+    let subrating = LinkSubrating(factor: 8, latency: 1, continuation: 7, supervisionTimeout: 500)
+    host.say(.link(peer, .subrating(.success(subrating))))
+    #expect(try await changing.value.factor == 8)
+    #expect(device.subrate?.continuationNumber == 7 && device.timing?.latency == 1)
+    #expect(device.timing?.supervisionTimeout == .seconds(5))
+    let refused = Task { try await device.requestSubrate(request, timeout: nil) }
+    guard case .link(peer, .requestSubrating(_)) = try await host.next() else { throw CancellationError() }
+    host.say(.link(peer, .subrating(.failure(.unsupported("Connection Subrating")))))
+    await expectThrows(.unsupported) { _ = try await refused.value }
+    for invalid in [
+      SubrateRequest(factor: 0...1), SubrateRequest(factor: 1...501), SubrateRequest(factor: 1...4, latency: -1),
+      SubrateRequest(factor: 1...4, continuationNumber: 4), SubrateRequest(factor: 1...70_000),
+      SubrateRequest(factor: 1...4, supervisionTimeout: .seconds(33)),
+    ] {
+      await expectThrows(.invalidArgument) { _ = try await device.requestSubrate(invalid) }
+    }
+  }
+
   @Test func valuesOfAllCharacteristicsHaveOneOrderAndAnEnd() async throws {
     let device = try await link(try await host.open())
     var values = try device.attributeValues().makeAsyncIterator()

@@ -118,6 +118,41 @@ extension RemoteDevice {
     }
   }
 
+  /// Requests other subrating of the link, as its central or as its peripheral, and waits for the outcome (Vol 4,
+  /// Part E, 7.8.124). ``timing`` has the latency and the supervision timeout then.
+  ///
+  /// ```swift
+  /// // One in eight connection events, and all of them while values follow each other.
+  /// try await device.requestSubrate(SubrateRequest(factor: 8...8, continuationNumber: 7))
+  /// ```
+  ///
+  /// ``ConnectionPriority/lowPower`` requests subrating by itself.
+  ///
+  /// - Parameters:
+  ///   - request: the subrating. A factor of 1 ends it.
+  ///   - timeout: the time for the controllers; nil waits until they have answered or given up, after 42 s at the
+  ///     latest.
+  /// - Returns: the subrating that is in force then.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``SubrateRequest`` does not allow, and
+  ///   ``BLEError/Kind/unsupported`` if the controller has no subrating, or the kernel runs the adapter; the error of
+  ///   the controller if the device has none or rejects the request.
+  @discardableResult
+  public func requestSubrate(
+    _ request: SubrateRequest, timeout: Duration? = .seconds(30)
+  ) async throws(BLEError) -> ConnectionSubrating {
+    guard let parameters = request.parameters else {
+      throw BLEError(.invalidArgument, "\(request) is outside the limits of SubrateRequest")
+    }
+    return try await session.wait(
+      for: .subrating(peer), timeout: timeout,
+      missing: "no other subrating of the link to \(self)"
+    ) { [peer] state, actions throws(BLEError) in
+      try state.requireLink(peer)
+      actions.commands.append(.link(peer, .requestSubrating(parameters)))
+      return nil
+    }
+  }
+
   /// Forgets what was discovered of the device's services, here and with its bond. The next ``services()`` discovers
   /// them anew.
   public func forgetServices() throws(BLEError) {

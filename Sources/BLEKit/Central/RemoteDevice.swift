@@ -50,6 +50,10 @@ public struct RemoteDevice: Sendable {
   /// The connection interval, the latency and the supervision timeout; nil when the link has ended.
   public var timing: ConnectionTiming? { link { $0.timing }.map { ConnectionTiming($0) } }
 
+  /// The subrating of the link; nil when the link has ended. A priority, the device and ``requestSubrate(_:timeout:)``
+  /// change it, and another connection interval ends it.
+  public var subrate: ConnectionSubrating? { link { $0.subrating } }
+
   /// The longest packets of the link layer. An adapter that the kernel runs does not report them: they are those of a
   /// new link.
   public var dataLength: ConnectionDataLength { link { $0.dataLength } ?? ConnectionDataLength() }
