@@ -59,13 +59,14 @@ def managers(radio, folder, priority):
 
 
 @contextlib.asynccontextmanager
-async def advertiser(spec):
+async def advertiser(spec, subrates=False):
     """A host of Bumble that advertises, and its connection, once there is one."""
     transport = await asyncio.wait_for(open_transport(spec), LIMIT)
     try:
         acknowledge_at_once(transport)
         address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
-        device = Device.from_config_with_hci(DeviceConfiguration("Fast", address), transport.source, transport.sink)
+        configuration = DeviceConfiguration("Fast", address, le_subrate_enabled=subrates)
+        device = Device.from_config_with_hci(configuration, transport.source, transport.sink)
         connection = asyncio.get_running_loop().create_future()
         device.on("connection", connection.set_result)
         await asyncio.wait_for(device.power_on(), LIMIT)
@@ -119,6 +120,41 @@ async def test_a_peripheral_asks_for_its_priority(radio, tmp_path, priority):
         async with Central(radio.transport) as central:
             link = await central.connect("Fast")
             await settings(link.connection, priority, "peripheral")
+
+
+async def subrating(connection):
+    """Waits until Bumble's host has low power by subrating: a short interval, of which one in several is used."""
+
+    async def is_that():
+        parameters = connection.parameters
+        every = parameters.connection_interval * parameters.subrate_factor
+        is_continued = parameters.continuation_number == parameters.subrate_factor - 1
+        return parameters.connection_interval <= 50 and 90 <= every <= 125 and is_continued
+
+    await until(is_that, lambda: f"low power by subrating: {connection.parameters}")
+
+
+async def test_a_central_subrates_for_low_power(radio, tmp_path):
+    async with advertiser(radio.transport, subrates=True) as connection:
+        with managers(radio, tmp_path, "lowPower") as ours:
+            ours.do(f"c1 scan {SERVICE}")
+            await ours.wait_for("c1 discovered Fast")
+            ours.do("c1 connect Fast")
+            await ours.wait_for("c1 connected Fast")
+            await subrating(await asyncio.wait_for(connection, LIMIT))
+
+
+async def test_a_peripheral_requests_subrating_for_low_power(radio, tmp_path):
+    with managers(radio, tmp_path, "lowPower") as ours:
+        ours.do(f"p1 publish {SERVICE} 2A6E text")
+        ours.do(f"p1 advertise Fast {SERVICE}")
+        await ours.wait_for("p1 advertises")
+        async with Central(radio.transport) as central:
+            host = central.device.host
+            await host.send_sync_command(hci.HCI_LE_Set_Host_Feature_Command(bit_number=38, bit_value=1))
+            await central.device.set_default_connection_subrate(1, 100, 2, 0, 32_000)
+            link = await central.connect("Fast")
+            await subrating(link.connection)
 
 
 @pytest.mark.parametrize("has_procedure", [True, False], ids=["link-layer", "l2cap"])
