@@ -166,7 +166,7 @@ struct ServiceDescriptionTests {
     ),
     (
       "{\"name\":\"x\",\"services\":[],\"colour\":1}",
-      "lamp.json:1: colour: unknown field. The fields are name, appearance, passkey, advertise, advertising, "
+      "lamp.json:1: colour: unknown field. The fields are name, appearance, passkey, advertise, advertising, periodic, "
         + "address, mtu, connection, pairing, services."
     ),
     (

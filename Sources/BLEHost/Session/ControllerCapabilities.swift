@@ -71,7 +71,9 @@ package struct ControllerCapabilities: Equatable, Sendable {
   /// - Returns: whether there was one.
   mutating func withdrawLaterFeaturesWithEvents() -> Bool {
     let features = leFeatures
-    leFeatures.subtract([.periodicAdvertising, .periodicAdvertisingSyncTransferRecipient])
+    leFeatures.subtract([
+      .periodicAdvertising, .periodicAdvertisingSyncTransferRecipient, .connectionSubrating,
+    ])
     return leFeatures != features
   }
 
