@@ -346,7 +346,12 @@ import Testing
     start(5, nil, parameters)
     start(6, .train(Self.train(1, set: 16)))
     #expect(takeEvents().count == 4 && synchronizer.requests.isEmpty)
-    for id in 10...14 { start(UInt32(id)) }
+  }
+
+  @Test mutating func requestsAreBounded() {
+    for id in 10...13 { start(UInt32(id)) }
+    #expect(takeEvents() == [] && synchronizer.requests.count == 4)
+    start(14)
     #expect(takeEvents() == ["14 ended: \(HostError.tooMany("synchronizations", limit: 4))"])
   }
 

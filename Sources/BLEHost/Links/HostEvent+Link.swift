@@ -17,8 +17,8 @@ extension HostEvent {
     /// The PHYs of a link: changes go to all owners, the answer to ``HostCommand/Link/readPHY`` and a failure to the
     /// owner of the request.
     indirect case phy(Result<ConnectionPHY, HostError>)
-    /// The subrating of a link, with its latency and its supervision timeout: changes go to all owners, a failure to the
-    /// owner of the request.
+    /// The subrating of a link, with its latency and its supervision timeout: changes go to all owners, a failure to
+    /// the owner of the request.
     indirect case subrating(Result<LinkSubrating, HostError>)
     indirect case rssi(Result<Int8, HostError>)
     /// The security level of the link, from the controller's encryption events and the key in use.

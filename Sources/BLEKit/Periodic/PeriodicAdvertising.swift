@@ -121,7 +121,8 @@ extension Adapter {
     else {
       throw BLEError(
         .invalidArgument,
-        "a train with an interval of \(options.interval), announced each \(announcement.interval), is not allowed: 7.5 ms to 81.92 s, announced each 20 ms to 10.24 s"
+        "a train with an interval of \(options.interval), announced each \(announcement.interval), is not allowed: "
+          + "7.5 ms to 81.92 s, announced each 20 ms to 10.24 s"
       )
     }
     var periodic = PeriodicIntent(data: data)

@@ -70,7 +70,8 @@ public struct PeriodicSyncOptions: Hashable, Sendable {
     else {
       throw BLEError(
         .invalidArgument,
-        "a synchronization with a skip of \(self.skip) and a timeout of \(self.timeout) is not allowed: 0 to 499 events, 100 ms to 163.84 s"
+        "a synchronization with a skip of \(self.skip) and a timeout of \(self.timeout) is not allowed: "
+          + "0 to 499 events, 100 ms to 163.84 s"
       )
     }
     var parameters = SyncParameters()

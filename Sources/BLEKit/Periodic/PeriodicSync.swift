@@ -6,8 +6,8 @@ import BLEWire
 /// ``Adapter/synchronize(byTransferFrom:options:)``.
 ///
 /// It lasts until ``stop()`` is called or nothing refers to it any longer: the adapter searches again when the train is
-/// lost, and after a reset of the controller. Its events are read in one task at a time. A slow reader loses the oldest:
-/// at most 1024 wait (``PeriodicReport/droppedBefore``).
+/// lost, and after a reset of the controller. Its events are read in one task at a time. A slow reader loses the
+/// oldest: at most 1024 wait (``PeriodicReport/droppedBefore``).
 public final class PeriodicSync: AsyncSequence, Sendable {
   public typealias Element = PeriodicEvent
   public typealias Failure = BLEError
@@ -110,8 +110,8 @@ extension Adapter {
     }
   }
 
-  /// Receives a periodic advertising train that a connected device transfers (``PeriodicSync/transfer(to:serviceData:)``
-  /// on its side), without scanning.
+  /// Receives a periodic advertising train that a connected device transfers
+  /// (``PeriodicSync/transfer(to:serviceData:)`` on its side), without scanning.
   ///
   /// The train of the next transfer is received. The sequence ends with ``BLEError/Kind/disconnected`` if the link ends
   /// before. A device cannot transfer a train that the adapter receives already.

@@ -35,11 +35,17 @@ final class PeriodicTrains: Sendable {
   /// Begins to receive the train that an advertisement announces, unless that has begun.
   func receive(_ result: ScanResult) {
     guard let train = result.report.periodicTrain else { return }
+    receive(train, interval: result.report.periodicInterval ?? .zero)
+  }
+
+  /// The trains whose reception has begun.
+  var trains: Set<PeriodicTrain> { readers.withLock { Set($0.keys) } }
+
+  func receive(_ train: PeriodicTrain, interval: Duration) {
     readers.withLock { readers in
       guard readers[train] == nil, readers.count < Self.limit else { return }
-      // As a number of times the interval; a longer one is lost after six intervals.
       var options = options
-      options.timeout = max(.seconds(2), (result.report.periodicInterval ?? .zero) * 6)
+      options.timeout = min(max(.seconds(2), interval * 6), .seconds(160))
       let sync = adapter.synchronize(with: train, options: options)
       readers[train] = Task { await read(sync, of: train) }
     }
