@@ -7,7 +7,7 @@ public import BLEWire
 /// identify it.
 ///
 /// ```swift
-/// let train = PeriodicTrain(advertiser: DeviceAddress("C0:11:22:33:44:55")!, advertisingSet: 0)
+/// let train = PeriodicTrain(advertiser: DeviceAddress("C0:11:22:33:44:55", kind: .random)!, advertisingSet: 0)
 /// ```
 public struct PeriodicTrain: Hashable, Sendable, CustomStringConvertible {
   /// The address of the advertiser: its identity address if the controller or a bond resolved a private one.
