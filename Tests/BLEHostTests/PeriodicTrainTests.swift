@@ -97,6 +97,24 @@ import Testing
     #expect(takeEvents().dropFirst().allSatisfy { $0 == "truncated 300 1" })
   }
 
+  @Test mutating func theSecondVersionOfAReportTellsOneEventFromTheNext() throws {
+    advertise([1])
+    synchronize()
+    world.run(for: .seconds(1))
+    let sync = try #require(world.hosts[Self.scanner].syncHandle(of: sync))
+    world.setInRange(false, Self.advertiser)
+    _ = takeEvents()
+    for (counter, status, data) in [(1, 1, [7, 7]), (2, 0, [8])] as [(UInt16, UInt8, Bytes)] {
+      var packet: [UInt8] = []
+      packet.append(
+        hci: HCI.LEPeriodicAdvertisingReportV2 {
+          ($0.syncHandle, $0.periodicEventCounter, $0.dataStatus, $0.data) = (sync, counter, status, data)
+        })
+      world.deliver(packet, to: Self.scanner)
+    }
+    #expect(takeEvents() == ["truncated 2 7", "complete 1 8"])
+  }
+
   @Test mutating func theAnnouncementsChangeTheirAddressWhileTheTrainGoesOn() {
     var settings = PrivacySettings(identityResolvingKey: SecretKey(7))
     settings.rotation = .seconds(10)
@@ -206,4 +224,9 @@ import Testing
     }
     #expect(world.complaints.isEmpty)
   }
+}
+
+extension HostCore {
+  /// The sync handle of a request of the process.
+  fileprivate func syncHandle(of sync: SyncID) -> UInt16? { radio.syncHandle(of: sync, of: .process) }
 }

@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test func theNumberOfTrainsIsBounded() async throws {
-    let adapter = try await Adapter.open(AdapterOptions(transport: "virtual:periodic-trains"))
+    let adapter = try await Adapter.open(AdapterOptions(transport: "virtual:periodic-trains"), timeout: nil)
     let trains = PeriodicTrains(adapter, [.le1M], isJSON: false)
     for number in 0..<PeriodicTrains.limit { trains.receive(train(number), interval: .milliseconds(100)) }
     #expect(trains.trains.count == PeriodicTrains.limit)

@@ -75,6 +75,9 @@ struct Radio: Sendable {
     synchronize(&turn) { $0.linkEnded(peer, into: &$2) }
   }
 
+  /// The sync handle of a train that an owner receives.
+  func syncHandle(of id: SyncID, of owner: OwnerID) -> UInt16? { synchronizer.handle(of: id, of: owner) }
+
   /// The command that transfers a synchronization to the device of a link.
   func command(
     for transfer: SyncTransfer, on link: ConnectionHandle, serviceData: UInt16, _ controller: ControllerCapabilities
@@ -91,7 +94,7 @@ struct Radio: Sendable {
       }
     case .synchronization(let id):
       guard controller.commands.contains(HCI.LEPeriodicAdvertisingSyncTransfer.self) else { throw lack }
-      guard let handle = synchronizer.handle(of: id, of: transfer.owner) else {
+      guard let handle = syncHandle(of: id, of: transfer.owner) else {
         throw .invalidParameters("the train is not received now: transfer it when it is synchronized")
       }
       return HCI.LEPeriodicAdvertisingSyncTransfer {

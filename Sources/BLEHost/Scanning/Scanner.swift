@@ -51,9 +51,7 @@ struct Scanner: Sendable {
   /// When ``tick(_:into:)`` has work.
   var deadline: Instant? {
     @inline(__always) get {
-      requests.isEmpty
-        ? .nearer(assembler.deadline, retry.due)
-        : requests.reduce(.nearer(assembler.deadline, retry.due)) { .nearer($0, $1.deadline) }
+      requests.reduce(.nearer(assembler.deadline, retry.due)) { .nearer($0, $1.deadline) }
     }
   }
   /// Whether a scan is declared.

@@ -11,13 +11,13 @@ struct PeriodicSyncParameters: Sendable {
   /// The kinds of Constant Tone Extension to reject: bit 4 rejects packets without one.
   let cteType: UInt8
 
-  /// The range of the timeout in units of 10 ms.
-  static let timeouts: ClosedRange<UInt16> = 0x000A...0x4000
-  static let greatestSkip: UInt16 = 0x01F3
   /// The bits of Sync_CTE_Type.
   static let allCTETypes: UInt8 = 0x1F
 
-  var isValid: Bool { skip <= Self.greatestSkip && Self.timeouts.contains(timeout) && cteType <= Self.allCTETypes }
+  var isValid: Bool {
+    skip <= LinkLayerLimits.periodicSyncSkip && LinkLayerLimits.periodicSyncTimeout.contains(timeout)
+      && cteType <= Self.allCTETypes
+  }
 
   /// Whether the trains of this radio are rejected, whose packets have no Constant Tone Extension.
   var rejectsPlainPackets: Bool { cteType & 0x10 != 0 }

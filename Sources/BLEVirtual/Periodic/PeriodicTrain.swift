@@ -41,8 +41,6 @@ struct PeriodicTrain: Sendable {
     case transmitting(Transmission)
   }
 
-  /// The range of the interval in units of 1.25 ms.
-  static let intervals: ClosedRange<UInt16> = 0x0006...0xFFFF
   /// Periodic_Advertising_Properties: include the transmit power.
   private static let includeTxPower: UInt16 = 0x0040
 
@@ -70,7 +68,7 @@ struct PeriodicTrain: Sendable {
   mutating func setParameters(
     _ command: HCI.LESetPeriodicAdvertisingParameters, of set: AdvertisingSetFacts
   ) -> HCIErrorCode {
-    guard Self.intervals.contains(command.periodicAdvertisingIntervalMin),
+    guard LinkLayerLimits.periodicAdvertisingInterval.contains(command.periodicAdvertisingIntervalMin),
       command.periodicAdvertisingIntervalMin <= command.periodicAdvertisingIntervalMax,
       command.periodicAdvertisingProperties & ~Self.includeTxPower == 0,
       set.properties.isDisjoint(with: AdvertisingSetFacts.excluded)

@@ -26,7 +26,7 @@ enum ScanCommand {
       .flag("coded", "scans on LE Coded, too"),
       .flag(
         "periodic",
-        "receives the periodic advertising of the devices, each report as a line; those that repeat their data only once"
+        "receives the periodic advertising of the devices: a line for each report with new data"
       ),
       .flag("wide", "the table has the whole content of each device, in as many lines as it needs"),
     ],
