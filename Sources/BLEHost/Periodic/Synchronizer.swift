@@ -451,7 +451,7 @@ extension Synchronizer {
       terminate(train.handle, radio, into: &effects)
       lost(train.handle, radio, into: &effects)
     }
-    for index in trains.indices where trains[index].assembler.deadline.map({ $0 <= radio.now }) ?? false {
+    for index in trains.indices {
       deliver(trains[index].assembler.tick(now: radio.now), of: index, into: &effects)
     }
     reconcile(radio, into: &effects)
@@ -546,7 +546,7 @@ extension Synchronizer {
   ) {
     guard let index = index(of: handle) else { return }
     var train = trains.remove(at: index)
-    let rest = train.assembler.tick(now: nil)
+    let rest = train.assembler.takeTruncated()
     for index in requests.indices where requests[index].state == .synchronized(handle) {
       effects += rest.map { requests[index].event(.report($0)) }
       requests[index].state = .searching

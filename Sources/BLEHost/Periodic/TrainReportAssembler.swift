@@ -34,12 +34,12 @@ struct TrainReportAssembler: Sendable {
   ) -> [TrainReport] {
     var complete: [TrainReport] = []
     if let beginning, beginning.deadline <= now || (counter != nil && beginning.counter != counter) {
-      complete += tick(now: nil)
+      complete += takeTruncated()
     }
     let isContinued = status == Status.moreToCome
     guard isContinued || status == Status.complete || status == Status.truncated else {
       // The event was not received, and neither was the rest of one before it.
-      return complete + tick(now: nil) + [TrainReport([], .missed, rssi: rssi, txPower: txPower)]
+      return complete + takeTruncated() + [TrainReport([], .missed, rssi: rssi, txPower: txPower)]
     }
     var report = beginning?.report ?? TrainReport([], rssi: rssi, txPower: txPower)
     let room = LinkLayerLimits.extendedAdvertisingData - report.data.count
@@ -56,11 +56,15 @@ struct TrainReportAssembler: Sendable {
     return complete
   }
 
-  /// The beginning of an event whose end has not come, if its time is over.
-  ///
-  /// - Parameter now: nil ends it in any case.
-  mutating func tick(now: Instant?) -> [TrainReport] {
-    guard var report = beginning?.report, now.map({ $0 >= beginning?.deadline ?? $0 }) ?? true else { return [] }
+  /// The beginning of an event whose end has not come in time.
+  mutating func tick(now: Instant) -> [TrainReport] {
+    guard let deadline, deadline <= now else { return [] }
+    return takeTruncated()
+  }
+
+  /// The beginning of an event whose end will not come.
+  mutating func takeTruncated() -> [TrainReport] {
+    guard var report = beginning?.report else { return [] }
     beginning = nil
     report.completeness = .truncated
     return [report]
