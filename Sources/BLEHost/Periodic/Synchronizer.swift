@@ -366,6 +366,10 @@ extension Synchronizer {
     if case .expect(let peer) = step, status != .success {
       end(.controller(opcode, status), into: &effects) { $0.expectedLink == peer }
     }
+    if case .terminate = step, status != .success, status != .unknownAdvertisingIdentifier {
+      let text = "\(HostError.controller(opcode, status)): it goes on receiving a train that is not wanted any more"
+      effects.append(.report(.controller, text, peer: nil))
+    }
     if case .unfilter(let handle) = step, status != .success, status != .unknownAdvertisingIdentifier {
       let error = HostError.controller(opcode, status)
       effects.append(.report(.controller, "\(error): repeated data of a train is not reported", peer: nil))

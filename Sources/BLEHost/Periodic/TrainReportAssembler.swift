@@ -17,6 +17,8 @@ struct TrainReportAssembler: Sendable {
   }
 
   private var beginning: Beginning?
+  /// The last part of the data of the event before, if it had several.
+  private var lastPart: [UInt8] = []
 
   /// The longest time that the reports of an event take. A chain of packets takes 2.4576 s at most (Vol 6, Part B,
   /// 2.3.4.5).
@@ -41,13 +43,18 @@ struct TrainReportAssembler: Sendable {
       // The event was not received, and neither was the rest of one before it.
       return complete + takeTruncated() + [TrainReport([], .missed, rssi: rssi, txPower: txPower)]
     }
+    // A controller that sends an event twice does not say so. Alone, the last part of long data is not an event of the
+    // train; if it is one after all, the next one is complete.
+    let isRepeated = beginning == nil && !isContinued && !lastPart.isEmpty && octets.elementsEqual(lastPart)
+    lastPart = []
     var report = beginning?.report ?? TrainReport([], rssi: rssi, txPower: txPower)
     let room = LinkLayerLimits.extendedAdvertisingData - report.data.count
-    if octets.count > room || status == Status.truncated { report.completeness = .truncated }
+    if octets.count > room || status == Status.truncated || isRepeated { report.completeness = .truncated }
     report.data += octets.prefix(max(0, room))
     if rssi != 127 { report.rssi = rssi }
     if txPower != 127 { report.txPower = txPower }
     guard isContinued else {
+      if beginning != nil { lastPart = Array(octets) }
       beginning = nil
       return complete + [report]
     }

@@ -26,10 +26,10 @@ extension VirtualRadio {
     controllers[slot].tickSynchronizations(&context)
   }
 
-  /// The slot of the controller that sends a train, if the controller in `slot` can receive it.
+  /// The slot of the controller that sends a train, if the controller in `slot` can receive it. None receives itself.
   private func sender(of info: SyncInfo, for slot: Int) -> Int? {
-    guard let sender = self.slot(of: info.sender), controllers[sender].isReachable, controllers[slot].isReachable,
-      controllers[slot].receives(on: info.phy)
+    guard let sender = self.slot(of: info.sender), sender != slot, controllers[sender].isReachable,
+      controllers[slot].isReachable, controllers[slot].receives(on: info.phy)
     else { return nil }
     return sender
   }
