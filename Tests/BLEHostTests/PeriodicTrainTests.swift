@@ -179,6 +179,17 @@ import Testing
     }
   }
 
+  @Test mutating func aDeviceDoesNotReceiveItsOwnTrain() throws {
+    advertise([5])
+    let links = try connect(Self.scanner, to: Self.advertiser)
+    synchronize()
+    world.run(for: .milliseconds(500))
+    world.ask(Self.advertiser, .synchronizing(.start(sync, .transfer(from: links.to), SyncParameters())))
+    world.ask(Self.scanner, .synchronizing(.transfer(sync, to: links.from, serviceData: 3)))
+    world.run(for: .seconds(10))
+    #expect(takeEvents().contains("transferred") && takeEvents(Self.advertiser) == [])
+  }
+
   @Test mutating func theEndOfTheLinkEndsTheWaitForATransfer() throws {
     let links = try connect(Self.scanner, to: Self.third)
     world.ask(Self.third, .synchronizing(.start(sync, .transfer(from: links.to), SyncParameters())))
