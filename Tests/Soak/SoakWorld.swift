@@ -50,6 +50,12 @@ struct SoakWorld {
 
   mutating func setFaults(_ faults: [VirtualFault], of host: Int) { radio.setFaults(faults, of: controllers[host]) }
 
+  /// Takes a host's controller out of the range of the others, or back.
+  mutating func setInRange(_ isInRange: Bool, _ host: Int) {
+    radio.setInRange(isInRange, controllers[host], now: now)
+    settle()
+  }
+
   mutating func cutLinks(of host: Int) { radio.cutLinks(of: controllers[host], now: now) }
 
   /// The host loses its transport and opens it again.

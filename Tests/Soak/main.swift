@@ -4,6 +4,7 @@ import Foundation
 // A soak of the host on the simulated radio, with faults throughout; scripts/soak runs it.
 //
 //     soak --pdus 10000000 [--seconds 20] [--links 50] [--seed 1] [--samples FILE] [--planted]
+//     soak --train 60 [--seed 1] [--planted]       so many minutes of virtual time with a train of periodic advertising
 //
 // It ends with one line, and with status 1 if a promise was broken or memory or descriptors grew.
 
@@ -30,6 +31,45 @@ struct Sample {
   }
 }
 
+/// Performs the soak of a train.
+///
+/// - Returns: the exit status.
+@MainActor func soakTrain(_ minutes: Int) -> Int32 {
+  var soak = TrainSoak(
+    seed: UInt64(option("seed", 1)), hasPlantedFault: CommandLine.arguments.contains("--planted"))
+  var samples: [Sample] = []
+  for minute in 0..<minutes where soak.violations.isEmpty {
+    soak.step()
+    samples.append(Sample(packets: minute, links: 0))
+  }
+  let (first, last, grown) = growth(samples)
+  let problems = soak.violations + grown
+  for problem in problems { print("soak: \(problem)") }
+  let results: [String] = [
+    "\(samples.count) minutes of a train", "\(soak.whole) reports whole", "\(soak.marked) marked",
+    "\(soak.losses) losses", "\(first?.kilobytes ?? 0) to \(last?.kilobytes ?? 0) KB",
+    problems.isEmpty ? "no promise broken" : "\(problems.count) problems",
+  ]
+  print("soak: \(results.joined(separator: ", "))")
+  return problems.isEmpty ? 0 : 1
+}
+
+/// What has grown: memory by more than a tenth, or the number of descriptors. Tables and buffers have their size after a
+/// fifth of the time.
+func growth(_ samples: [Sample]) -> (first: Sample?, last: Sample?, problems: [String]) {
+  let settled = Array(samples.dropFirst(samples.count / 5))
+  guard let first = settled.first, let last = settled.last else { return (nil, nil, []) }
+  var problems: [String] = []
+  if last.kilobytes > first.kilobytes * 11 / 10 + 8_192 {
+    problems.append("memory grew from \(first.kilobytes) to \(last.kilobytes) KB")
+  }
+  if settled.contains(where: { $0.descriptors != first.descriptors }) { problems.append("the descriptors changed") }
+  return (first, last, problems)
+}
+
+let minutes = option("train", 0)
+if minutes > 0 { exit(soakTrain(minutes)) }
+
 let goal = option("pdus", 10_000_000)
 let limit = option("seconds", 1_000_000)
 let start = Date()
@@ -53,16 +93,8 @@ if let index = CommandLine.arguments.firstIndex(of: "--samples"), index + 1 < Co
   try table.write(toFile: CommandLine.arguments[index + 1], atomically: true, encoding: .utf8)
 }
 
-// Tables and buffers have their size after a fifth of the time.
-let settled = Array(samples.dropFirst(samples.count / 5))
-let (first, last) = (settled.first, settled.last)
-var problems = soak.violations
-if let first, let last {
-  if last.kilobytes > first.kilobytes * 11 / 10 + 8_192 {
-    problems.append("memory grew from \(first.kilobytes) to \(last.kilobytes) KB")
-  }
-  if settled.contains(where: { $0.descriptors != first.descriptors }) { problems.append("the descriptors changed") }
-}
+let (first, last, grown) = growth(samples)
+let problems = soak.violations + grown
 for problem in problems { print("soak: \(problem)") }
 let seconds = Int(Date().timeIntervalSince(start))
 let results: [String] = [
