@@ -151,6 +151,7 @@ bench:
 bench-link:
 	@$(SWIFT) build --product link-limit
 	@Benchmarks/link_limit.py --run "$$($(SWIFT) build --show-bin-path)/link-limit"
+	@Benchmarks/subrating.py "$$($(SWIFT) build --show-bin-path)/link-limit"
 
 bench-start:
 	@scripts/debian-packages $(BUILD_PACKAGES) python3 bluez

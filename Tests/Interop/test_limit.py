@@ -8,6 +8,7 @@ from programs import ROOT, product
 
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 import link_limit  # noqa: E402
+import subrating  # noqa: E402
 
 # On one link; and of several, the sum.
 PLAIN, ENCRYPTED, SEVERAL = 0.99, 0.98, 0.97
@@ -79,3 +80,12 @@ def test_the_picture_has_a_row_for_each_event(tmp_path):
     assert "88 connection events, 0 of them empty; 8 packets fit into each" in picture
     # The picture of the documentation is of this trace.
     assert picture == (Path(ROOT) / "Docs/Performance/limit.svg").read_text()
+
+
+def test_subrating_takes_the_events_of_a_long_interval_and_almost_the_time_of_a_short_one():
+    rows = subrating.perform(product("link-limit"))
+    short, long, skipped, continued = [numbers for _, numbers in rows]
+    assert (short[0], long[0], skipped[0], continued[0]) == (4000, 500, 500, 500), rows
+    # A read after a pause waits for a used event at most; the reads after it are as fast as without subrating.
+    assert continued[1] < skipped[1] and continued[3] < 1.5 * short[3] and long[3] > 5 * continued[3], rows
+    assert subrating.picture(rows) == subrating.PICTURE.read_text(), "make bench-link draws it"

@@ -42,6 +42,9 @@ struct LimitWorld {
   func address(of host: Int) -> DeviceAddress { hosts[host].addressOnAir }
   var complaints: [Complaint] { controllers.flatMap { radio.complaints(about: $0) } }
 
+  /// The connection events of the first link of host 0 in which both ends sent nothing but empty PDUs.
+  var emptyEvents: Int { radio.connectionEvents(of: controllers[0], at: now).first?.empty ?? 0 }
+
   /// Commands that a program gives at once.
   mutating func perform(_ commands: [HostCommand], on host: Int) {
     for command in commands { hosts[host].perform(command, from: .process, now: now, into: &outputs[host]) }

@@ -5,14 +5,19 @@ import Foundation
 // could carry.
 //
 //     link-limit FOLDER [NAME...]
+//     link-limit --subrating                 what subrating costs and saves: a line for each run of Subrating.swift
 //
 // It writes FOLDER/NAME.HOST.btsnoop for each host of each run; host 0 is the central. Without names it performs all
 // runs.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let folder = arguments.first else {
-  print("usage: link-limit FOLDER [NAME...]")
+  print("usage: link-limit FOLDER [NAME...] | --subrating")
   exit(64)
+}
+if folder == "--subrating" {
+  for run in SubratingRun.all { print(try run.perform()) }
+  exit(0)
 }
 let names = Set(arguments.dropFirst())
 for run in LimitRun.all where names.isEmpty || names.contains(run.name) {
