@@ -1,6 +1,6 @@
 """A radio of Bumble controllers behind an H4 server: every TCP connection gets a controller of its own.
 
-    python radio.py [--acl-length 27] [--acl-packets 1] [--legacy] [--shreds] [WAY ...]
+    python radio.py [--acl-length 27] [--acl-packets 1] [--legacy] [--later] [--shreds] [WAY ...]
 
 Prints `READY port` once it listens; ends when its standard input closes. Each WAY is one more way in, for a host that
 is not a TCP client: `tcp-client:HOST:PORT` and `unix-client:PATH` go and fetch the host that listens there,
@@ -10,8 +10,9 @@ is not a TCP client: `tcp-client:HOST:PORT` and `unix-client:PATH` go and fetch 
 Bumble's controllers were made for Bumble's own host. Where version 0.0.236 leaves the specification, the subclasses
 below put it right, because a host under test must be judged against a controller that keeps the rules: unknown commands
 are answered (Vol 4, Part E, 4.5), ACL data reaches the other host in the fragments it was sent in, each cut to the
-length that controller announced (4.1.1), and a scan response is the advertiser's, not a second copy of its advertising
-data.
+length that controller announced (4.1.1), a scan response is the advertiser's, not a second copy of its advertising
+data, and a train of periodic advertising has the SID and the state of its own set. Synchronization and subrating are
+Bumble's: every train has an interval of 100 ms, the loss of one is never reported, and every subrate factor is 2.
 """
 
 import argparse
@@ -34,6 +35,34 @@ ADV_IND, ADV_SCAN_IND, ADV_NONCONN_IND = 0, 2, 3
 EXTENDED_EVENT_TYPE = {ADV_IND: 0x13, ADV_SCAN_IND: 0x12, ADV_NONCONN_IND: 0x10}
 CONNECTABLE, SCANNABLE, SCAN_RESPONSE, LEGACY = 0x01, 0x02, 0x08, 0x10
 
+# What Bumble's controller performs, and does not announce.
+LATER_FEATURES = hci.LeFeatureMask.CONNECTION_SUBRATING
+LATER_COMMANDS = {
+    hci.HCI_LE_READ_NUMBER_OF_SUPPORTED_ADVERTISING_SETS_COMMAND,
+    hci.HCI_LE_READ_MAXIMUM_ADVERTISING_DATA_LENGTH_COMMAND,
+    hci.HCI_LE_SET_ADVERTISING_SET_RANDOM_ADDRESS_COMMAND,
+    hci.HCI_LE_SET_EXTENDED_ADVERTISING_PARAMETERS_COMMAND,
+    hci.HCI_LE_SET_EXTENDED_ADVERTISING_DATA_COMMAND,
+    hci.HCI_LE_SET_EXTENDED_SCAN_RESPONSE_DATA_COMMAND,
+    hci.HCI_LE_SET_EXTENDED_ADVERTISING_ENABLE_COMMAND,
+    hci.HCI_LE_REMOVE_ADVERTISING_SET_COMMAND,
+    hci.HCI_LE_CLEAR_ADVERTISING_SETS_COMMAND,
+    hci.HCI_LE_SET_EXTENDED_SCAN_PARAMETERS_COMMAND,
+    hci.HCI_LE_SET_EXTENDED_SCAN_ENABLE_COMMAND,
+    hci.HCI_LE_EXTENDED_CREATE_CONNECTION_COMMAND,
+    hci.HCI_LE_SET_PERIODIC_ADVERTISING_PARAMETERS_COMMAND,
+    hci.HCI_LE_SET_PERIODIC_ADVERTISING_DATA_COMMAND,
+    hci.HCI_LE_SET_PERIODIC_ADVERTISING_ENABLE_COMMAND,
+    hci.HCI_LE_PERIODIC_ADVERTISING_CREATE_SYNC_COMMAND,
+    hci.HCI_LE_PERIODIC_ADVERTISING_CREATE_SYNC_CANCEL_COMMAND,
+    hci.HCI_LE_PERIODIC_ADVERTISING_TERMINATE_SYNC_COMMAND,
+    hci.HCI_LE_SET_HOST_FEATURE_COMMAND,
+    hci.HCI_LE_SET_DEFAULT_SUBRATE_COMMAND,
+    hci.HCI_LE_SUBRATE_REQUEST_COMMAND,
+}
+# The interval of which Bumble's controller says every train is, in units of 1.25 ms.
+TRAIN_INTERVAL = 80
+
 # Broadcom's command Update UART Baud Rate: two octets for the oscillator, and the rate.
 UPDATE_UART_BAUD_RATE = 0xFC18
 
@@ -49,15 +78,17 @@ class Air(LocalLink):
         if receiver is not None:
             asyncio.get_running_loop().call_soon(receiver.on_fragment, link.self_address, is_first, data)
 
-    def advertiser(self, address):
-        """The advertising behind a PDU from `address`: event type of its reports, and its scan response."""
+    def advertiser(self, pdu):
+        """The advertising behind a PDU: event type of its reports, and its scan response."""
+        address, sid = pdu.advertiser_address, getattr(pdu, "sid", None)
         for controller in self.controllers:
             legacy = controller.le_legacy_advertiser
-            if legacy.enabled and legacy.address == address:
+            if sid is None and legacy.enabled and legacy.address == address:
                 event_type = EXTENDED_EVENT_TYPE.get(legacy.advertising_type, 0)
                 return event_type, bytes(legacy.scan_response_data)
             for advertising_set in controller.advertising_sets.values():
-                if advertising_set.enabled and advertising_set.address == address:
+                is_its_set = advertising_set.parameters and advertising_set.parameters.advertising_sid == sid
+                if is_its_set and advertising_set.enabled and advertising_set.address == address:
                     event_type = int(advertising_set.parameters.advertising_event_properties) & 0x17
                     return event_type, bytes(advertising_set.scan_response_data)
         return None
@@ -86,6 +117,7 @@ class RuledController(Controller):
         self.le_legacy_advertiser = Advertiser(self)
         self.reports_are_legacy = False
         self.reported = set()
+        self.trains = {}  # by the handle of the set: the data, and whether the train is on
 
     # Commands
 
@@ -147,6 +179,27 @@ class RuledController(Controller):
             boundary = 2 if is_first and start == 0 else 1  # first of an L2CAP frame, or its continuation
             self.send_hci_packet(hci.HCI_AclDataPacket(link.handle, boundary, 0, len(piece), piece))
 
+    # Periodic advertising: a set has its train's data while the train is on.
+
+    def on_hci_le_set_periodic_advertising_data_command(self, command):
+        return self.set_train(command.advertising_handle, data=command.advertising_data)
+
+    def on_hci_le_set_periodic_advertising_enable_command(self, command):
+        return self.set_train(command.advertising_handle, is_on=bool(command.enable & 1))
+
+    def set_train(self, handle, **change):
+        if handle not in self.advertising_sets:
+            return hci.HCI_StatusReturnParameters(hci.HCI_ErrorCode.UNKNOWN_ADVERTISING_IDENTIFIER_ERROR)
+        train = {"data": b"", "is_on": False} | self.trains.get(handle, {}) | change
+        self.trains[handle] = train
+        self.advertising_sets[handle].periodic_advertising_data = train["data"] if train["is_on"] else b""
+        return hci.HCI_StatusReturnParameters(hci.HCI_ErrorCode.SUCCESS)
+
+    def on_hci_le_set_host_feature_command(self, command):
+        if command.bit_number == hci.LeFeature.CONNECTION_SUBRATING_HOST_SUPPORT:
+            self.le_features |= hci.LeFeatureMask.CONNECTION_SUBRATING_HOST_SUPPORT
+        return super().on_hci_le_set_host_feature_command(command)
+
     # Scanning
 
     def on_hci_le_set_scan_enable_command(self, command):
@@ -162,20 +215,35 @@ class RuledController(Controller):
         return super().on_hci_le_set_extended_scan_parameters_command(command)
 
     def on_advertising_pdu(self, pdu):
-        advertiser = self.link.advertiser(pdu.advertiser_address)
+        advertiser = self.link.advertiser(pdu)
         if advertiser is None:
             return
         event_type, scan_response = advertiser
+        if self.trains_wanted:
+            self.receive_train(pdu)
         if self.le_scan_enable:
-            self.report(pdu.advertiser_address, event_type, bytes(pdu.data))
+            train = TRAIN_INTERVAL if getattr(pdu, "periodic_advertising_data", None) else 0
+            self.report(pdu.advertiser_address, event_type, bytes(pdu.data), getattr(pdu, "sid", 0xFF), train)
             if event_type & SCANNABLE and self.le_scan_type == 1:
                 self.report(pdu.advertiser_address, event_type & ~0x04 | SCAN_RESPONSE, scan_response)
         pending = self.pending_le_connection
         if pending and event_type & CONNECTABLE and pending.peer_address == pdu.advertiser_address:
             self.create_le_connection(pdu.advertiser_address)
 
-    def report(self, address, event_type, data):
-        key = (bytes(address), event_type & SCAN_RESPONSE)
+    @property
+    def trains_wanted(self):
+        return self.pending_periodic_advertising_syncs or self.established_periodic_advertising_syncs
+
+    def receive_train(self, pdu):
+        """Bumble's own synchronization, without its reports of advertisements and its connections."""
+        scanning, pending = self.le_scan_enable, self.pending_le_connection
+        self.le_scan_enable, self.pending_le_connection = 0, None
+        if getattr(pdu, "periodic_advertising_data", None):
+            super().on_advertising_pdu(pdu)
+        self.le_scan_enable, self.pending_le_connection = scanning, pending
+
+    def report(self, address, event_type, data, sid=0xFF, train=0):
+        key = (bytes(address), sid, event_type & SCAN_RESPONSE)
         if self.filter_duplicates and key in self.reported:
             return
         self.reported.add(key)
@@ -183,7 +251,7 @@ class RuledController(Controller):
             if event_type & LEGACY:
                 self.send_event(0x02, legacy_report(address, event_type, data))
         else:
-            for report in extended_reports(address, event_type, data):
+            for report in extended_reports(address, event_type, data, sid, train):
                 self.send_event(0x0D, report)
 
     def send_event(self, subevent, parameters):
@@ -199,14 +267,14 @@ def legacy_report(address, event_type, data):
     return bytes([1, kind, address.address_type, *bytes(address), len(data), *data, 0xCE])
 
 
-def extended_reports(address, event_type, data):
+def extended_reports(address, event_type, data, sid, train):
     """LE Extended Advertising Report (7.7.65.13): data that one event cannot hold comes in several."""
     parts = [data[i : i + 229] for i in range(0, len(data), 229)] or [b""]
     for index, part in enumerate(parts):
         more = 0x20 if index + 1 < len(parts) else 0
         secondary = 0 if event_type & LEGACY else 1
         head = struct.pack("<BHB", 1, event_type | more, address.address_type) + bytes(address)
-        yield head + struct.pack("<BBBbbHB6xB", 1, secondary, 0xFF, 0x7F, -50, 0, 0, len(part)) + part
+        yield head + struct.pack("<BBBbbHB6xB", 1, secondary, sid, 0x7F, -50, train, 0, len(part)) + part
 
 
 class ShreddingTransport:
@@ -246,9 +314,10 @@ class SlowLine(StreamPacketSource):
 
 
 class Radio:
-    def __init__(self, acl_length=None, acl_packets=None, legacy=False, shreds=False):
+    def __init__(self, acl_length=None, acl_packets=None, legacy=False, later=False, shreds=False):
         self.air = Air()
-        self.acl_length, self.acl_packets, self.legacy, self.shreds = acl_length, acl_packets, legacy, shreds
+        self.acl_length, self.acl_packets, self.shreds = acl_length, acl_packets, shreds
+        self.legacy, self.later = legacy, later
         self.numbers = itertools.count(1)
 
     def attach(self, source, transport):
@@ -265,6 +334,9 @@ class Radio:
         if self.legacy:
             extended = hci.LeFeatureMask.LE_EXTENDED_ADVERTISING | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
             controller.le_features &= ~extended
+        if self.later:
+            controller.le_features |= LATER_FEATURES
+            controller.supported_commands = controller.supported_commands | LATER_COMMANDS
         return controller
 
     def detach(self, controller):
@@ -326,10 +398,11 @@ async def main():
     parser.add_argument("--acl-length", type=int)
     parser.add_argument("--acl-packets", type=int)
     parser.add_argument("--legacy", action="store_true", help="no extended advertising")
+    parser.add_argument("--later", action="store_true", help="announce extended and periodic advertising, and subrating")
     parser.add_argument("--shreds", action="store_true", help="write to the hosts in pieces of 1 to 34 octets")
     parser.add_argument("ways", nargs="*")
     options = parser.parse_args()
-    radio = Radio(options.acl_length, options.acl_packets, options.legacy, options.shreds)
+    radio = Radio(options.acl_length, options.acl_packets, options.legacy, options.later, options.shreds)
     for way in options.ways:
         await radio.open(way)
     print("READY", await radio.listen(), flush=True)

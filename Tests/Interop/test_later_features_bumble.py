@@ -1,0 +1,81 @@
+"""Periodic advertising and subrating of our host on Bumble's controllers, which do it in their own way.
+
+Every train has an interval of 100 ms, the loss of a train is never reported, and every subrate factor is 2 (radio.py).
+"""
+
+import asyncio
+import json
+
+import pytest
+from bumble import hci
+from central import Central
+from programs import LIMIT, Program, product, until, wait_until
+from radios import bumble
+from test_ble_tool import checked
+from test_periodic_tool import receiving
+from test_priority import SERVICE, advertiser, managers
+
+OCTETS = "03021c1804ff01020304"
+DESCRIPTION = {"name": "Clock", "periodic": {"data": OCTETS}, "services": [{"uuid": "1805", "characteristics": []}]}
+
+
+@pytest.fixture
+def radio(tmp_path):
+    with bumble("bumble-later", tmp_path, "--later") as radio:
+        yield radio
+        radio.program.check_alive()
+
+
+def serving(radio, folder):
+    description = folder / "clock.json"
+    description.write_text(json.dumps(DESCRIPTION))
+    return Program([*product("ble"), "serve", description, "--transport", radio.transport], folder / "serve.log")
+
+
+def events(program):
+    """The events so far, without the line that says what is wrong with the controller."""
+    lines = program.output.splitlines(keepends=True)
+    return checked("scan", "".join(line for line in lines if line.startswith("{") and line.endswith("\n")))
+
+
+def test_a_train_is_received_and_its_end_noticed_without_an_event(radio, tmp_path):
+    with receiving(radio, tmp_path) as scan:
+        with serving(radio, tmp_path):
+            wait_until(lambda: any(e["event"] == "report" for e in events(scan)), lambda: scan.output)
+        wait_until(lambda: any(e["event"] == "lost" for e in events(scan)), lambda: scan.output)
+        found = events(scan)
+        assert "it reports nothing of a train, and not its loss either" in scan.output
+        assert [e["event"] for e in found[:3]] == ["synchronized", "report", "lost"], found
+        assert found[1]["data"] == OCTETS and not found[1]["truncated"]
+        # An advertiser has an address of its own each time: this is another train.
+        with serving(radio, tmp_path):
+            wait_until(lambda: sum(e["event"] == "report" for e in events(scan)) == 2, lambda: scan.output)
+
+
+async def subrated(connection):
+    """Waits until Bumble's host has the factor of Bumble's controller."""
+    await until(lambda: connection.parameters.subrate_factor == 2, lambda: f"not subrated: {connection.parameters}")
+
+
+async def test_a_central_subrates(radio, tmp_path):
+    async with advertiser(radio.transport, subrates=True) as connection:
+        with managers(radio, tmp_path, "lowPower") as ours:
+            ours.do(f"c1 scan {SERVICE}")
+            await ours.wait_for("c1 discovered Fast")
+            ours.do("c1 connect Fast")
+            await ours.wait_for("c1 connected Fast")
+            await subrated(await asyncio.wait_for(connection, LIMIT))
+
+
+async def test_a_peripheral_subrates(radio, tmp_path):
+    with managers(radio, tmp_path, "lowPower") as ours:
+        ours.do(f"p1 publish {SERVICE} 2A6E text")
+        ours.do(f"p1 advertise Fast {SERVICE}")
+        await ours.wait_for("p1 advertises")
+        async with Central(radio.transport) as central:
+            host_support = hci.LeFeature.CONNECTION_SUBRATING_HOST_SUPPORT
+            await central.device.host.send_sync_command(
+                hci.HCI_LE_Set_Host_Feature_Command(bit_number=host_support, bit_value=1)
+            )
+            link = await central.connect("Fast")
+            await subrated(link.connection)
