@@ -33,6 +33,7 @@ package struct TraceReader {
   private var ended: [DeviceAddress: ConnectionHandle] = [:]
   private var attributes: [DeviceAddress: AttributeNames] = [:]
   private var advertisers: [DeviceAddress: Advertiser] = [:]
+  private var trains = TraceTrains()
   private var firstTime: Int64?
   private var count = 0
 
@@ -138,7 +139,8 @@ extension TraceReader {
     .leClearResolvingList, .leAddDeviceToResolvingList, .leSetPrivacyMode, .leSetAddressResolutionEnable,
     .leSetResolvablePrivateAddressTimeout, .leReadMaximumDataLength, .leReadSuggestedDefaultDataLength,
     .leWriteSuggestedDefaultDataLength, .leReadNumberOfSupportedAdvertisingSets, .leReadMaximumAdvertisingDataLength,
-    .leReadTransmitPower, .leClearAdvertisingSets, .leSetDefaultPHY, .leSetHostFeature, .leRand,
+    .leReadTransmitPower, .leClearAdvertisingSets, .leSetDefaultPHY, .leSetHostFeature,
+    .leSetDefaultSubrate, .leRand,
   ]
 
   /// Commands whose parameters have keys, which are not shown (Vol 4, Part E, 7.8.22 to 7.8.38).
@@ -187,9 +189,33 @@ extension TraceReader {
       for report in event.reports { add(report.data, of: report.address) }
       entry.details = event.reports.map { "\($0.address) \($0.rssi) dBm, \(AdvertisementText.line($0.data))" }
         .joined(separator: "; ")
+    case .lePeriodicAdvertisingSyncEstablished(let event): found(event, in: &entry)
+    case .lePeriodicAdvertisingSyncEstablishedV2(let event): found(event.sync, in: &entry)
+    case .lePeriodicAdvertisingSyncTransferReceived(let event): received(event, in: &entry)
+    case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): received(event.transfer, in: &entry)
+    case .lePeriodicAdvertisingReport(let event):
+      entry.details = trains.report(event.syncHandle, event.rssi, event.data, event.dataStatus)
+    case .lePeriodicAdvertisingReportV2(let event):
+      entry.details = trains.report(event.syncHandle, event.rssi, event.data, event.dataStatus)
+    case .lePeriodicAdvertisingSyncLost(let event): entry.details = trains.name(of: event.syncHandle)
     // Every other event is described by its fields alone.
     default: break
     }
+  }
+
+  private mutating func found(_ event: HCI.LEPeriodicAdvertisingSyncEstablished, in entry: inout TraceEntry) {
+    guard event.status == .success else { return report(event.status, in: &entry) }
+    entry.details = trains.open(
+      event.syncHandle, event.advertiserAddress, set: event.advertisingSID, interval: event.periodicAdvertisingInterval)
+  }
+
+  private mutating func received(
+    _ event: HCI.LEPeriodicAdvertisingSyncTransferReceived, in entry: inout TraceEntry
+  ) {
+    (entry.link, entry.peer) = (event.connectionHandle, links[event.connectionHandle]?.peer)
+    guard event.status == .success else { return report(event.status, in: &entry) }
+    entry.details = trains.open(
+      event.syncHandle, event.advertiserAddress, set: event.advertisingSID, interval: event.periodicAdvertisingInterval)
   }
 
   private func describe(_ event: HCI.CommandComplete, in entry: inout TraceEntry) throws(CodecError) {

@@ -60,6 +60,63 @@ struct TraceExplainerTests {
     #expect(text(radio.explanation()).contains("The link is open at the end of the trace, after"))
   }
 
+  // MARK: Periodic advertising
+
+  /// The peripheral sends a train with long data, and the central receives it.
+  private func received() -> TracedRadio {
+    var radio = TracedRadio()
+    var intent = AdvertisingIntent(data: [], scanResponse: [])
+    (intent.usesExtendedPDUs, intent.isConnectable) = (true, false)
+    intent.periodic = PeriodicIntent(data: [5, 9] + Array("Time".utf8) + [UInt8](repeating: 0, count: 600))
+    radio.ask(0, .advertising(.start(AdvertisingID(rawValue: 2), intent)))
+    let train = SyncSource.train(TrainID(radio.peripheral, set: 1))
+    radio.ask(1, .synchronizing(.start(SyncID(rawValue: 1), train, SyncParameters())))
+    radio.run(for: .seconds(5))
+    return radio
+  }
+
+  private func lines(_ radio: TracedRadio, _ name: String) -> [String] {
+    var reader = TraceReader()
+    return radio.records[1].compactMap { reader.entry(for: $0) }.filter { $0.name.contains(name) }.map(\.line)
+  }
+
+  @Test func aTrainIsShownInWords() throws {
+    var radio = received()
+    #expect(radio.explanation().problems.isEmpty, "\(text(radio.explanation()))")
+    let name = "set 1 of \(radio.peripheral)"
+    let established = try #require(lines(radio, "Sync Established").first)
+    #expect(established.contains("\(name), every 100.0 ms, sync handle "))
+    let reports = lines(radio, "Periodic Advertising Report")
+    #expect(reports.contains { $0.contains("\(name)") && $0.contains("247 octets, more follow") })
+    #expect(reports.contains { $0.contains("dBm") })
+    radio.setInRange(false)
+    radio.run(for: .seconds(5))
+    #expect(lines(radio, "Sync Lost").allSatisfy { $0.contains(name) })
+  }
+
+  @Test func aTrainThatIsLostIsAProblemWithItsPackets() throws {
+    var radio = received()
+    for _ in 0..<2 {
+      radio.setInRange(false)
+      radio.run(for: .seconds(5))
+      radio.setInRange(true)
+      radio.run(for: .seconds(5))
+    }
+    let found = try problem(radio.explanation())
+    #expect(found.kind == .periodicAdvertising && found.peer == radio.peripheral)
+    #expect(found.headline.contains("was lost: nothing was received") && found.headline.hasSuffix("2 times"))
+    #expect(found.evidence.count == 2 && hasPacket("Sync Lost", found) && found.remedy != nil)
+  }
+
+  @Test func dataThatDoesNotArriveWholeIsAProblem() throws {
+    var radio = received()
+    radio.setFaults([.losesChains(behind: 300)], of: 1)
+    radio.run(for: .seconds(1))
+    let found = try problem(radio.explanation())
+    #expect(found.kind == .periodicAdvertising && found.headline.contains("did not arrive whole"))
+    #expect(found.evidence.count == 2 && hasPacket("the rest was not received", found))
+  }
+
   // MARK: The end of a link
 
   @Test func aSupervisionTimeoutHasTheParametersAndTheLastPacket() throws {
@@ -632,6 +689,40 @@ struct TraceExplainerTests {
     #expect(!past.evidence.contains { $0.text.contains("advertis") })
     let absent = try attempt(limit, of: limit - 1)
     #expect(absent.evidence.contains { $0.text.hasSuffix("but none of this one") })
+  }
+
+  @Test func trainsAreKeptUpToTheLimits() {
+    func packets(_ count: Int) -> [HCIPacket] {
+      (0..<count).flatMap { number -> [HCIPacket] in
+        let established = HCI.LEPeriodicAdvertisingSyncEstablished {
+          ($0.syncHandle, $0.advertisingSID, $0.periodicAdvertisingInterval) = (UInt16(number), 3, 80)
+          $0.advertiserAddress = DeviceAddress(octets: BD_ADDR(UInt64(number)), kind: .public)
+        }
+        let lost = HCI.LEPeriodicAdvertisingSyncLost { $0.syncHandle = UInt16(number) }
+        return [.event(HCIEventPacket(established)), .event(HCIEventPacket(lost))]
+      }
+    }
+    #expect(explanation(packets(TrainHistory.limit)).problems.count == TrainHistory.limit)
+    #expect(explanation(packets(TrainHistory.limit + 1)).problems.count == TrainHistory.limit)
+    var reader = TraceReader()
+    let lines = packets(TraceTrains.limit + 1).compactMap {
+      reader.entry(for: BTSnoopRecord(packet: $0.encoded[...], direction: .controllerToHost, microseconds: 0))?.details
+    }
+    #expect(lines[2 * TraceTrains.limit - 1].hasPrefix("set 3 of "))
+    #expect(lines[2 * TraceTrains.limit + 1] == "sync handle \(TraceTrains.limit)")
+  }
+
+  /// A report of version 2 says of an event that it was not received; of version 1 there is none.
+  @Test func eventsOfATrainThatWereNotReceivedAreOneProblem() throws {
+    let established = HCI.LEPeriodicAdvertisingSyncEstablished { $0.periodicAdvertisingInterval = 80 }
+    let missed = HCI.LEPeriodicAdvertisingReportV2 { $0.dataStatus = 0xFF }
+    let packets: [HCIPacket] =
+      [.event(HCIEventPacket(established))]
+      + Array(
+        repeating: .event(HCIEventPacket(missed)), count: 3)
+    let found = try problem(explanation(packets))
+    #expect(found.headline.contains("was not received in an event, 3 times") && found.evidence.count == 2)
+    #expect(found.evidence.allSatisfy { $0.text.contains("an event was not received") })
   }
 
   @Test func findingsAreKeptUpToTheirLimits() {

@@ -137,6 +137,12 @@ struct TracedRadio {
     settle()
   }
 
+  /// Takes the peripheral out of the range of the central, or back.
+  mutating func setInRange(_ isInRange: Bool) {
+    radio.setInRange(isInRange, controllers[0], now: now)
+    settle()
+  }
+
   /// Sends a packet to a host's controller that the host knows nothing of; it is part of the trace.
   mutating func forge(_ packet: [UInt8], from host: Int) {
     record(packet, .hostToController, host)

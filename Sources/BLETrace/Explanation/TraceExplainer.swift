@@ -29,6 +29,7 @@ package struct TraceExplainer {
   private var ended: Set<ConnectionHandle> = []
   private var linkCount = 0
   private var attempts = ConnectionAttempts()
+  private var trains = TrainHistory()
   private var buffers = BufferUse()
   private var refusals: [Refusal] = []
   private var findings: [TraceFinding] = []
@@ -117,6 +118,7 @@ package struct TraceExplainer {
   // MARK: Events
 
   private mutating func event(_ event: HCIEvent, _ entry: TraceEntry) {
+    trains.event(event, entry)
     switch event {
     case .commandStatus(let event): status(event.status, of: event.opcode, entry)
     case .commandComplete(let event): completed(event, entry)
@@ -201,6 +203,7 @@ package struct TraceExplainer {
     if event.opcode == .reset {
       let open = links.values.sorted { $0.name.place < $1.name.place }
       links = [:]
+      trains.reset()
       for var link in open { keep(link.findings(atReset: entry)) }
       buffers = BufferUse()
     } else if let answer = try? event.decodedResponse() {
@@ -218,6 +221,7 @@ package struct TraceExplainer {
     }
     links = [:]
     keep(attempts.findings(atEnd: lastTime))
+    keep(trains.findings())
     keep(refusals.map(finding))
     return TraceExplanation(findings: findings, omitted: omitted, packets: packets)
   }

@@ -17,6 +17,8 @@ package struct TraceFinding: Equatable, Sendable {
     case refusal
     /// An answer that was late or is missing.
     case answer
+    /// Periodic advertising that was not received.
+    case periodicAdvertising
     /// A failure of the controller.
     case controller
   }
