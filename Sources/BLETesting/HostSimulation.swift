@@ -192,6 +192,16 @@ package final class HostSimulation {
 
   package func cutLinks(of device: Int) { radio.cutLinks(of: devices[device].controller, now: now) }
 
+  /// Changes the transmit power of the links of a device, in dBm.
+  func setTransmitPower(_ level: Int8, of device: Int) {
+    radio.setTransmitPower(level, of: devices[device].controller, now: now)
+  }
+
+  /// Changes the loss of the path between two devices, in dB; nil for that of their controllers.
+  func setPathLoss(_ loss: UInt8?, between a: Int, and b: Int) {
+    radio.setPathLoss(loss, between: devices[a].controller, and: devices[b].controller, now: now)
+  }
+
   /// Whether other devices receive the device, and it them.
   package func setInRange(_ device: Int, _ isInRange: Bool) {
     devices[device].isAway = !isInRange

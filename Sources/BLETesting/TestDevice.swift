@@ -62,6 +62,31 @@ public final class TestDevice: Sendable {
   /// Brings the device into range again.
   public func moveIntoRange() async throws { try await perform { $0.setInRange($1, true) } }
 
+  /// Changes the power at which the device sends on its links. Peers receive them with another RSSI, and their
+  /// controllers are informed if they have requested the power (Vol 6, Part B, 5.1.18).
+  ///
+  /// - Parameter level: in dBm, limited to the powers of the controller: -20 to 20, or its configured one if that is
+  ///   outside.
+  public func setTransmitPower(_ level: Int) async throws {
+    let level = Int8(clamping: level)
+    try await perform { $0.setTransmitPower(level, of: $1) }
+  }
+
+  /// Changes how much of the signal is lost between this device and another one, in both directions. Its links are
+  /// received with the transmit power less this loss.
+  ///
+  /// ```swift
+  /// try await phone.setPathLoss(85, to: sensor)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - loss: in dB, 0 to 254; nil for that of the controllers: `txPower` less `rssi` of the sender.
+  ///   - other: a device of the same radio.
+  public func setPathLoss(_ loss: Int?, to other: TestDevice) async throws {
+    let loss = loss.map { min(UInt8(clamping: $0), 254) }
+    try await perform { [index = other.index] in $0.setPathLoss(loss, between: $1, and: index) }
+  }
+
   /// Takes the controller from the host, as when an adapter is unplugged or the device loses its power: its programs
   /// see that the adapter is off, and peers lose their links by the supervision timeout.
   public func powerOff() async throws {

@@ -70,7 +70,7 @@ struct ConversationTests {
     var stage = RadioStage()
     let id = stage.attach { if !isFull { $0.features = [] } }
     let supported = try stage.ask(HCI.ReadLocalSupportedCommands(), from: id).supportedCommands
-    #expect(supported.opcodes.count == (isFull ? 100 : 48))
+    #expect(supported.opcodes.count == (isFull ? 105 : 48))
     for opcode in HCI.SupportedCommands.all.opcodes {
       _ = stage.take(id)
       stage.send([0x01] + [UInt8(opcode.rawValue & 0xFF), UInt8(opcode.rawValue >> 8)] + [0], from: id)

@@ -15,9 +15,9 @@ struct LocalCommandTests {
     // LE Read Local Supported Features; LE Set Host Feature adds bit 32, removes it, and rejects bit 12, which is the
     // controller's, and bit 64
     [
-      ("01 03 20 00", "04 0e 0c 01 03 20 00 ff 79 00 0b 30 00 00 00"),
-      ("01 74 20 02 20 01", "04 0e 04 01 74 20 00"), ("01 03 20 00", "04 0e 0c 01 03 20 00 ff 79 00 0b 31 00 00 00"),
-      ("01 74 20 02 20 00", "04 0e 04 01 74 20 00"), ("01 03 20 00", "04 0e 0c 01 03 20 00 ff 79 00 0b 30 00 00 00"),
+      ("01 03 20 00", "04 0e 0c 01 03 20 00 ff 79 00 0b 3e 00 00 00"),
+      ("01 74 20 02 20 01", "04 0e 04 01 74 20 00"), ("01 03 20 00", "04 0e 0c 01 03 20 00 ff 79 00 0b 3f 00 00 00"),
+      ("01 74 20 02 20 00", "04 0e 04 01 74 20 00"), ("01 03 20 00", "04 0e 0c 01 03 20 00 ff 79 00 0b 3e 00 00 00"),
       ("01 74 20 02 0c 01", "04 0e 04 01 74 20 11"), ("01 74 20 02 40 01", "04 0e 04 01 74 20 11"),
     ],
     // LE Write RF Path Compensation: 128 dB at most; LE Read RF Path Compensation

@@ -18,6 +18,12 @@ struct LocalFeatures: Sendable {
         .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient, .periodicAdvertisingADI,
       ])
     }
+    // The bits of power control go together, and path loss needs the power of the peer (Vol 6, Part B, 4.6).
+    if features.contains(.powerControlRequest) {
+      features.insert(.powerChangeIndication)
+    } else {
+      features.subtract([.powerChangeIndication, .pathLossMonitoring])
+    }
     self.linkLayer = features
   }
 

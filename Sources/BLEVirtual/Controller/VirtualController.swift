@@ -90,7 +90,7 @@ struct VirtualController: Sendable {
     for index in links.indices.reversed() { removeLink(index, &context) }
     host.reset()
     features = LocalFeatures(configuration.features)
-    power = TransmitPower(level: configuration.txPower)
+    power = TransmitPower(level: configuration.txPower, linkLevel: power.linkLevel)
     keyAgreement = KeyAgreement()
     addresses = OwnAddresses(publicAddress: addresses.publicAddress)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
@@ -129,6 +129,9 @@ struct VirtualController: Sendable {
         close(index, reason, &context)
       } else {
         links[index].runEvent(&context)
+        if links[index].hasZoneDue(at: context.now) {
+          update(index, &context) { link, turn, context in link.reportZone(turn, &context) }
+        }
       }
     }
     advertising.tick(host, &context)
@@ -575,12 +578,13 @@ extension VirtualController {
       }
     },
     response(to: HCI.ReadTransmitPowerLevel.self) { me, command, _ in
-      let isKnown = me.links.index(of: command.connectionHandle) != nil
+      let index = me.links.index(of: command.connectionHandle)
+      let current = index.map { me.links[$0].transmitPower } ?? me.power.level
       return .init {
         $0.status =
-          !isKnown ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
+          index == nil ? .unknownConnectionIdentifier : command.kind > 1 ? .invalidCommandParameters : .success
         $0.connectionHandle = command.connectionHandle
-        $0.txPowerLevel = command.kind == 1 ? me.power.range.upperBound : me.power.level
+        $0.txPowerLevel = command.kind == 1 ? me.power.range.upperBound : current
       }
     },
     response(to: HCI.ReadAuthenticatedPayloadTimeout.self, needs: .ping) { me, command, _ in
@@ -664,6 +668,45 @@ extension VirtualController {
       return PHYUpdate.refusal(of: command, available: me.features.linkLayer.phys) ?? .success
     } then: { me, command, context in
       me.update(command.connectionHandle, &context) { link, turn, _ in link.requestPHY(command, &turn) }
+    },
+
+    // Power control and path loss (7.8.117 to 7.8.121)
+    response(to: HCI.LEEnhancedReadTransmitPowerLevel.self, needs: .powerControlRequest) { me, command, _ in
+      let index = me.links.index(of: command.connectionHandle)
+      let refusal = me.features.linkLayer.phys.refusal(ofPowerOn: command.phy)
+      return .init {
+        $0.status = index == nil ? .unknownConnectionIdentifier : refusal ?? .success
+        ($0.connectionHandle, $0.phy) = (command.connectionHandle, command.phy)
+        $0.currentTXPowerLevel = index.map { me.links[$0].transmitPower } ?? LinkLayerPower.unknownLevel
+        $0.maxTXPowerLevel = me.power.range.upperBound
+      }
+    },
+    status(of: HCI.LEReadRemoteTransmitPowerLevel.self, needs: .powerControlRequest) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      return me.links[index].refusal(of: command, me.turn(of: index)) ?? .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, context in
+        link.readRemotePower(on: command.phy, &turn, &context)
+      }
+    },
+    response(to: HCI.LESetPathLossReportingParameters.self, needs: .pathLossMonitoring) { me, command, _ in
+      me.response(on: command.connectionHandle) { $0.setPathLoss(command) }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, context in link.measurePath(turn, &context) }
+    },
+    response(to: HCI.LESetPathLossReportingEnable.self, needs: .pathLossMonitoring) { me, command, _ in
+      me.response(on: command.connectionHandle) {
+        $0.hasPathLossParameters || !command.enable ? .success : .commandDisallowed
+      }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, context in
+        link.setPathLossReporting(command.enable, &turn, &context)
+      }
+    },
+    response(to: HCI.LESetTransmitPowerReportingEnable.self, needs: .powerControlRequest) { me, command, _ in
+      me.response(on: command.connectionHandle) { _ in .success }
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in link.setPowerReporting(command, &turn) }
     },
 
     // Encryption (7.8.24 to 7.8.26)
@@ -1019,7 +1062,9 @@ extension VirtualController {
   }
 
   /// The packets of an event of a train; nil if the controller does not send it.
-  func periodicPacket(of train: UInt64) -> PeriodicPDU? {
+  ///
+  /// - Parameter rssi: the RSSI at which the receiver has them, in dBm.
+  func periodicPacket(of train: UInt64, rssi: Int8) -> PeriodicPDU? {
     trains.packet(of: train, txPower: power.level, rssi: rssi)
   }
 
@@ -1156,6 +1201,37 @@ extension VirtualController {
   private func sendReadyForData(_ context: inout VirtualRadioContext) {
     guard flowControl.isOn else { return }
     for index in links.indices { links[index].sendReadyForData(&context) }
+  }
+
+  // MARK: The power of links
+
+  /// The power control of a new link.
+  var newLinkPower: LinkPower { LinkPower(level: power.linkLevel, range: power.range) }
+
+  /// The loss of the path from this controller to others in dB, unless the radio has another one.
+  var pathLoss: Int { Int(configuration.txPower) - Int(configuration.rssi) }
+
+  /// Changes the transmit power of all links, in dBm.
+  mutating func setTransmitPower(_ level: Int8, _ context: inout VirtualRadioContext) {
+    power.setLinkLevel(level)
+    let level = power.linkLevel
+    for index in links.indices {
+      update(index, &context) { link, turn, context in link.setTransmitPower(level, &turn, &context) }
+    }
+  }
+
+  /// The transmit power of a link in dBm; nil if there is no such link.
+  func transmitPower(on id: UInt64) -> Int8? { links.index(of: id).map { links[$0].transmitPower } }
+
+  /// Changes the RSSI of the other end of a link, in dBm.
+  mutating func setRSSI(_ rssi: Int8, on id: UInt64) {
+    if let index = links.index(of: id) { links[index].setRSSI(rssi) }
+  }
+
+  /// Measures the path loss of a link after a change of the path.
+  mutating func measurePath(on id: UInt64, _ context: inout VirtualRadioContext) {
+    guard let index = links.index(of: id) else { return }
+    update(index, &context) { link, turn, context in link.measurePath(turn, &context) }
   }
 
   // MARK: Inputs of a link

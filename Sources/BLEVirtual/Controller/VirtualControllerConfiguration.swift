@@ -43,9 +43,10 @@ public struct VirtualControllerConfiguration: Sendable {
   public var maximumPeriodicSyncs = 8
   /// The number of entries in the periodic advertiser list.
   public var periodicAdvertiserListSize: UInt8 = 16
-  /// The RSSI at which others receive the controller, in dBm.
+  /// The RSSI at which others receive the controller, in dBm. ``VirtualRadio/setPathLoss(_:between:and:now:)`` changes
+  /// it between two controllers.
   public var rssi: Int8 = -50
-  /// The transmit power in dBm.
+  /// The transmit power in dBm. ``VirtualRadio/setTransmitPower(_:of:now:)`` changes that of links.
   public var txPower: Int8 = 0
   /// The faults of the controller.
   public var faults: [VirtualFault] = []
@@ -60,6 +61,6 @@ public struct VirtualControllerConfiguration: Sendable {
     .dataPacketLengthExtension, .llPrivacy, .extendedScanningFilterPolicies, .le2MPHY, .leCodedPHY,
     .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2, .periodicAdvertisingSyncTransferSender,
     .periodicAdvertisingSyncTransferRecipient, .remotePublicKeyValidation, .periodicAdvertisingADI,
-    .connectionSubrating,
+    .connectionSubrating, .powerControlRequest, .powerChangeIndication, .pathLossMonitoring,
   ]
 }

@@ -58,6 +58,12 @@ enum LinkLayerPDU: Sendable {
   case subrate(LinkLayerSubrating)
   /// LL_REJECT_EXT_IND or LL_UNKNOWN_RSP in response to LL_SUBRATE_REQ or LL_SUBRATE_IND.
   case subrateReject(HCIErrorCode)
+  /// LL_POWER_CONTROL_REQ for the power on a PHY. Delta is 0: no other power is requested.
+  case powerControlRequest(phy: UInt8)
+  /// LL_POWER_CONTROL_RSP.
+  case powerControlResponse(LinkLayerPower)
+  /// LL_POWER_CHANGE_IND.
+  case powerChange(LinkLayerPower)
   /// LL_CLOCK_ACCURACY_REQ.
   case clockAccuracyRequest
   /// LL_CLOCK_ACCURACY_RSP.
@@ -89,6 +95,8 @@ enum LinkLayerPDU: Sendable {
     case .startEncryption, .encryptionStarted, .pauseEncryptionRequest, .pauseEncryptionResponse: 1
     case .featureRequest, .featureResponse, .lengthRequest, .lengthResponse: 9
     case .featureReject: 2
+    case .powerControlRequest: 4
+    case .powerControlResponse, .powerChange: 5
     case .versionRequest, .versionResponse: 6
     case .phyRequest, .phyResponse: 3
     case .phyUpdate: 5

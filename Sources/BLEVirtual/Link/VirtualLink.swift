@@ -15,6 +15,8 @@ struct NewVirtualLink: Sendable {
   let peer: Int
   /// The RSSI of the other end, in dBm.
   let rssi: Int8
+  /// The transmit power of this end.
+  let power: LinkPower
   let timing: LinkLayerTiming
   /// The PHY on which the link begins.
   let phy: HCI.PHY
@@ -42,7 +44,7 @@ struct VirtualLink: Sendable {
   /// The peer's address as reported to the host.
   let peerAddress: DeviceAddress
   /// The RSSI of the other end, in dBm.
-  let rssi: Int8
+  private(set) var rssi: Int8
   let peerFeatures: HCI.LEFeatures
   /// The beginning of the link. Without airtime, connection events follow at the interval.
   private let anchor: Instant
@@ -51,6 +53,7 @@ struct VirtualLink: Sendable {
   private var dataLength = DataLengthUpdate()
   private var phy: PHYUpdate
   private var subrate: SubrateUpdate
+  private var power: LinkPower
   private var encryption = LinkEncryption()
   private(set) var channelMap = Self.allChannels
   /// In units of 10 ms.
@@ -88,6 +91,7 @@ struct VirtualLink: Sendable {
     update = ConnectionUpdate(timing: link.timing)
     phy = PHYUpdate(link.phy)
     subrate = SubrateUpdate(accepted: subrating)
+    power = link.power
   }
 
   var transmitPHY: HCI.PHY { phy.transmit }
@@ -126,6 +130,62 @@ struct VirtualLink: Sendable {
   mutating func requestSubrate(_ parameters: HCI.SubrateParameters, _ turn: inout ProcedureTurn) {
     subrate.request(parameters, &turn)
   }
+
+  // MARK: Transmit power and path loss
+
+  /// The transmit power of this end, in dBm.
+  var transmitPower: Int8 { power.level }
+  private var measuredPath: PathMeasurement { PathMeasurement(rssi: rssi, interval: update.timing.intervalDuration) }
+
+  /// The error for LE Read Remote Transmit Power Level; nil if it can be performed.
+  func refusal(of command: HCI.LEReadRemoteTransmitPowerLevel, _ turn: ProcedureTurn) -> HCIErrorCode? {
+    power.refusal(command, turn)
+  }
+
+  mutating func readRemotePower(
+    on phy: UInt8, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
+  ) {
+    power.readRemote(on: phy, peerFeatures, &turn, &context)
+  }
+
+  mutating func setPowerReporting(_ command: HCI.LESetTransmitPowerReportingEnable, _ turn: inout ProcedureTurn) {
+    power.setReporting(command, on: phy.radioPHY.powerNumber, peerFeatures, &turn)
+  }
+
+  mutating func setPathLoss(_ command: HCI.LESetPathLossReportingParameters) -> HCIErrorCode {
+    power.setPathLoss(command)
+  }
+
+  var hasPathLossParameters: Bool { power.hasPathLossParameters }
+
+  mutating func setPathLossReporting(
+    _ isEnabled: Bool, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
+  ) {
+    power.setPathLossReporting(
+      isEnabled, on: phy.radioPHY.powerNumber, peerFeatures, measuredPath, &turn, &context)
+  }
+
+  /// Changes the transmit power of this end, in dBm.
+  mutating func setTransmitPower(
+    _ level: Int8, _ turn: inout ProcedureTurn, _ context: inout VirtualRadioContext
+  ) {
+    power.set(level, on: phy.radioPHY.powerNumber, &turn, &context)
+  }
+
+  /// Changes the RSSI of the other end, in dBm.
+  mutating func setRSSI(_ rssi: Int8) { self.rssi = rssi }
+
+  /// Measures the path loss after a change of the path.
+  mutating func measurePath(_ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
+    power.measure(measuredPath, turn, &context)
+  }
+
+  /// Whether a zone of the path loss is due to be reported.
+  func hasZoneDue(at now: Instant) -> Bool { power.deadline.map { $0 <= now } ?? false }
+
+  mutating func reportZone(_ turn: ProcedureTurn, _ context: inout VirtualRadioContext) { power.tick(turn, &context) }
+
+  // MARK: PHYs, channels and encryption
 
   mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout ProcedureTurn) { phy.request(command, &turn) }
 
@@ -191,6 +251,9 @@ struct VirtualLink: Sendable {
       guard turn.controller.supportsSubrating else { return turn.send(.subrateReject(.unsupportedRemoteFeature)) }
       apply(subrating, turn, &context)
     case .subrateReject(let reason): subrate.receiveRejection(reason, update.timing, turn, &context)
+    case .powerControlRequest(let phy): power.receiveRequest(on: phy, &turn)
+    case .powerControlResponse(let peer): power.receive(peer, isResponse: true, measuredPath, turn, &context)
+    case .powerChange(let peer): power.receive(peer, isResponse: false, measuredPath, turn, &context)
     case .featureRequest: turn.send(.featureResponse(turn.controller.announcedFeatures))
     case .featureResponse(let features):
       turn.host.send(
@@ -437,8 +500,8 @@ struct VirtualLink: Sendable {
 
   // MARK: Supervision
 
-  /// The time at which ``expiry(at:)`` or ``runEvent(_:)`` has something to do.
-  var deadline: Instant? { supervisionEnd ?? nextEvent }
+  /// The time at which ``expiry(at:)``, ``runEvent(_:)`` or ``reportZone(_:_:)`` has something to do.
+  var deadline: Instant? { supervisionEnd ?? .nearer(nextEvent, power.deadline) }
 
   /// Stops the link. It ends when the supervision timeout has elapsed.
   ///

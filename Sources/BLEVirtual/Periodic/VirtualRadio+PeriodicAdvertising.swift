@@ -12,7 +12,9 @@ extension VirtualRadio {
     while let step = controllers[slot].periodicStepDue(at: context.now) {
       switch step {
       case .begin(let handle, let info):
-        let pdu = sender(of: info, for: slot).flatMap { controllers[$0].periodicPacket(of: info.train) }
+        let pdu = sender(of: info, for: slot).flatMap { sender in
+          controllers[sender].periodicPacket(of: info.train, rssi: advertisingRSSI(of: sender, at: slot))
+        }
         if let pdu, context.pacing == .airtime {
           controllers[slot].beginPeriodicEvent(pdu, on: handle)
         } else {

@@ -18,10 +18,10 @@ extension VirtualRadio {
   private mutating func broadcast(_ advertisement: AdvertisingPDU) {
     for slot in controllers.indices where slot != advertisement.sender && controllers[slot].isReachable {
       guard controllers[slot].scans(for: advertisement) else { continue }
-      if let scanner = controllers[slot].receiveAdvertisement(advertisement, &context) {
+      if let scanner = controllers[slot].receiveAdvertisement(received(advertisement, by: slot), &context) {
         let sender = advertisement.sender
         if let response = controllers[sender].answerScanRequest(for: advertisement, from: scanner, &context) {
-          _ = controllers[slot].receiveAdvertisement(response, &context)
+          _ = controllers[slot].receiveAdvertisement(received(response, by: slot), &context)
         }
       }
     }
@@ -53,13 +53,15 @@ extension VirtualRadio {
     controllers[central].open(
       NewVirtualLink(
         id: id, role: .central, ownAddress: ownAddress, peerAddress: address, peer: peripheral,
-        rssi: advertisement.rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle,
+        rssi: rssi(of: peripheral, at: central), power: controllers[central].newLinkPower, timing: parameters.timing,
+        phy: phy, advertisingHandle: advertisement.handle,
         peerFeatures: controllers[peripheral].announcedFeatures),
       &context)
     controllers[peripheral].open(
       NewVirtualLink(
         id: id, role: .peripheral, ownAddress: address, peerAddress: ownAddress, peer: central,
-        rssi: controllers[central].rssi, timing: parameters.timing, phy: phy, advertisingHandle: advertisement.handle,
+        rssi: rssi(of: central, at: peripheral), power: controllers[peripheral].newLinkPower, timing: parameters.timing,
+        phy: phy, advertisingHandle: advertisement.handle,
         peerFeatures: controllers[central].announcedFeatures),
       &context)
     deliver()
@@ -124,7 +126,9 @@ extension VirtualRadio {
         for: advertisement, from: request.address, &context)
       if let response { return update(advertisement) { $0.respond(response, to: request.scanner) } }
     case .scanResponse(let response, let scanner):
-      if let slot = slot(of: scanner) { _ = controllers[slot].receiveAdvertisement(response, &context) }
+      if let slot = slot(of: scanner) {
+        _ = controllers[slot].receiveAdvertisement(received(response, by: slot), &context)
+      }
     case .connectRequest(let request):
       if let slot = slot(of: request.initiator), controllers[slot].isInitiating,
         connect(slot, to: advertisement, from: request.ownAddress, request.parameters)
@@ -144,7 +148,7 @@ extension VirtualRadio {
     for id in listeners {
       guard let slot = slot(of: id) else { continue }
       if controllers[slot].isScanning,
-        let address = controllers[slot].receiveAdvertisement(advertisement, &context)
+        let address = controllers[slot].receiveAdvertisement(received(advertisement, by: slot), &context)
       {
         requests.append(.scan(.init(scanner: id, address: address)))
       }

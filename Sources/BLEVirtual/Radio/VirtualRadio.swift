@@ -39,6 +39,8 @@ public struct VirtualRadio: Sendable {
   var context: VirtualRadioContext
   private var random: RandomSource
   private var generation: UInt32 = 0
+  /// The changes of powers and paths that take effect when the radio next runs, because hosts receive events of them.
+  var changes: [RadioChange] = []
   /// The nearest deadline, if it has been computed. ACL data that moves at once does not change it.
   private var cachedDeadline: Instant??
 
@@ -59,6 +61,7 @@ public struct VirtualRadio: Sendable {
     cachedDeadline = nil
     let slot = controllers.firstIndex { !$0.isAttached } ?? controllers.count
     let id = ControllerID(slot: slot, generation: generation)
+    context.paths.removeAll(of: slot)
     let controller = VirtualController(id: id, configuration: configuration, random: .seeded(random.next()))
     if slot == controllers.count { controllers.append(controller) } else { controllers[slot] = controller }
     context.hasPacketFaults = controllers.contains { $0.hasPacketFaults }
@@ -123,6 +126,7 @@ public struct VirtualRadio: Sendable {
       context.now = due
       if context.hasPacketFaults { releaseHeldPackets() }
       let first = context.output.count
+      if !changes.isEmpty { performChanges() }
       for slot in controllers.indices {
         guard controllers[slot].isAttached, let own = controllers[slot].deadline, own <= due else { continue }
         controllers[slot].tick(&context)
@@ -139,7 +143,7 @@ public struct VirtualRadio: Sendable {
   public var deadline: Instant? {
     mutating get {
       if let known = cachedDeadline { return known }
-      var nearest = context.connections.deadline
+      var nearest = Instant?.nearer(context.connections.deadline, changes.first?.time)
       for slot in controllers.indices where controllers[slot].isAttached {
         nearest = .nearer(nearest, controllers[slot].deadline)
       }

@@ -14,6 +14,8 @@ struct VirtualRadioContext: Sendable {
   var connections = ConnectionTable()
   /// The PDUs for other controllers, in order.
   var transmissions: [Transmission] = []
+  /// The paths whose loss the configurations of the controllers do not determine.
+  var paths = RadioPaths()
   private var lastLink: UInt64 = 0
   private var lastTrain: UInt64 = 0
 
