@@ -85,6 +85,10 @@ extension HostCore {
       links.receive(.readRemoteFeaturesComplete(event), on: event.connectionHandle, &context)
     case .leSubrateChange(let event):
       links.receive(.subrateChange(event), on: event.connectionHandle, &context)
+    case .leTransmitPowerReporting(let event):
+      links.receive(.transmitPowerReporting(event), on: event.connectionHandle, &context)
+    case .lePathLossThreshold(let event):
+      links.receive(.pathLossThreshold(event), on: event.connectionHandle, &context)
     case .disconnectionComplete(let event):
       // The controller could not end the link, which stays up.
       guard event.status == .success else { return }
@@ -101,8 +105,8 @@ extension HostCore {
       .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanTimeout, .leScanRequestReceived,
       .leChannelSelectionAlgorithm, .leConnectionlessIQReport, .leConnectionIQReport, .leCTERequestFailed,
       .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
-      .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete, .lePathLossThreshold,
-      .leTransmitPowerReporting, .leBIGInfoAdvertisingReport,
+      .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete,
+      .leBIGInfoAdvertisingReport,
       .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2,
       .leReadAllRemoteFeaturesComplete, .leConnectionRateChange:
       break

@@ -70,6 +70,7 @@ struct ScriptedController {
   static let byStatus: Set<HCIOpcode> = [
     .leEnableEncryption, .leSetPHY,
     .disconnect, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate, .leReadRemoteFeatures,
+    .leReadRemoteTransmitPowerLevel,
   ]
 
   static func complete(_ opcode: HCIOpcode, _ returned: [UInt8], credits: UInt8 = 1) -> [UInt8] {

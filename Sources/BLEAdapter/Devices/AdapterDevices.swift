@@ -218,7 +218,7 @@ extension AdapterDevices.State {
     case .disconnected: links[peer] = nil
     case .security(let security): links[peer]?.isBondProven = security.isBondProven
     // No facts about the device.
-    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .subrating, .rssi: break
+    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .subrating, .rssi, .power: break
     }
   }
 

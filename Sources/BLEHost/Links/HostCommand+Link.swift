@@ -16,6 +16,8 @@ extension HostCommand {
     /// Requests other subrating. ``HostEvent/Link/subrating(_:)`` answers.
     indirect case requestSubrating(SubratingParameters)
     case readRSSI
+    /// Reads transmit powers, and reports them and the path loss.
+    indirect case power(LinkPowerCommand)
     /// Requests other PHYs. ``HostEvent/Link/phy(_:)`` answers when both ends use the PHYs that the controllers chose,
     /// and also reports a change that the peer requested.
     indirect case setPHY(PHYPreference)
@@ -48,6 +50,7 @@ extension HostCommand.Link {
     case .updateConnection: .link(peer, .connectionUpdateRefused(error))
     case .requestSubrating: .link(peer, .subrating(.failure(error)))
     case .readRSSI: .link(peer, .rssi(.failure(error)))
+    case .power(let command): command.failure(error).map { .link(peer, .power($0)) }
     case .setPHY, .readPHY: .link(peer, .phy(.failure(error)))
     case .client(let operation), .inspect(let operation):
       .client(
@@ -67,6 +70,8 @@ extension HostCommand.Link {
     case .requestSubrating:
       AddressedEvent(.link(peer, .subrating(.failure(.notConnected))), to: owner.recipient)
     case .readRSSI: AddressedEvent(.link(peer, .rssi(.failure(.notConnected))), to: owner.recipient)
+    case .power(let command):
+      command.failure(.notConnected).map { AddressedEvent(.link(peer, .power($0)), to: owner.recipient) }
     case .setPHY, .readPHY: AddressedEvent(.link(peer, .phy(.failure(.notConnected))), to: owner.recipient)
     case .client(let operation), .inspect(let operation):
       AddressedEvent(.client(peer, .finished(operation.id, .failure(.linkEnded))), to: owner.recipient)

@@ -21,6 +21,8 @@ extension HostEvent {
     /// the owner of the request.
     indirect case subrating(Result<LinkSubrating, HostError>)
     indirect case rssi(Result<Int8, HostError>)
+    /// Transmit powers and the path loss, for the owners that use them.
+    indirect case power(LinkPowerEvent)
     /// The security level of the link, from the controller's encryption events and the key in use.
     indirect case security(SecurityState)
   }

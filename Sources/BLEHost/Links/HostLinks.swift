@@ -516,6 +516,10 @@ extension HostLinks {
       withLink(of: peer, &host) { link, context in
         link.subratingRefused(status, for: owner, into: &context.turn.effects)
       }
+    case .power(let command, let owner) where index != nil:
+      withLink(of: peer, &host) { link, context in
+        link.powerAnswered(command, for: owner, opcode, status, returned, into: &context.turn.effects)
+      }
     case .tuning:
       withLink(of: peer, &host) { link, context in
         link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
@@ -525,7 +529,7 @@ extension HostLinks {
       if let index = table.index(of: peer) { serveIfReady(table[index].handle, &host) }
     // An event of the controller reports the success.
     case .encryption: break
-    case .connectionUpdate, .subrate, .rssi, .setPHY, .readPHY:
+    case .connectionUpdate, .subrate, .rssi, .power, .setPHY, .readPHY:
       let error: HostError? = status == .success ? nil : .controller(opcode, status)
       if let answer = purpose.answer(about: peer, returned, error) { host.output.events.append(answer) }
     }

@@ -39,6 +39,8 @@ struct Link: Sendable {
   var phys: LinkPHYs
   /// At most one: the state of subrating, in memory of its own, because most links have none.
   var subratingStates: [LinkSubratingState] = []
+  /// At most one: the state of power control, in memory of its own, because most links have none.
+  var powerStates: [LinkPowerState] = []
   private let disconnectionTimeout: Duration
   let procedureTimeout: Duration
   /// Those that the controller has begun for this host.
@@ -170,6 +172,10 @@ extension Link {
     case .subrateChange(let event):
       procedures.ended(.subrateUpdate)
       subratingChanged(event, into: &turn.effects)
+    case .transmitPowerReporting(let event):
+      if event.reason == 0x02 { procedures.ended(.powerRead) }
+      powerReported(event, into: &turn.effects)
+    case .pathLossThreshold(let event): pathLossReported(event, into: &turn.effects)
     case .phyUpdateComplete(let event):
       procedures.ended(.phyUpdate)
       hasOtherPackets = signalling.packets.update(event)
@@ -216,6 +222,7 @@ extension Link {
     case .requestSubrating(let parameters): requestSubrating(parameters, for: owner, controller, &turn)
     case .readRSSI:
       turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .link(peer, .rssi(owner))))
+    case .power(let command): perform(command, for: owner, controller, into: &turn.effects)
     case .client(let operation):
       perform(operation, for: owner, pairsOnDemand: role == .central && turn.pairsOnDemand, &turn)
     case .inspect(let operation): perform(operation, for: owner, pairsOnDemand: false, &turn)
@@ -245,6 +252,7 @@ extension Link {
   /// Ends an owner's use of the link. A link that our central made ends when no owner uses it; one that the device made
   /// stays.
   mutating func release(by owner: OwnerID, _ turn: inout LinkTurn) {
+    releasePower(of: owner, into: &turn.effects)
     guard client.removeUser(owner, now: turn.now, into: &turn.client) else { return }
     if role == .central, client.users.isEmpty {
       close(.remoteUserTerminatedConnection, &turn)
@@ -334,6 +342,8 @@ enum LinkEvent: Sendable {
   case dataLengthChange(HCI.LEDataLengthChange)
   case readRemoteFeaturesComplete(HCI.LEReadRemoteFeaturesComplete)
   case subrateChange(HCI.LESubrateChange)
+  case transmitPowerReporting(HCI.LETransmitPowerReporting)
+  case pathLossThreshold(HCI.LEPathLossThreshold)
   /// Either version of the event (Vol 4, Part E, 7.7.8).
   case encryptionChange(HCIErrorCode, isOn: Bool)
   case encryptionKeyRefreshComplete(HCIErrorCode)

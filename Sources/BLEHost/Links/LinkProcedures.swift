@@ -10,7 +10,7 @@ import BLEWire
 /// ```
 struct LinkProcedures: Sendable {
   enum Procedure: Equatable, Sendable {
-    case connectionUpdate, phyUpdate, featureExchange, subrateUpdate
+    case connectionUpdate, phyUpdate, featureExchange, subrateUpdate, powerRead
 
     /// The procedure that a command begins.
     init?(_ opcode: HCIOpcode) {
@@ -19,6 +19,7 @@ struct LinkProcedures: Sendable {
       case .leSetPHY: self = .phyUpdate
       case .leReadRemoteFeatures: self = .featureExchange
       case .leSubrateRequest: self = .subrateUpdate
+      case .leReadRemoteTransmitPowerLevel: self = .powerRead
       default: return nil
       }
     }
@@ -29,6 +30,7 @@ struct LinkProcedures: Sendable {
       case .phyUpdate: .leSetPHY
       case .featureExchange: .leReadRemoteFeatures
       case .subrateUpdate: .leSubrateRequest
+      case .powerRead: .leReadRemoteTransmitPowerLevel
       }
     }
 
@@ -40,6 +42,8 @@ struct LinkProcedures: Sendable {
       case .phyUpdate: .phyUpdateComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
       case .featureExchange: .readRemoteFeaturesComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
       case .subrateUpdate: .subrateChange(.init { ($0.status, $0.connectionHandle) = (status, link) })
+      case .powerRead:
+        .transmitPowerReporting(.init { ($0.status, $0.connectionHandle, $0.reason) = (status, link, 0x02) })
       }
     }
   }

@@ -73,6 +73,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
     let features = leFeatures
     leFeatures.subtract([
       .periodicAdvertising, .periodicAdvertisingSyncTransferRecipient, .connectionSubrating,
+      .powerControlRequest, .powerChangeIndication, .pathLossMonitoring,
     ])
     return leFeatures != features
   }
@@ -82,7 +83,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
   mutating func withdrawFeaturesWithEvents() {
     leFeatures.subtract([
       .connectionParametersRequest, .dataPacketLengthExtension, .llPrivacy, .le2MPHY, .leCodedPHY, .extendedAdvertising,
-      .connectionSubrating,
+      .connectionSubrating, .powerControlRequest, .powerChangeIndication, .pathLossMonitoring,
     ])
   }
 

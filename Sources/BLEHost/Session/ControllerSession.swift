@@ -132,7 +132,9 @@ struct ControllerSession: Sendable {
       return send(step, into: &effects)
     }
     if step == .leEventMask, learned.withdrawLaterFeaturesWithEvents() {
-      effects.append(.report(.controller, "\(fault): it is used without periodic advertising and subrating", peer: nil))
+      effects.append(
+        .report(
+          .controller, "\(fault): it is used without periodic advertising, subrating and power control", peer: nil))
       return send(step, into: &effects)
     }
     if step == .leEventMask, SetupStep.leEvents(for: learned) != SetupStep.firstLEEvents {

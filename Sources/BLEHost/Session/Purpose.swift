@@ -50,6 +50,7 @@ enum LinkPurpose: Sendable, Equatable {
   case connectionUpdate(OwnerID)
   case subrate(OwnerID)
   case rssi(OwnerID)
+  case power(LinkPowerCommand, OwnerID)
   case setPHY(OwnerID)
   case readPHY(OwnerID)
   case tuning
@@ -78,6 +79,9 @@ enum LinkPurpose: Sendable, Equatable {
       return error.map { AddressedEvent(.link(peer, .phy(.failure($0))), to: owner.recipient) }
     case .subrate(let owner):
       return error.map { AddressedEvent(.link(peer, .subrating(.failure($0))), to: owner.recipient) }
+    case .power(let command, let owner):
+      let event = error.flatMap { command.failure($0) }
+      return event.map { AddressedEvent(.link(peer, .power($0)), to: owner.recipient) }
     case .disconnect, .encryption, .tuning: return nil
     }
   }

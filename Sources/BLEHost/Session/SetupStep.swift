@@ -149,6 +149,7 @@ extension SetupStep {
     if controller.leFeatures.contains(.llPrivacy) { mask.insert(.enhancedConnectionComplete) }
     if controller.phys != .le1M { mask.insert(.phyUpdateComplete) }
     if controller.leFeatures.contains(.connectionSubrating) { mask.insert(.subrateChange) }
+    mask.formUnion(powerEvents(for: controller))
     if controller.usesExtendedCommands {
       mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
     }

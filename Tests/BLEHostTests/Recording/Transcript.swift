@@ -87,6 +87,11 @@ struct Transcript {
       return "subrating \(peer.rawValue) \(subrating.factor) \(subrating.latency) \(subrating.continuation)"
     case .link(let peer, .subrating(.failure(let error))):
       return "no subrating \(peer.rawValue) \(Self.text(of: error))"
+    case .link(let peer, .power(.level(let end, .success(let level)))):
+      return "power \(peer.rawValue) \(end == .local ? "local" : "remote") \(level ?? 127)"
+    case .link(let peer, .power(.pathLoss(.success(let it)))):
+      return "path loss \(peer.rawValue) \(it.zone) \(it.loss)"
+    case .link(let peer, .power): return "no power \(peer.rawValue)"
     case .link(let peer, .rssi(.success(let rssi))): return "rssi \(peer.rawValue) \(rssi)"
     case .link(let peer, .rssi(.failure(let error))): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
     case .link(let peer, .phy(.success(let phy))):
