@@ -84,7 +84,7 @@ extension AdapterSession.State {
     case .phy(let result): phyChanged(peer, result, into: &actions)
     case .subrating(let result): subratingChanged(peer, result, into: &actions)
     case .rssi(let result): rssi(peer, result, into: &actions)
-    case .power: break  // No part of BLEKit uses it.
+    case .power(let event): powerChanged(peer, event, into: &actions)
     case .security(let security): securityChanged(peer, security, into: &actions)
     }
   }

@@ -16,6 +16,8 @@ struct LinkState: Sendable {
   var timing: LinkTiming
   var subrating = ConnectionSubrating.none
   var dataLength = ConnectionDataLength()
+  /// At most one: the transmit power and the path loss, in memory of their own, because most links have none.
+  var powerStates: [DevicePower] = []
   var security = SecurityState()
   /// Why the link could not be encrypted with the key of its bond.
   var bondLoss: BondLoss?
@@ -151,6 +153,8 @@ extension AdapterSession.State {
     for it in link.values.values { it.readers.finish(throwing: error, into: &actions) }
     for it in link.displaced { it.readers.finish(throwing: error, into: &actions) }
     link.allValues.finish(throwing: error, into: &actions)
+    link.powerStates.first?.changes.finish(throwing: error, into: &actions)
+    link.powerStates.first?.zones.finish(throwing: error, into: &actions)
     rssiReads[peer] = nil
     waits.linkEnded(peer, end, error, into: &actions)
   }

@@ -56,6 +56,10 @@ extension Awaited<ConnectionSubrating> {
   static func subrating(_ peer: LinkID) -> Self { Self(.subrating(peer)) }
 }
 
+extension Awaited<Int?> {
+  static func transmitPower(_ peer: LinkID, _ end: LinkPowerEnd) -> Self { Self(.transmitPower(peer, end)) }
+}
+
 extension Awaited<SPSM> {
   static func listen(_ id: ListenID) -> Self { Self(.listen(id)) }
 }
@@ -87,6 +91,7 @@ enum AwaitedEvent: Hashable, Sendable {
   case phy(LinkID)
   case timing(LinkID)
   case subrating(LinkID)
+  case transmitPower(LinkID, LinkPowerEnd)
   case pairing(LinkID, SecurityLevel)
   case bondStorage(DeviceAddress)
   case channel(LinkID, OpenChannelID)
@@ -103,7 +108,7 @@ enum AwaitedEvent: Hashable, Sendable {
       nil
     case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .subrating(let peer),
       .pairing(let peer, _), .channel(let peer, _), .trainTransfer(_, let peer), .syncTransfer(_, let peer),
-      .linkProof(let peer), .linkEnd(let peer):
+      .linkProof(let peer), .linkEnd(let peer), .transmitPower(let peer, _):
       peer
     }
   }

@@ -296,6 +296,8 @@ struct ValueStreams<Value: Sendable>: Sendable {
     continuations[id] = continuation
   }
 
+  var isEmpty: Bool { continuations.isEmpty }
+
   func contains(_ id: UInt32) -> Bool { continuations[id] != nil }
 
   mutating func add(_ others: Self) { continuations.merge(others.continuations) { $1 } }
