@@ -84,5 +84,7 @@ async def test_a_peripheral_subrates(radio, tmp_path):
             await central.device.host.send_sync_command(
                 hci.HCI_LE_Set_Host_Feature_Command(bit_number=host_support, bit_value=1)
             )
+            # What the central accepts (Vol 4, Part E, 7.8.123).
+            await central.device.set_default_connection_subrate(1, 100, 2, 0, 32_000)
             link = await central.connect("Fast")
             await subrated(radio, link.connection)
