@@ -14,6 +14,7 @@ struct RadioArguments {
       --acl-count N              ACL packets that a controller holds, 1 to 255 (8)
       --rssi DBM                 signal strength with which each device is received, -127 to 20 (-50)
       --no-extended-advertising  controllers without extended advertising, as before Bluetooth 5.0
+      --shortest-interval N      controllers of Bluetooth 6.2 with connection intervals from N times 125 us, 3 to 255
       --pace                     real timing: connection intervals, airtime, advertising intervals, scan windows;
                                  without it data moves at once and every scanner receives every advertisement
       --seed N                   what every random number follows from (0)
@@ -48,6 +49,9 @@ struct RadioArguments {
       case "--acl-count": configuration.controller.totalNumACLDataPackets = try number(of: option, in: 1...255)
       case "--rssi": configuration.controller.rssi = try number(of: option, in: -127...20)
       case "--no-extended-advertising": configuration.controller.features.remove(.extendedAdvertising)
+      case "--shortest-interval":
+        configuration.controller.version = 16
+        configuration.controller.connectionIntervals = .init(minimum: try number(of: option, in: 3...255))
       case "--pace": configuration.pacing = .airtime
       case "--seed": configuration.seed = try number(of: option, in: 0...UInt64.max)
       case "--snoop": configuration.traceFolder = try value(of: option)

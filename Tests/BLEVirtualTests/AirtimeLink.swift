@@ -21,15 +21,19 @@ struct AirtimeLink {
   private(set) var atCentral: [Arrival] = []
   private(set) var atPeripheral: [Arrival] = []
 
-  /// - Parameter interval: in units of 1.25 ms; `timeout` in units of 10 ms.
+  /// - Parameters:
+  ///   - interval: in units of 1.25 ms; `timeout` in units of 10 ms.
+  ///   - prepare: what the hosts do before the link begins.
   init(
     interval: UInt16 = 24, latency: UInt16 = 0, timeout: UInt16 = 500, seed: UInt64 = 1,
     central configureCentral: (inout VirtualControllerConfiguration) -> Void = { _ in },
-    peripheral configurePeripheral: (inout VirtualControllerConfiguration) -> Void = { _ in }
+    peripheral configurePeripheral: (inout VirtualControllerConfiguration) -> Void = { _ in },
+    prepare: (inout RadioStage, ControllerID) throws -> Void = { _, _ in }
   ) throws {
     var stage = RadioStage(seed: seed, pacing: .airtime)
     central = stage.attach(configureCentral)
     peripheral = stage.attach(configurePeripheral)
+    for id in [central, peripheral] { try prepare(&stage, id) }
     let parameters = HCI.ConnectionParameters {
       $0.connectionIntervalMin = interval
       $0.connectionIntervalMax = interval

@@ -66,11 +66,14 @@ struct ConversationTests {
   }
 
   /// Supported Commands tells the truth: a set bit is never answered with Unknown HCI Command, a clear one always.
-  @Test(arguments: [true, false]) func supportedCommandsAreTrue(isFull: Bool) throws {
+  @Test(arguments: [48, 105, 111]) func supportedCommandsAreTrue(count: Int) throws {
     var stage = RadioStage()
-    let id = stage.attach { if !isFull { $0.features = [] } }
+    let id = stage.attach {
+      if count == 48 { $0.features = [] }
+      if count == 111 { $0.connectionIntervals = VirtualConnectionIntervals() }
+    }
     let supported = try stage.ask(HCI.ReadLocalSupportedCommands(), from: id).supportedCommands
-    #expect(supported.opcodes.count == (isFull ? 105 : 48))
+    #expect(supported.opcodes.count == count)
     for opcode in HCI.SupportedCommands.all.opcodes {
       _ = stage.take(id)
       stage.send([0x01] + [UInt8(opcode.rawValue & 0xFF), UInt8(opcode.rawValue >> 8)] + [0], from: id)

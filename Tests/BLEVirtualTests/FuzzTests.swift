@@ -23,7 +23,9 @@ struct FuzzTests {
   @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64]) func randomHosts(seed: UInt64) throws {
     let pacings: [VirtualRadio.Pacing] = [.immediate, .connectionEvents(packetsPerEvent: 1), .airtime]
     var stage = RadioStage(seed: seed, pacing: pacings[Int(seed % 3)])
-    var ids = (0..<4).map { _ in stage.attach() }
+    var ids = (0..<4).map { index in
+      stage.attach { if index > 0 { $0.connectionIntervals = VirtualConnectionIntervals() } }
+    }
     var random = RandomSource.seeded(seed)
     let opcodes = HCI.SupportedCommands.all.opcodes
     for _ in 0..<4_000 {

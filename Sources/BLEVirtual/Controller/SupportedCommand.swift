@@ -19,16 +19,19 @@ struct SupportedCommand: Sendable {
   let commandSet: AdvertisingCommandSet?
   /// The feature without which a controller does not have the command.
   let feature: HCI.LEFeatures
+  /// As ``feature``, of the features beyond the first 64.
+  let furtherFeature: HCI.LEFurtherFeatures
   let perform: Perform
 
   init<Command: HCICommand>(
     _ type: Command.Type, in commandSet: AdvertisingCommandSet? = nil, needs feature: HCI.LEFeatures = [],
-    _ perform: @escaping Perform
+    _ furtherFeature: HCI.LEFurtherFeatures = [], _ perform: @escaping Perform
   ) {
     opcode = Command.opcode
     isAnsweredByStatus = Command.isAnsweredByStatus
     self.commandSet = commandSet
     self.feature = feature
+    self.furtherFeature = furtherFeature
     self.perform = perform
   }
 }

@@ -56,7 +56,7 @@ struct VirtualController: Sendable {
     self.random = random
     faults = ControllerFaults(configuration.faults, random: random)
     host = HostInterface(of: id, commandCredits: configuration.commandCredits)
-    features = LocalFeatures(configuration.features)
+    features = LocalFeatures(configuration.features, configuration.connectionIntervals?.supported)
     power = TransmitPower(level: configuration.txPower)
     addresses = OwnAddresses(publicAddress: address)
     acceptList = FilterAcceptList(capacity: configuration.filterAcceptListSize)
@@ -89,7 +89,7 @@ struct VirtualController: Sendable {
     for index in links.indices { links[index].send(.silence, &context) }
     for index in links.indices.reversed() { removeLink(index, &context) }
     host.reset()
-    features = LocalFeatures(configuration.features)
+    features = LocalFeatures(configuration.features, configuration.connectionIntervals?.supported)
     power = TransmitPower(level: configuration.txPower, linkLevel: power.linkLevel)
     keyAgreement = KeyAgreement()
     addresses = OwnAddresses(publicAddress: addresses.publicAddress)
@@ -163,7 +163,7 @@ extension VirtualController {
   /// Performs a command. A command that the controller does not have is rejected with Unknown HCI Command, and one of
   /// the other set of advertising commands with Command Disallowed.
   private mutating func perform(_ command: HCICommandPacket, _ context: inout VirtualRadioContext) {
-    guard let supported = Self.commands[command.opcode], features.linkLayer.isSuperset(of: supported.feature) else {
+    guard let supported = Self.commands[command.opcode], features.contains(supported) else {
       return refuse(command.opcode, .unknownCommand, &context)
     }
     if let wanted = supported.commandSet {
@@ -215,7 +215,10 @@ extension VirtualController {
       return .success
     },
     status(of: HCI.LESetHostFeature.self) { me, command, _ in
-      me.features.setHostFeature(command, hasLinks: !me.links.isEmpty)
+      me.features.setHostFeature(UInt16(command.bitNumber), command.bitValue, hasLinks: !me.links.isEmpty)
+    },
+    status(of: HCI.LESetHostFeatureV2.self, needs: .llExtendedFeatureSet) { me, command, _ in
+      me.features.setHostFeature(command.bitNumber, command.bitValue, hasLinks: !me.links.isEmpty)
     },
     response(to: HCI.LEReadRFPathCompensation.self) { me, _, _ in me.power.pathCompensationResponse },
     status(of: HCI.LEWriteRFPathCompensation.self) { me, command, _ in
@@ -265,6 +268,12 @@ extension VirtualController {
     },
     response(to: HCI.LEReadLocalSupportedFeatures.self) { me, _, _ in
       .init { $0.features = me.features.all }
+    },
+    response(to: HCI.LEReadAllLocalSupportedFeatures.self, needs: .llExtendedFeatureSet) { me, _, _ in
+      .init {
+        $0.maxPage = me.features.allFurther.isEmpty ? 0 : 1
+        ($0.features.features, $0.features.furtherFeatures) = (me.features.all, me.features.allFurther)
+      }
     },
     response(to: HCI.LEReadSupportedStates.self) { _, _, _ in .init { $0.states = 0x3FF_FFFF_FFFF } },
     response(to: HCI.LEReadTransmitPower.self) { me, _, _ in
@@ -569,6 +578,16 @@ extension VirtualController {
     } then: { me, command, context in
       me.update(command.connectionHandle, &context) { _, turn, _ in turn.send(.featureRequest) }
     },
+    status(of: HCI.LEReadAllRemoteFeatures.self, needs: .llExtendedFeatureSet) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      guard command.pagesRequested <= 10 else { return .invalidCommandParameters }
+      let mayAsk = me.links[index].role == .central || me.features.contains(.peripheralInitiatedFeaturesExchange)
+      return mayAsk ? .success : .commandDisallowed
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { _, turn, _ in
+        turn.send(.featurePageRequest(page: command.pagesRequested))
+      }
+    },
     response(to: HCI.ReadRSSI.self) { me, command, _ in
       let index = me.links.index(of: command.connectionHandle)
       return .init {
@@ -621,7 +640,7 @@ extension VirtualController {
       }
     },
 
-    // Procedures of one link (7.8.18, 7.8.31 to 7.8.33, 7.8.49 and 7.8.124)
+    // Procedures of one link (7.8.18, 7.8.31 to 7.8.33, 7.8.49, 7.8.124 and 7.8.154)
     status(of: HCI.LEConnectionUpdate.self) { me, command, _ in
       guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
       return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
@@ -662,6 +681,12 @@ extension VirtualController {
       return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
     } then: { me, command, context in
       me.update(command.connectionHandle, &context) { link, turn, _ in link.requestSubrate(command.parameters, &turn) }
+    },
+    status(of: HCI.LEConnectionRateRequest.self, needs: [], .shorterConnectionIntervals) { me, command, _ in
+      guard let index = me.links.index(of: command.connectionHandle) else { return .unknownConnectionIdentifier }
+      return me.links[index].refusal(of: command.parameters, me.turn(of: index)) ?? .success
+    } then: { me, command, context in
+      me.update(command.connectionHandle, &context) { link, turn, _ in link.requestRate(command.parameters, &turn) }
     },
     status(of: HCI.LESetPHY.self, needs: .le2MPHY) { me, command, _ in
       guard me.links.index(of: command.connectionHandle) != nil else { return .unknownConnectionIdentifier }
@@ -732,7 +757,7 @@ extension VirtualController {
       me.update(command.connectionHandle, &context) { link, turn, _ in link.rejectKeyRequest(&turn) }
     },
 
-    // All links (7.8.19, 7.8.34, 7.8.35, 7.8.46, 7.8.48 and 7.8.123)
+    // All links (7.8.19, 7.8.34, 7.8.35, 7.8.46, 7.8.48, 7.8.123, 7.8.155 and 7.8.156)
     response(to: HCI.LEReadMaximumDataLength.self, needs: .dataPacketLengthExtension) { me, _, context in
       let greatest = DataLength.greatest(of: me.features.linkLayer, context.pacing)
       return .init {
@@ -753,6 +778,13 @@ extension VirtualController {
     },
     status(of: HCI.LESetDefaultSubrate.self, needs: .connectionSubrating) { me, command, _ in
       me.linkDefaults.setSubrating(command.parameters)
+    },
+    status(of: HCI.LESetDefaultRateParameters.self, needs: [], .shorterConnectionIntervals) { me, command, _ in
+      me.linkDefaults.setRate(command.parameters, me.features.intervals)
+    },
+    response(to: HCI.LEReadMinimumSupportedConnectionInterval.self, needs: [], .shorterConnectionIntervals) {
+      me, _, _ in
+      me.features.intervals ?? .init { $0.status = .unsupportedFeatureOrParameterValue }
     },
     status(of: HCI.LESetDefaultPHY.self, needs: .le2MPHY) { me, command, _ in
       me.linkDefaults.setPHYs(command, available: me.features.linkLayer.phys)
@@ -775,10 +807,11 @@ extension VirtualController {
   /// Too few or too many octets, and values that the decoder rejects, result in Invalid HCI Command Parameters.
   private static func response<Command: HCICommand>(
     to type: Command.Type, in commandSet: AdvertisingCommandSet? = nil, needs feature: HCI.LEFeatures = [],
+    _ furtherFeature: HCI.LEFurtherFeatures = [],
     _ respond: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> Command.Response,
     then: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
   ) -> SupportedCommand {
-    SupportedCommand(type, in: commandSet, needs: feature) { me, packet, context in
+    SupportedCommand(type, in: commandSet, needs: feature, furtherFeature) { me, packet, context in
       guard let command = try? Command(decoding: packet.parameters) else {
         return me.refuse(packet.opcode, .invalidCommandParameters, &context)
       }
@@ -795,11 +828,12 @@ extension VirtualController {
   /// A row of a command whose answer depends on its status alone, which `perform` returns.
   private static func status<Command: HCICommand>(
     of type: Command.Type, in commandSet: AdvertisingCommandSet? = nil, needs feature: HCI.LEFeatures = [],
+    _ furtherFeature: HCI.LEFurtherFeatures = [],
     _ perform: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> HCIErrorCode,
     then: @escaping @Sendable (inout Self, Command, inout VirtualRadioContext) -> Void = { _, _, _ in }
   ) -> SupportedCommand {
     response(
-      to: type, in: commandSet, needs: feature,
+      to: type, in: commandSet, needs: feature, furtherFeature,
       { me, command, context in
         var response = Command.Response()
         response.status = perform(&me, command, &context)
@@ -821,7 +855,7 @@ extension VirtualController {
   /// The commands that the controller has with its features, as in Read Local Supported Commands.
   private var supportedCommands: HCI.SupportedCommands {
     var commands = HCI.SupportedCommands()
-    for command in Self.rows where features.linkLayer.isSuperset(of: command.feature) {
+    for command in Self.rows where features.contains(command) {
       commands.insert(command.opcode)
     }
     return commands
@@ -1138,7 +1172,7 @@ extension VirtualController {
     let index = links.append(
       VirtualLink(
         link, handle: handle, peerAddress: peerAddress, slot: id.slot, accepting: linkDefaults.subrating,
-        now: context.now))
+        linkDefaults.rate, now: context.now))
     if link.role == .central { initiator.end() }
     syncTransfers.linkBegan(handle)
 
@@ -1244,7 +1278,8 @@ extension VirtualController {
         version: .versionResponse(
           version: configuration.version, companyIdentifier: configuration.companyIdentifier,
           subversion: configuration.subversion),
-        suggestedDataLength: linkDefaults.dataLength, preferredPHYs: linkDefaults.preferredPHYs),
+        suggestedDataLength: linkDefaults.dataLength, preferredPHYs: linkDefaults.preferredPHYs,
+        furtherFeatures: features.allFurther, rateIntervals: features.rateIntervals),
       handle: links[index].handle, role: links[index].role)
   }
 
@@ -1290,8 +1325,12 @@ extension VirtualController {
     update(index, &context) { link, turn, context in link.receive(pdu, &turn, &context) }
     // A rejected LL_SUBRATE_IND has no effect on its sender.
     if case .subrate = pdu { return supportsSubrating }
+    if case .connectionRate(let rate) = pdu { return accepts(rate) }
     return true
   }
+
+  /// Whether the controller and its host support a connection rate.
+  func accepts(_ rate: LinkLayerRate) -> Bool { features.rateIntervals?.supports(rate.interval) == true }
 
   /// Whether the controller and its host support connection subrating.
   var supportsSubrating: Bool { features.all.supportsSubrating }

@@ -20,6 +20,9 @@ public struct VirtualControllerConfiguration: Sendable {
   public var subversion: UInt16 = 0
   /// The features of the Link Layer. A command whose feature is missing gets Unknown HCI Command.
   public var features: HCI.LEFeatures = Self.standardFeatures
+  /// The intervals of a controller with Shorter Connection Intervals (Bluetooth 6.2), and with LL Extended Feature Set;
+  /// nil for a controller without.
+  public var connectionIntervals: VirtualConnectionIntervals?
   /// The maximum length of an ACL packet in either direction, in octets without the header: 27 to 65535.
   public var aclDataPacketLength: UInt16 = 251
   /// The number of ACL packets that the controller buffers: 1 to 255.

@@ -3,23 +3,35 @@ internal import BLEWire
 
 /// The timing of a link (Vol 6, Part B, 4.5.1).
 struct LinkLayerTiming: Hashable, Sendable {
-  /// In units of 1.25 ms.
-  var interval: UInt16
+  /// In units of 125 us: a link has an interval that is no multiple of 1.25 ms by LL_CONNECTION_RATE_IND alone.
+  var rateInterval: UInt32
   /// In connection events; on a subrated link, in subrated events.
   var latency: UInt16
   /// In units of 10 ms.
   var timeout: UInt16
   /// connSubrateFactor: one in so many connection events is used (Vol 6, Part B, 4.5.1).
-  var subrateFactor: UInt16 = 1
+  var subrateFactor: UInt16
   /// connContinuationNumber: the number of connection events that are used after one with data.
-  var continuation: UInt16 = 0
+  var continuation: UInt16
+
+  /// - Parameter interval: in units of 1.25 ms.
+  init(interval: UInt16, latency: UInt16, timeout: UInt16, subrateFactor: UInt16 = 1, continuation: UInt16 = 0) {
+    rateInterval = UInt32(interval) * 10
+    (self.latency, self.timeout) = (latency, timeout)
+    (self.subrateFactor, self.continuation) = (subrateFactor, continuation)
+  }
+
+  /// The interval in units of 1.25 ms, rounded up.
+  var interval: UInt16 { UInt16(clamping: (rateInterval + 9) / 10) }
+  /// Whether the interval is shorter than those of LE Connection Update.
+  var isShort: Bool { intervalDuration < .microseconds(7500) }
 
   var supervisionTimeout: Duration { .milliseconds(10 * Int64(timeout)) }
-  var intervalDuration: Duration { .microseconds(1250 * Int64(max(6, interval))) }
+  var intervalDuration: Duration { .microseconds(125 * Int64(rateInterval < 3 ? 60 : rateInterval)) }
 
   /// This timing after LL_CONNECTION_UPDATE_IND with `new`: another interval ends subrating (Vol 6, Part B, 5.1.1).
   func updated(to new: Self) -> Self {
-    guard new.interval == interval else { return new }
+    guard new.rateInterval == rateInterval else { return new }
     var timing = new
     (timing.subrateFactor, timing.continuation) = (subrateFactor, continuation)
     return timing
@@ -27,9 +39,10 @@ struct LinkLayerTiming: Hashable, Sendable {
 
   /// This timing after LL_SUBRATE_IND.
   func updated(to subrating: LinkLayerSubrating) -> Self {
-    LinkLayerTiming(
-      interval: interval, latency: subrating.latency, timeout: subrating.timeout, subrateFactor: subrating.factor,
-      continuation: subrating.continuation)
+    var timing = self
+    (timing.latency, timing.timeout) = (subrating.latency, subrating.timeout)
+    (timing.subrateFactor, timing.continuation) = (subrating.factor, subrating.continuation)
+    return timing
   }
 }
 
@@ -116,6 +129,9 @@ struct ConnectionUpdate: Sendable {
 
   /// Applies new subrating on this end.
   mutating func apply(_ subrating: LinkLayerSubrating) { timing = timing.updated(to: subrating) }
+
+  /// Applies a new connection rate on this end.
+  mutating func apply(_ rate: LinkLayerRate) { timing = timing.updated(to: rate) }
 
   /// Receives the rejection of a request from this end.
   mutating func receiveRejection(_ reason: HCIErrorCode, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {

@@ -1,6 +1,6 @@
 internal import BLEHCI
 
-/// The host's settings for all links (Vol 4, Part E, 7.8.19, 7.8.34, 7.8.35, 7.8.48 and 7.8.123).
+/// The host's settings for all links (Vol 4, Part E, 7.8.19, 7.8.34, 7.8.35, 7.8.48, 7.8.123 and 7.8.155).
 struct LinkDefaults: Sendable {
   /// The data length of new links.
   private(set) var dataLength = DataLength.initial
@@ -13,6 +13,19 @@ struct LinkDefaults: Sendable {
 
   /// The subrating that the central of a new link accepts from its peripheral.
   private(set) var subrating = HCI.SubrateParameters()
+
+  /// The connection rate that the central of a new link accepts from its peripheral.
+  private(set) var rate = HCI.ConnectionRateParameters()
+
+  mutating func setRate(
+    _ parameters: HCI.ConnectionRateParameters, _ intervals: SupportedConnectionIntervals?
+  ) -> HCIErrorCode {
+    guard parameters.isValid else { return .invalidCommandParameters }
+    let range = parameters.connectionIntervalMin...parameters.connectionIntervalMax
+    guard intervals?.shortest(in: range) != nil else { return .unsupportedFeatureOrParameterValue }
+    rate = parameters
+    return .success
+  }
 
   mutating func setSubrating(_ parameters: HCI.SubrateParameters) -> HCIErrorCode {
     guard parameters.isValid else { return .invalidCommandParameters }

@@ -64,6 +64,16 @@ enum LinkLayerPDU: Sendable {
   case powerControlResponse(LinkLayerPower)
   /// LL_POWER_CHANGE_IND.
   case powerChange(LinkLayerPower)
+  /// LL_CONNECTION_RATE_REQ.
+  case connectionRateRequest(HCI.ConnectionRateParameters)
+  /// LL_CONNECTION_RATE_IND.
+  case connectionRate(LinkLayerRate)
+  /// LL_REJECT_EXT_IND or LL_UNKNOWN_RSP in response to LL_CONNECTION_RATE_REQ or LL_CONNECTION_RATE_IND.
+  case connectionRateReject(HCIErrorCode)
+  /// LL_FEATURE_EXT_REQ for all pages up to one.
+  case featurePageRequest(page: UInt8)
+  /// LL_FEATURE_EXT_RSP.
+  case featurePageResponse(HCI.LEFeatures, HCI.LEFurtherFeatures, page: UInt8)
   /// LL_CLOCK_ACCURACY_REQ.
   case clockAccuracyRequest
   /// LL_CLOCK_ACCURACY_RSP.
@@ -90,6 +100,11 @@ enum LinkLayerPDU: Sendable {
     case .connectionParameterRequest: 24
     case .connectionParameterReject, .encryptionReject, .subrateReject: 3
     case .subrateRequest, .subrate: 11
+    case .connectionRateReject: 3
+    // As the fields that the procedure needs: the lengths of the specification were not at hand.
+    case .connectionRateRequest: 15
+    case .connectionRate: 16
+    case .featurePageRequest, .featurePageResponse: 27
     case .encryptionRequest: 23
     case .encryptionResponse: 13
     case .startEncryption, .encryptionStarted, .pauseEncryptionRequest, .pauseEncryptionResponse: 1

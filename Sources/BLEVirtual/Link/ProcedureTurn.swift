@@ -26,6 +26,10 @@ struct ProcedureTurn: Sendable {
     let suggestedDataLength: DataLength
     /// The PHYs that the host prefers.
     let preferredPHYs: (transmit: HCI.PHYs, receive: HCI.PHYs)
+    /// The features beyond the first 64, and those that the host adds.
+    let furtherFeatures: HCI.LEFurtherFeatures
+    /// The intervals of LE Connection Rate Request; nil unless the controller and its host support them.
+    let rateIntervals: SupportedConnectionIntervals?
 
     /// Whether the controller and its host support connection subrating.
     var supportsSubrating: Bool { announcedFeatures.supportsSubrating }

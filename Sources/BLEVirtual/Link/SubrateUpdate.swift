@@ -25,8 +25,8 @@ extension LinkLayerSubrating {
   /// The subrating that meets both what the peripheral requests and what the central accepts: the greatest factor for
   /// which the supervision timeout is long enough. Nil if there is none (Vol 6, Part B, 5.1.20).
   ///
-  /// - Parameter interval: the connection interval in units of 1.25 ms.
-  init?(requested: HCI.SubrateParameters, accepted: HCI.SubrateParameters, interval: UInt16) {
+  /// - Parameter rateInterval: the connection interval in units of 125 us.
+  init?(requested: HCI.SubrateParameters, accepted: HCI.SubrateParameters, rateInterval: UInt32) {
     let least = max(requested.subrateMin, accepted.subrateMin, 1)
     let greatest = min(requested.subrateMax, accepted.subrateMax)
     guard least <= greatest else { return nil }
@@ -35,7 +35,7 @@ extension LinkLayerSubrating {
     let factor = (least...greatest).last {
       LinkLayerLimits.allows(subrateFactor: $0, latency: latency)
         && LinkLayerLimits.allows(
-          supervisionTimeout: timeout, latency: latency, subrateFactor: $0, rateInterval: UInt32(interval) * 10)
+          supervisionTimeout: timeout, latency: latency, subrateFactor: $0, rateInterval: rateInterval)
     }
     guard let factor else { return nil }
     let continuation = min(max(requested.continuationNumber, accepted.continuationNumber), factor - 1)
@@ -66,7 +66,7 @@ struct SubrateUpdate: Sendable {
     guard parameters.isValid,
       LinkLayerLimits.allows(
         supervisionTimeout: parameters.supervisionTimeout, latency: parameters.maxLatency,
-        subrateFactor: parameters.subrateMax, rateInterval: UInt32(timing.interval) * 10)
+        subrateFactor: parameters.subrateMax, rateInterval: timing.rateInterval)
     else { return .invalidCommandParameters }
     return turn.controller.supportsSubrating && !isRequested ? nil : .commandDisallowed
   }
@@ -85,7 +85,7 @@ struct SubrateUpdate: Sendable {
   /// Receives LL_SUBRATE_REQ from the peripheral.
   func receiveRequest(_ wanted: HCI.SubrateParameters, _ timing: LinkLayerTiming, _ turn: inout ProcedureTurn) {
     guard turn.controller.supportsSubrating else { return turn.send(.subrateReject(.unsupportedRemoteFeature)) }
-    let subrating = LinkLayerSubrating(requested: wanted, accepted: accepted, interval: timing.interval)
+    let subrating = LinkLayerSubrating(requested: wanted, accepted: accepted, rateInterval: timing.rateInterval)
     turn.send(subrating.map { .subrate($0) } ?? .subrateReject(.unsupportedLinkLayerParameterValue))
   }
 

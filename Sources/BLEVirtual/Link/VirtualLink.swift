@@ -54,6 +54,7 @@ struct VirtualLink: Sendable {
   private var phy: PHYUpdate
   private var subrate: SubrateUpdate
   private var power: LinkPower
+  private var rate: ConnectionRateUpdate
   private var encryption = LinkEncryption()
   private(set) var channelMap = Self.allChannels
   /// In units of 10 ms.
@@ -75,9 +76,10 @@ struct VirtualLink: Sendable {
   ///   - peerAddress: the peer's address as reported to the host.
   ///   - slot: the slot of this end's controller.
   ///   - subrating: the subrating that the central accepts from its peripheral.
+  ///   - rate: the connection rate that it accepts.
   init(
     _ link: NewVirtualLink, handle: ConnectionHandle, peerAddress: DeviceAddress, slot: Int,
-    accepting subrating: HCI.SubrateParameters, now: Instant
+    accepting subrating: HCI.SubrateParameters, _ rate: HCI.ConnectionRateParameters, now: Instant
   ) {
     id = link.id
     self.handle = handle
@@ -92,6 +94,7 @@ struct VirtualLink: Sendable {
     phy = PHYUpdate(link.phy)
     subrate = SubrateUpdate(accepted: subrating)
     power = link.power
+    self.rate = ConnectionRateUpdate(accepted: rate)
   }
 
   var transmitPHY: HCI.PHY { phy.transmit }
@@ -187,6 +190,15 @@ struct VirtualLink: Sendable {
 
   // MARK: PHYs, channels and encryption
 
+  /// The error for LE Connection Rate Request; nil if the request may begin.
+  func refusal(of parameters: HCI.ConnectionRateParameters, _ turn: ProcedureTurn) -> HCIErrorCode? {
+    rate.refusal(of: parameters, turn)
+  }
+
+  mutating func requestRate(_ parameters: HCI.ConnectionRateParameters, _ turn: inout ProcedureTurn) {
+    rate.request(parameters, &turn)
+  }
+
   mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout ProcedureTurn) { phy.request(command, &turn) }
 
   /// Sends the channel map of the central. With airtime it takes effect at an instant, on both ends.
@@ -254,6 +266,17 @@ struct VirtualLink: Sendable {
     case .powerControlRequest(let phy): power.receiveRequest(on: phy, &turn)
     case .powerControlResponse(let peer): power.receive(peer, isResponse: true, measuredPath, turn, &context)
     case .powerChange(let peer): power.receive(peer, isResponse: false, measuredPath, turn, &context)
+    case .connectionRateRequest(let parameters): rate.receiveRequest(parameters, &turn)
+    case .connectionRate(let new):
+      if let reason = new.refusal(turn.controller) { return turn.send(.connectionRateReject(reason)) }
+      apply(new, turn, &context)
+    case .connectionRateReject(let reason): rate.receiveRejection(reason, update.timing, turn, &context)
+    case .featurePageRequest(let page):
+      let controller = turn.controller
+      turn.send(.featurePageResponse(controller.announcedFeatures, controller.furtherFeatures, page: page))
+    case .featurePageResponse(let features, let further, let page):
+      turn.host.send(
+        HCI.LEReadAllRemoteFeaturesComplete(handle, features, further, requestedPage: page), &context)
     case .featureRequest: turn.send(.featureResponse(turn.controller.announcedFeatures))
     case .featureResponse(let features):
       turn.host.send(
@@ -284,6 +307,7 @@ struct VirtualLink: Sendable {
     case .terminate(let reason): turn.end(reason == .pinOrKeyMissing ? reason : .terminatedByLocalHost)
     case .connectionUpdate(let timing): apply(timing, turn, &context)
     case .subrate(let subrating): apply(subrating, turn, &context)
+    case .connectionRate(let rate): apply(rate, turn, &context)
     // The other PDUs have an effect on their receiver alone.
     default: break
     }
@@ -302,6 +326,14 @@ struct VirtualLink: Sendable {
     let old = update.timing
     update.apply(subrating)
     subrate.applied(from: old, to: update.timing, turn, &context)
+    if nextEvent != nil { nextEvent = connectionEvent(after: context.now) }
+  }
+
+  /// Applies a new connection rate on this end and reports it to the host.
+  private mutating func apply(_ new: LinkLayerRate, _ turn: ProcedureTurn, _ context: inout VirtualRadioContext) {
+    let old = update.timing
+    update.apply(new)
+    rate.applied(from: old, to: update.timing, turn, &context)
     if nextEvent != nil { nextEvent = connectionEvent(after: context.now) }
   }
 
@@ -444,7 +476,9 @@ struct VirtualLink: Sendable {
     if phy.radioPHY.isCoded { limit = max(limit, RadioPHY.codedS8.airtime(payload: Int(least), isEncrypted: true)) }
     limit = min(limit, (update.timing.intervalDuration - RadioPHY.interFrameSpace * 2) / 2)
     let fitting = phy.radioPHY.greatestPayload(within: limit, isEncrypted: encryption.protectsPDUs(of: role))
-    return max(Int(least), min(Int(dataLength.transmit.octets), fitting))
+    let longest = min(Int(dataLength.transmit.octets), fitting)
+    // Half of a short interval may not hold the 27 octets of every data length.
+    return update.timing.isShort ? max(1, longest) : max(Int(least), longest)
   }
 
   /// The empty PDU that this end sends if it has no PDU, or if its PDU does not fit.
@@ -493,6 +527,7 @@ struct VirtualLink: Sendable {
     case .channelMap(let map): channelMap = map
     // It has no instant, and takes effect on both ends in the event in which it is received.
     case .subrate(let subrating): apply(subrating, turn, &context)
+    case .connectionRate(let rate): apply(rate, turn, &context)
     // The other PDUs have no instant.
     default: break
     }

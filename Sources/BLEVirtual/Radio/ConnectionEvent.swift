@@ -42,6 +42,8 @@ struct ConnectionEvent: Sendable {
   /// Whether the receiver of the current packet had a PDU to send before the packet ended. T_IFS is too short to
   /// prepare the answer to a PDU: the answers of the Link Layer and of the host are sent with the next packet or later.
   var isAnswerPrepared = false
+  /// Whether the central has sent one packet in the event.
+  private(set) var isFirstExchange = true
 
   /// Begins the event with the central's packet at the anchor point.
   init(packet: LinkLayerPacket, anchor: Instant, nextAnchor: Instant) {
@@ -72,6 +74,7 @@ struct ConnectionEvent: Sendable {
     if sender == .central {
       centralHasMoreData = next.hasMoreData
       isExchangeUseful = false
+      isFirstExchange = false
     }
   }
 }

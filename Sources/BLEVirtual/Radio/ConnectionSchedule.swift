@@ -16,7 +16,7 @@ internal import BLEWire
 struct ConnectionSchedule: Sendable {
   /// New connection timing, a new PHY or a new channel map, which takes effect at an instant.
   struct Change: Sendable {
-    /// LL_CONNECTION_UPDATE_IND, LL_PHY_UPDATE_IND or LL_CHANNEL_MAP_IND.
+    /// LL_CONNECTION_UPDATE_IND, LL_CONNECTION_RATE_IND, LL_PHY_UPDATE_IND or LL_CHANNEL_MAP_IND.
     var pdu: LinkLayerPDU
     var sender: HCI.Role
     /// The event counter at which it takes effect.
@@ -144,6 +144,14 @@ struct ConnectionSchedule: Sendable {
   mutating func apply(_ subrating: LinkLayerSubrating) {
     timing = timing.updated(to: subrating)
     subrateBase = max(0, counter)
+  }
+}
+
+extension ConnectionSchedule {
+  /// Applies a new connection rate from the current event on. Its anchor point does not move.
+  mutating func apply(_ rate: LinkLayerRate) {
+    apply(rate.subrating)
+    timing = timing.updated(to: rate)
   }
 }
 

@@ -34,6 +34,7 @@ extension VirtualRadio {
     connection.nextEvent = nil
     for change in connection.schedule.takeChanges() {
       if case .connectionUpdate(let timing) = change.pdu { connection.schedule.apply(timing) }
+      if case .connectionRate(let rate) = change.pdu { connection.schedule.apply(rate) }
       apply(change.pdu, from: change.sender, connection)
     }
     let anchor = connection.schedule.anchor
@@ -107,6 +108,8 @@ extension VirtualRadio {
     case .subrate(let subrating) where controllers[receiver].supportsSubrating:
       context.connections[connection.id]?.schedule.apply(subrating)
       apply(pdu, from: sender, connection)
+    case .connectionRate(let rate) where controllers[receiver].accepts(rate):
+      context.connections[connection.id]?.schedule.plan(pdu, from: sender)
     // The link switches over all PDUs.
     default: _ = controllers[receiver].receive(pdu, on: connection.id, &context)
     }
@@ -135,7 +138,10 @@ extension VirtualRadio {
     else { return context.connections.stop(id) }
     if event.sender == .central {
       let next = isPrepared ? controllers[peripheral].nextPacket(on: id) : nil
-      event.answer(with: next.flatMap { event.hasRoom(for: $0.airtime, packets: 1) ? $0 : nil } ?? reply)
+      // An event of a short interval holds one packet of each end, whatever their length. Longer ones take the time of
+      // the next event.
+      let isHeld = event.isFirstExchange && connection.schedule.timing.isShort
+      event.answer(with: next.flatMap { isHeld || event.hasRoom(for: $0.airtime, packets: 1) ? $0 : nil } ?? reply)
       connection.event = event
     } else if event.mayContinue, isPrepared, let next = controllers[central].nextPacket(on: id),
       event.hasRoom(for: next.airtime + reply.airtime, packets: 2)
