@@ -89,6 +89,10 @@ extension HostCore {
       links.receive(.transmitPowerReporting(event), on: event.connectionHandle, &context)
     case .lePathLossThreshold(let event):
       links.receive(.pathLossThreshold(event), on: event.connectionHandle, &context)
+    case .leReadAllRemoteFeaturesComplete(let event):
+      links.receive(.readAllRemoteFeaturesComplete(event), on: event.connectionHandle, &context)
+    case .leConnectionRateChange(let event):
+      links.receive(.connectionRateChange(event), on: event.connectionHandle, &context)
     case .disconnectionComplete(let event):
       // The controller could not end the link, which stays up.
       guard event.status == .success else { return }
@@ -107,8 +111,7 @@ extension HostCore {
       .leCISEstablished, .leCISRequest, .leCreateBIGComplete,
       .leTerminateBIGComplete, .leBIGSyncEstablished, .leBIGSyncLost, .leRequestPeerSCAComplete,
       .leBIGInfoAdvertisingReport,
-      .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2,
-      .leReadAllRemoteFeaturesComplete, .leConnectionRateChange:
+      .lePeriodicAdvertisingSubeventDataRequest, .lePeriodicAdvertisingResponseReport, .leEnhancedConnectionCompleteV2:
       break
     // A vendor's event, or one of a later version.
     case .undeclared: break

@@ -13,6 +13,8 @@ package enum HostError: Error, Equatable, Sendable {
   case commandTimedOut(HCIOpcode)
   /// The controller does not support the request; the text names the missing feature.
   case unsupported(String)
+  /// The device of the link does not support the request; the text names the missing feature.
+  case unsupportedByPeer(String)
   /// A setting of the program, or the kernel, excludes the request; the text says why.
   case disabled(String)
   /// The transport ended or failed; the text names it and says why.
@@ -42,6 +44,7 @@ extension HostError: CustomStringConvertible {
     case .commandTimedOut(let opcode):
       "the controller did not answer \(opcode): reset it or plug it in again, and check that the transport leads to an HCI controller"
     case .unsupported(let what): "the controller has no \(what)"
+    case .unsupportedByPeer(let what): "the device has no \(what)"
     case .disabled(let why): why
     case .transport(let why): why
     case .invalidParameters(let which): which

@@ -83,6 +83,7 @@ extension AdapterSession.State {
     case .dataLength(let length): links[peer]?.dataLength = length
     case .phy(let result): phyChanged(peer, result, into: &actions)
     case .subrating(let result): subratingChanged(peer, result, into: &actions)
+    case .connectionRate(let result): connectionRateChanged(peer, result, into: &actions)
     case .rssi(let result): rssi(peer, result, into: &actions)
     case .power(let event): powerChanged(peer, event, into: &actions)
     case .security(let security): securityChanged(peer, security, into: &actions)

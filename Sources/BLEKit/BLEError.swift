@@ -134,7 +134,7 @@ extension BLEError {
         default: .unsupported
         }
       case .commandTimedOut: .adapterUnavailable
-      case .malformedAnswer, .unsupported, .disabled: .unsupported
+      case .malformedAnswer, .unsupported, .unsupportedByPeer, .disabled: .unsupported
       case .invalidParameters: .invalidArgument
       case .notConnected: .disconnected
       case .tooMany: .limitExceeded

@@ -213,6 +213,17 @@ extension AdapterSession.State {
     waits.answer(.subrating(peer), result.map { ConnectionSubrating($0) }.mapError(BLEError.init), into: &actions)
   }
 
+  mutating func connectionRateChanged(
+    _ peer: LinkID, _ result: Result<LinkRate, HostError>, into actions: inout Actions
+  ) {
+    if case .success(let rate) = result {
+      links[peer]?.subrating = ConnectionSubrating(rate.subrating)
+      links[peer]?.timing = LinkTiming(rate)
+    }
+    waits.answer(
+      .connectionRate(peer), result.map { ConnectionTiming(LinkTiming($0)) }.mapError(BLEError.init), into: &actions)
+  }
+
   /// - Throws: why the link is not up: ``BLEError/Kind/disconnected``, or ``BLEError/Kind/security`` after the loss of
   ///   its bond.
   func requireLink(_ peer: LinkID) throws(BLEError) {

@@ -60,6 +60,10 @@ extension Awaited<Int?> {
   static func transmitPower(_ peer: LinkID, _ end: LinkPowerEnd) -> Self { Self(.transmitPower(peer, end)) }
 }
 
+extension Awaited<ConnectionTiming> {
+  static func connectionRate(_ peer: LinkID) -> Self { Self(.connectionRate(peer)) }
+}
+
 extension Awaited<SPSM> {
   static func listen(_ id: ListenID) -> Self { Self(.listen(id)) }
 }
@@ -92,6 +96,7 @@ enum AwaitedEvent: Hashable, Sendable {
   case timing(LinkID)
   case subrating(LinkID)
   case transmitPower(LinkID, LinkPowerEnd)
+  case connectionRate(LinkID)
   case pairing(LinkID, SecurityLevel)
   case bondStorage(DeviceAddress)
   case channel(LinkID, OpenChannelID)
@@ -107,6 +112,7 @@ enum AwaitedEvent: Hashable, Sendable {
       .listenEnd, .bondStorage:
       nil
     case .operation(let peer, _), .rssi(let peer, _), .phy(let peer), .timing(let peer), .subrating(let peer),
+      .connectionRate(let peer),
       .pairing(let peer, _), .channel(let peer, _), .trainTransfer(_, let peer), .syncTransfer(_, let peer),
       .linkProof(let peer), .linkEnd(let peer), .transmitPower(let peer, _):
       peer

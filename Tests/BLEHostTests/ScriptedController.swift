@@ -14,6 +14,10 @@ struct ScriptedController {
   /// None: the features say nothing about LE.
   var lmpFeatures: HCI.LMPFeatures = []
   var leFeatures: HCI.LEFeatures = [.encryption]
+  /// The features beyond the first 64.
+  var furtherFeatures: HCI.LEFurtherFeatures = []
+  /// The shortest interval of connection rates in units of 125 us.
+  var shortestInterval: UInt8 = 8
   var publicAddress = BD_ADDR(0x0011_2233_4455)
   var aclLength: UInt16 = 27
   var aclCount: UInt8 = 4
@@ -53,6 +57,16 @@ struct ScriptedController {
     case .readLocalVersionInformation: HCI.ReadLocalVersionInformation.Response { $0.hciVersion = 13 }.encoded
     case .readLocalSupportedFeatures: HCI.ReadLocalSupportedFeatures.Response { $0.features = lmpFeatures }.encoded
     case .leReadLocalSupportedFeatures: HCI.LEReadLocalSupportedFeatures.Response { $0.features = leFeatures }.encoded
+    case .leReadAllLocalSupportedFeatures:
+      HCI.LEReadAllLocalSupportedFeatures.Response {
+        $0.maxPage = 1
+        ($0.features.features, $0.features.furtherFeatures) = (leFeatures, furtherFeatures)
+      }.encoded
+    case .leReadMinimumSupportedConnectionInterval:
+      HCI.LEReadMinimumSupportedConnectionInterval.Response {
+        $0.minimumSupportedConnectionInterval = shortestInterval
+        $0.groups = [HCI.ConnectionIntervalGroup { ($0.groupMin, $0.groupMax, $0.groupStride) = (8, 32_000, 1) }]
+      }.encoded
     case .leReadBufferSize:
       HCI.LEReadBufferSize.Response {
         $0.aclDataPacketLength = aclLength
@@ -69,6 +83,7 @@ struct ScriptedController {
 
   static let byStatus: Set<HCIOpcode> = [
     .leEnableEncryption, .leSetPHY,
+    .leReadAllRemoteFeatures, .leConnectionRateRequest,
     .disconnect, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate, .leReadRemoteFeatures,
     .leReadRemoteTransmitPowerLevel,
   ]

@@ -218,7 +218,9 @@ extension AdapterDevices.State {
     case .disconnected: links[peer] = nil
     case .security(let security): links[peer]?.isBondProven = security.isBondProven
     // No facts about the device.
-    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .subrating, .rssi, .power: break
+    case .mtu, .connectionUpdated, .connectionUpdateRefused, .dataLength, .phy, .subrating, .connectionRate, .rssi,
+      .power:
+      break
     }
   }
 

@@ -17,7 +17,7 @@ public struct ConnectionTiming: Hashable, Sendable {
   }
 
   package init(_ timing: LinkTiming) {
-    interval = .microseconds(1250 * Int(timing.interval))
+    interval = timing.intervalDuration
     latency = Int(timing.latency)
     supervisionTimeout = .milliseconds(10 * Int(timing.supervisionTimeout))
   }

@@ -36,15 +36,26 @@ extension ConnectionParameters {
   }
 }
 
-/// The timing in force on a link: interval in units of 1.25 ms, latency in events, timeout in units of 10 ms.
+/// The timing in force on a link: latency in events, timeout in units of 10 ms.
 package struct LinkTiming: Equatable, Sendable {
-  package var interval: UInt16
+  /// The interval in units of 125 us. Without a connection rate (LE Connection Rate Request) it is a multiple of 10.
+  package var rateInterval: UInt16
   package var latency: UInt16
   package var supervisionTimeout: UInt16
 
+  /// - Parameter interval: in units of 1.25 ms. One beyond the 4 s of the specification becomes at most 8.19 s.
   package init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
-    self.interval = interval
+    self.init(
+      rateInterval: UInt16(clamping: UInt32(interval) * 10), latency: latency, supervisionTimeout: supervisionTimeout)
+  }
+
+  package init(rateInterval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
+    self.rateInterval = rateInterval
     self.latency = latency
     self.supervisionTimeout = supervisionTimeout
   }
+
+  /// The interval in units of 1.25 ms, rounded up.
+  package var interval: UInt16 { rateInterval / 10 + (rateInterval % 10 == 0 ? 0 : 1) }
+  package var intervalDuration: Duration { .microseconds(125) * Int(rateInterval) }
 }

@@ -44,11 +44,12 @@ public enum ConnectionPriority: String, Sendable, CaseIterable {
   /// The intervals that are short enough for low power by subrating: those of balanced, and shorter ones.
   static let subratedIntervals: ClosedRange<UInt16> = 6...40
 
-  /// The subrating of low power for an interval in units of 1.25 ms: the greatest factor with which the link is used
-  /// every 125 ms or more often, and all events after one with data. Nil for an interval that is too long.
-  static func lowPowerSubrating(of interval: UInt16) -> SubratingParameters? {
-    guard interval > 0, interval <= subratedIntervals.upperBound else { return nil }
-    let factor = max(2, 100 / interval)
+  /// The subrating of low power for the interval of a timing: the greatest factor with which the link is used every 125
+  /// ms or more often, and all events after one with data. Nil for an interval that is too long.
+  static func lowPowerSubrating(of timing: LinkTiming) -> SubratingParameters? {
+    guard timing.rateInterval > 0, timing.interval <= subratedIntervals.upperBound else { return nil }
+    // With a latency of 2 the specification allows 166 (Vol 4, Part E, 7.8.123).
+    let factor = min(166, max(2, 1000 / timing.rateInterval))
     return SubratingParameters(factor: factor...factor, latency: 2, continuation: factor - 1)
   }
 

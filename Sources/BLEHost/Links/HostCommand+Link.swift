@@ -15,6 +15,8 @@ extension HostCommand {
     case prioritize(ConnectionPriority)
     /// Requests other subrating. ``HostEvent/Link/subrating(_:)`` answers.
     indirect case requestSubrating(SubratingParameters)
+    /// Requests another connection rate. ``HostEvent/Link/connectionRate(_:)`` answers.
+    indirect case requestConnectionRate(LinkRateParameters)
     case readRSSI
     /// Reads transmit powers, and reports them and the path loss.
     indirect case power(LinkPowerCommand)
@@ -49,6 +51,7 @@ extension HostCommand.Link {
     switch self {
     case .updateConnection: .link(peer, .connectionUpdateRefused(error))
     case .requestSubrating: .link(peer, .subrating(.failure(error)))
+    case .requestConnectionRate: .link(peer, .connectionRate(.failure(error)))
     case .readRSSI: .link(peer, .rssi(.failure(error)))
     case .power(let command): command.failure(error).map { .link(peer, .power($0)) }
     case .setPHY, .readPHY: .link(peer, .phy(.failure(error)))
@@ -69,6 +72,8 @@ extension HostCommand.Link {
     case .answerPairing: AddressedEvent(.diagnostic(PairingAnswerError.notOpen.diagnostic(of: peer)))
     case .requestSubrating:
       AddressedEvent(.link(peer, .subrating(.failure(.notConnected))), to: owner.recipient)
+    case .requestConnectionRate:
+      AddressedEvent(.link(peer, .connectionRate(.failure(.notConnected))), to: owner.recipient)
     case .readRSSI: AddressedEvent(.link(peer, .rssi(.failure(.notConnected))), to: owner.recipient)
     case .power(let command):
       command.failure(.notConnected).map { AddressedEvent(.link(peer, .power($0)), to: owner.recipient) }

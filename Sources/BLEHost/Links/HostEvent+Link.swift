@@ -20,6 +20,9 @@ extension HostEvent {
     /// The subrating of a link, with its latency and its supervision timeout: changes go to all owners, a failure to
     /// the owner of the request.
     indirect case subrating(Result<LinkSubrating, HostError>)
+    /// The connection rate of a link, after LE Connection Rate Change: changes go to all owners, a failure to the owner
+    /// of the request.
+    indirect case connectionRate(Result<LinkRate, HostError>)
     indirect case rssi(Result<Int8, HostError>)
     /// Transmit powers and the path loss, for the owners that use them.
     indirect case power(LinkPowerEvent)

@@ -105,7 +105,7 @@ extension HostLinks {
   private mutating func receiveEarly(_ packet: Span<UInt8>, of handle: ConnectionHandle, _ host: inout HostContext) {
     guard let index = table.index(of: handle) else { return }
     let waits = table[index].isEncrypting || held.contains(handle)
-    let interval = Duration.microseconds(1250) * Int(table[index].signalling.timing.interval)
+    let interval = table[index].signalling.timing.intervalDuration
     if waits, held.hold(packet, of: handle, for: interval, now: host.now) { return }
     serveHeld(handle, &host)
     if let index = table.index(of: handle) { receive(packet, on: index, &host) }
@@ -520,6 +520,12 @@ extension HostLinks {
       withLink(of: peer, &host) { link, context in
         link.powerAnswered(command, for: owner, opcode, status, returned, into: &context.turn.effects)
       }
+    case .featurePages(let owner) where status != .success && index != nil:
+      withLink(of: peer, &host) { link, context in link.featurePagesRefused(for: owner, &context.turn) }
+    case .connectionRate(let owner) where status != .success && index != nil:
+      withLink(of: peer, &host) { link, context in
+        link.connectionRateRefused(status, for: owner, into: &context.turn.effects)
+      }
     case .tuning:
       withLink(of: peer, &host) { link, context in
         link.signalling.tune(&context.turn) { $0.answered(opcode, status, into: &$1) }
@@ -529,7 +535,7 @@ extension HostLinks {
       if let index = table.index(of: peer) { serveIfReady(table[index].handle, &host) }
     // An event of the controller reports the success.
     case .encryption: break
-    case .connectionUpdate, .subrate, .rssi, .power, .setPHY, .readPHY:
+    case .connectionUpdate, .subrate, .featurePages, .connectionRate, .rssi, .power, .setPHY, .readPHY:
       let error: HostError? = status == .success ? nil : .controller(opcode, status)
       if let answer = purpose.answer(about: peer, returned, error) { host.output.events.append(answer) }
     }

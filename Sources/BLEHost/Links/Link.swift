@@ -37,7 +37,7 @@ struct Link: Sendable {
   private var reassembler = Reassembler()
   var signalling: LinkSignalling { didSet { takeDeadlines() } }
   var phys: LinkPHYs
-  /// At most one: the state of subrating, in memory of its own, because most links have none.
+  /// At most one: the state of subrating and of connection rates, in memory of its own, because most links have none.
   var subratingStates: [LinkSubratingState] = []
   /// At most one: the state of power control, in memory of its own, because most links have none.
   var powerStates: [LinkPowerState] = []
@@ -165,9 +165,9 @@ extension Link {
     switch event {
     case .connectionUpdateComplete(let event):
       procedures.ended(.connectionUpdate)
-      let interval = signalling.timing.interval
+      let interval = signalling.timing.rateInterval
       signalling.updated(event, now: turn.now, into: &turn.signalling, &turn.effects)
-      if signalling.timing.interval != interval { endSubrating(into: &turn.effects) }
+      if signalling.timing.rateInterval != interval { endSubrating(into: &turn.effects) }
       hasOtherPackets = true
     case .subrateChange(let event):
       procedures.ended(.subrateUpdate)
@@ -176,6 +176,12 @@ extension Link {
       if event.reason == 0x02 { procedures.ended(.powerRead) }
       powerReported(event, into: &turn.effects)
     case .pathLossThreshold(let event): pathLossReported(event, into: &turn.effects)
+    case .readAllRemoteFeaturesComplete(let event):
+      procedures.ended(.featurePages)
+      featurePagesRead(event, into: &turn.effects)
+    case .connectionRateChange(let event):
+      procedures.ended(.connectionRateUpdate)
+      connectionRateChanged(event, into: &turn.effects)
     case .phyUpdateComplete(let event):
       procedures.ended(.phyUpdate)
       hasOtherPackets = signalling.packets.update(event)
@@ -220,6 +226,7 @@ extension Link {
     case .prioritize(let priority):
       signalling.prioritize(priority, for: owner, role, controller, factor: subrateFactor, &turn)
     case .requestSubrating(let parameters): requestSubrating(parameters, for: owner, controller, &turn)
+    case .requestConnectionRate(let parameters): requestConnectionRate(parameters, for: owner, controller, &turn)
     case .readRSSI:
       turn.effects.append(.command(HCI.ReadRSSI { $0.connectionHandle = handle }, for: .link(peer, .rssi(owner))))
     case .power(let command): perform(command, for: owner, controller, into: &turn.effects)
@@ -344,6 +351,8 @@ enum LinkEvent: Sendable {
   case subrateChange(HCI.LESubrateChange)
   case transmitPowerReporting(HCI.LETransmitPowerReporting)
   case pathLossThreshold(HCI.LEPathLossThreshold)
+  case readAllRemoteFeaturesComplete(HCI.LEReadAllRemoteFeaturesComplete)
+  case connectionRateChange(HCI.LEConnectionRateChange)
   /// Either version of the event (Vol 4, Part E, 7.7.8).
   case encryptionChange(HCIErrorCode, isOn: Bool)
   case encryptionKeyRefreshComplete(HCIErrorCode)

@@ -10,7 +10,7 @@ import BLEWire
 /// ```
 struct LinkProcedures: Sendable {
   enum Procedure: Equatable, Sendable {
-    case connectionUpdate, phyUpdate, featureExchange, subrateUpdate, powerRead
+    case connectionUpdate, phyUpdate, featureExchange, subrateUpdate, featurePages, connectionRateUpdate, powerRead
 
     /// The procedure that a command begins.
     init?(_ opcode: HCIOpcode) {
@@ -20,6 +20,8 @@ struct LinkProcedures: Sendable {
       case .leReadRemoteFeatures: self = .featureExchange
       case .leSubrateRequest: self = .subrateUpdate
       case .leReadRemoteTransmitPowerLevel: self = .powerRead
+      case .leReadAllRemoteFeatures: self = .featurePages
+      case .leConnectionRateRequest: self = .connectionRateUpdate
       default: return nil
       }
     }
@@ -31,6 +33,8 @@ struct LinkProcedures: Sendable {
       case .featureExchange: .leReadRemoteFeatures
       case .subrateUpdate: .leSubrateRequest
       case .powerRead: .leReadRemoteTransmitPowerLevel
+      case .featurePages: .leReadAllRemoteFeatures
+      case .connectionRateUpdate: .leConnectionRateRequest
       }
     }
 
@@ -44,6 +48,8 @@ struct LinkProcedures: Sendable {
       case .subrateUpdate: .subrateChange(.init { ($0.status, $0.connectionHandle) = (status, link) })
       case .powerRead:
         .transmitPowerReporting(.init { ($0.status, $0.connectionHandle, $0.reason) = (status, link, 0x02) })
+      case .featurePages: .readAllRemoteFeaturesComplete(.init { ($0.status, $0.connectionHandle) = (status, link) })
+      case .connectionRateUpdate: .connectionRateChange(.init { ($0.status, $0.connectionHandle) = (status, link) })
       }
     }
   }

@@ -173,6 +173,13 @@ struct LinkSignalling: Sendable {
     (timing.latency, timing.supervisionTimeout) = (subrating.latency, subrating.supervisionTimeout)
   }
 
+  /// A new connection rate has an interval, too. It was requested for itself: packets do not change it.
+  mutating func apply(_ rate: LinkRate) {
+    timing = LinkTiming(rate)
+    tuning?.factor = rate.subrating.factor
+    tuning?.followsPackets = false
+  }
+
   /// The controller has not taken LE Connection Update, or the procedure has failed.
   mutating func updateFailed(
     _ status: HCIErrorCode, for owner: OwnerID, now: Instant, into frames: inout PacketBuffer,

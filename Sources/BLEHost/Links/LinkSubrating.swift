@@ -42,11 +42,11 @@ package struct SubratingParameters: Equatable, Sendable {
   /// Whether Vol 4, Part E, 7.8.123 allows the values.
   package var isValid: Bool { wire.isValid }
 
-  /// Whether they fit a link with a connection interval in units of 1.25 ms.
-  func fits(interval: UInt16) -> Bool {
+  /// Whether they fit a link with a connection interval in units of 125 us.
+  func fits(rateInterval: UInt16) -> Bool {
     LinkLayerLimits.allows(
       supervisionTimeout: supervisionTimeout, latency: latency, subrateFactor: factor.upperBound,
-      rateInterval: UInt32(interval) * 10)
+      rateInterval: UInt32(rateInterval))
   }
 
   /// The parameters as the controller takes them.
@@ -63,12 +63,15 @@ package struct SubratingParameters: Equatable, Sendable {
   }
 }
 
-/// What a link has only when something on it requests subrating.
+/// What a link has only when something on it requests subrating or another connection rate.
 struct LinkSubratingState: Sendable {
   /// Nil without subrating.
   var current: LinkSubrating?
   /// The owner whose request the controllers have not answered.
   var owner: OwnerID?
+  var rate = LinkRateState()
+
+  fileprivate var isEmpty: Bool { current == nil && owner == nil && rate == LinkRateState() }
 }
 
 extension Link {
@@ -79,7 +82,7 @@ extension Link {
   mutating func requestSubrating(
     _ parameters: SubratingParameters, for owner: OwnerID, _ controller: ControllerCapabilities, _ turn: inout LinkTurn
   ) {
-    guard parameters.isValid, parameters.fits(interval: signalling.timing.interval) else {
+    guard parameters.isValid, parameters.fits(rateInterval: signalling.timing.rateInterval) else {
       let text = "subrating outside Vol 4, Part E, 7.8.124, or with too short a supervision timeout: \(parameters)"
       return subratingFailed(.invalidParameters(text), for: owner, into: &turn.effects)
     }
@@ -134,9 +137,9 @@ extension Link {
     effects.append(.event(.link(peer, .subrating(.failure(error))), to: owner.recipient))
   }
 
-  private mutating func withSubrating(_ change: (inout LinkSubratingState) -> Void) {
+  mutating func withSubrating(_ change: (inout LinkSubratingState) -> Void) {
     var state = subratingStates.first ?? LinkSubratingState()
     change(&state)
-    subratingStates = state.current == nil && state.owner == nil ? [] : [state]
+    subratingStates = state.isEmpty ? [] : [state]
   }
 }

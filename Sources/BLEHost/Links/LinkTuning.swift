@@ -196,7 +196,7 @@ struct LinkTuning: Sendable {
     guard step == .none, isSubrated == nil else { return nil }
     let wanted: SubratingParameters
     if wantsSubrating {
-      guard let parameters = ConnectionPriority.lowPowerSubrating(of: timing.interval) else { return nil }
+      guard let parameters = ConnectionPriority.lowPowerSubrating(of: timing) else { return nil }
       wanted = parameters
     } else {
       wanted = SubratingParameters(factor: 1...1)

@@ -7,6 +7,12 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var commands = HCI.SupportedCommands()
   package var features: HCI.LMPFeatures = []
   package var leFeatures: HCI.LEFeatures = []
+  /// The features beyond the first 64, where it has any.
+  package var furtherFeatures: HCI.LEFurtherFeatures = []
+  /// The intervals of connection rates. One that does not report them has those of LE Connection Update.
+  var intervals = HCI.LEReadMinimumSupportedConnectionInterval.Response { $0.minimumSupportedConnectionInterval = 60 }
+  /// Whether it has accepted that the host supports shorter connection intervals.
+  var hasRateHostSupport = false
   /// What its link layer does at the same time.
   var states = SupportedStates()
   /// The controller has rejected the mask of events that the host needs.
@@ -70,12 +76,13 @@ package struct ControllerCapabilities: Equatable, Sendable {
   ///
   /// - Returns: whether there was one.
   mutating func withdrawLaterFeaturesWithEvents() -> Bool {
-    let features = leFeatures
+    let (features, further) = (leFeatures, furtherFeatures)
+    furtherFeatures = []
     leFeatures.subtract([
       .periodicAdvertising, .periodicAdvertisingSyncTransferRecipient, .connectionSubrating,
       .powerControlRequest, .powerChangeIndication, .pathLossMonitoring,
     ])
-    return leFeatures != features
+    return leFeatures != features || furtherFeatures != further
   }
 
   /// Takes back the features whose events a controller of Bluetooth 4.0 does not have in its mask (Vol 4, Part E,

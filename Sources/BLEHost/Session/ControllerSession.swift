@@ -132,9 +132,8 @@ struct ControllerSession: Sendable {
       return send(step, into: &effects)
     }
     if step == .leEventMask, learned.withdrawLaterFeaturesWithEvents() {
-      effects.append(
-        .report(
-          .controller, "\(fault): it is used without periodic advertising, subrating and power control", peer: nil))
+      let later = "periodic advertising, subrating, shorter connection intervals and power control"
+      effects.append(.report(.controller, "\(fault): it is used without \(later)", peer: nil))
       return send(step, into: &effects)
     }
     if step == .leEventMask, SetupStep.leEvents(for: learned) != SetupStep.firstLEEvents {

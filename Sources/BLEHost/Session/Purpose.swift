@@ -49,6 +49,9 @@ enum LinkPurpose: Sendable, Equatable {
   case disconnect
   case connectionUpdate(OwnerID)
   case subrate(OwnerID)
+  /// The features of the peer, for a request for another connection rate.
+  case featurePages(OwnerID)
+  case connectionRate(OwnerID)
   case rssi(OwnerID)
   case power(LinkPowerCommand, OwnerID)
   case setPHY(OwnerID)
@@ -82,6 +85,8 @@ enum LinkPurpose: Sendable, Equatable {
     case .power(let command, let owner):
       let event = error.flatMap { command.failure($0) }
       return event.map { AddressedEvent(.link(peer, .power($0)), to: owner.recipient) }
+    case .featurePages(let owner), .connectionRate(let owner):
+      return error.map { AddressedEvent(.link(peer, .connectionRate(.failure($0))), to: owner.recipient) }
     case .disconnect, .encryption, .tuning: return nil
     }
   }

@@ -12,9 +12,10 @@ import BLEWire
 enum SetupStep: Int, CaseIterable, Sendable {
   case reset
   case localVersion, supportedCommands, supportedFeatures, publicAddress
-  case leFeatures, leBufferSizeV2, leBufferSize, bufferSize
+  case leFeatures, leFeaturePages, leBufferSizeV2, leBufferSize, bufferSize
   case eventMask, leEventMask, leHostSupport
   case subratingHostSupport, defaultSubrate
+  case shortestInterval, rateHostSupport, defaultRate
   case leStates
   case acceptListSize, resolvingListSize, maximumDataLength, suggestedDataLength
   case advertisingSets, maximumAdvertisingData
@@ -47,6 +48,8 @@ enum SetupStep: Int, CaseIterable, Sendable {
     switch self {
     case .reset, .eventMask, .leEventMask, .leHostSupport, .subratingHostSupport, .defaultSubrate, .suggestedDataLength:
       false
+    // Of use only with the step after them that changes something.
+    case .leFeaturePages, .shortestInterval, .rateHostSupport, .defaultRate: false
     default: true  // The others only read, or set the random address.
     }
   }
@@ -66,6 +69,13 @@ enum SetupStep: Int, CaseIterable, Sendable {
     case .leHostSupport: controller.features.contains(.leSupported) && commands.contains(HCI.WriteLEHostSupport.self)
     case .subratingHostSupport: controller.subrates
     case .defaultSubrate: controller.subrates && commands.contains(HCI.LESetDefaultSubrate.self)
+    case .leFeaturePages:
+      controller.leFeatures.contains(.llExtendedFeatureSet)
+        && commands.contains(HCI.LEReadAllLocalSupportedFeatures.self)
+    case .shortestInterval:
+      controller.canChangeRates && commands.contains(HCI.LEReadMinimumSupportedConnectionInterval.self)
+    case .rateHostSupport: controller.canChangeRates
+    case .defaultRate: controller.changesRates && commands.contains(HCI.LESetDefaultRateParameters.self)
     case .leStates: commands.contains(HCI.LEReadSupportedStates.self)
     case .acceptListSize: commands.contains(HCI.LEReadFilterAcceptListSize.self)
     case .resolvingListSize: commands.contains(HCI.LEReadResolvingListSize.self)
@@ -109,6 +119,12 @@ extension SetupStep {
     // Bit 38 (Vol 6, Part B, 4.6.33.1).
     case .subratingHostSupport: HCI.LESetHostFeature { ($0.bitNumber, $0.bitValue) = (38, true) }
     case .defaultSubrate: HCI.LESetDefaultSubrate { $0.parameters = SubratingParameters.acceptable.wire }
+    case .leFeaturePages: HCI.LEReadAllLocalSupportedFeatures()
+    case .shortestInterval: HCI.LEReadMinimumSupportedConnectionInterval()
+    // Shorter Connection Intervals (Host Support) (Vol 6, Part B, 4.6).
+    case .rateHostSupport: HCI.LESetHostFeatureV2 { ($0.bitNumber, $0.bitValue) = (73, true) }
+    case .defaultRate:
+      HCI.LESetDefaultRateParameters { $0.parameters = LinkRateParameters.acceptable(to: capabilities).wire }
     case .leStates: HCI.LEReadSupportedStates()
     case .acceptListSize: HCI.LEReadFilterAcceptListSize()
     case .resolvingListSize: HCI.LEReadResolvingListSize()
@@ -150,6 +166,10 @@ extension SetupStep {
     if controller.phys != .le1M { mask.insert(.phyUpdateComplete) }
     if controller.leFeatures.contains(.connectionSubrating) { mask.insert(.subrateChange) }
     mask.formUnion(powerEvents(for: controller))
+    if controller.canChangeRates {
+      mask.insert(.readAllRemoteFeaturesComplete)
+      mask.insert(.connectionRateChange)
+    }
     if controller.usesExtendedCommands {
       mask.formUnion([.phyUpdateComplete, .extendedAdvertisingReport, .advertisingSetTerminated, .scanTimeout])
     }
@@ -194,6 +214,10 @@ extension ControllerCapabilities {
       (aclLength, aclCount) = (
         Int(buffers.aclDataPacketLength), Int(buffers.totalNumACLDataPackets)
       )
+    case .leFeaturePages:
+      furtherFeatures = try HCI.LEReadAllLocalSupportedFeatures.Response(returned: returned).features.furtherFeatures
+    case .shortestInterval: intervals = try .init(returned: returned)
+    case .rateHostSupport: hasRateHostSupport = true
     case .leStates: states.bits = try HCI.LEReadSupportedStates.Response(returned: returned).states
     case .acceptListSize:
       acceptListSize = Int(
@@ -208,7 +232,7 @@ extension ControllerCapabilities {
     case .maximumAdvertisingData:
       maximumAdvertisingData = Int(
         try HCI.LEReadMaximumAdvertisingDataLength.Response(returned: returned).maxAdvertisingDataLength)
-    case .reset, .eventMask, .leEventMask, .leHostSupport, .subratingHostSupport, .defaultSubrate,
+    case .reset, .eventMask, .leEventMask, .leHostSupport, .subratingHostSupport, .defaultSubrate, .defaultRate,
       .suggestedDataLength, .randomAddress:
       break
     }

@@ -378,9 +378,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
       _ = step { $0.tell(isUp ? .peerConnected : .peerDisconnected, of: device, services, into: &$1) }
     case .address, .capabilities, .diagnostic, .services, .advertising, .scanning, .synchronizing, .connectionFailed,
       .link(_, .identified), .link(_, .mtu), .link(_, .connectionUpdated), .link(_, .connectionUpdateRefused),
-      .link(_, .dataLength), .link(_, .phy), .link(_, .subrating), .link(_, .rssi), .link(_, .power),
-      .link(_, .security), .client,
-      .server, .pairing, .bonds,
+      .link(_, .dataLength), .link(_, .phy), .link(_, .subrating), .link(_, .connectionRate), .link(_, .rssi),
+      .link(_, .power), .link(_, .security), .client, .server, .pairing, .bonds,
       .channels, .channel:
       _ = step { $0.receive(event, into: &$1) }
     }

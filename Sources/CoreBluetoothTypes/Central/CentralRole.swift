@@ -166,7 +166,7 @@ extension CentralRole {
     // The manager handles the end, with what the hub knows of the link; CBManager the level.
     case .disconnected, .security: break
     // CoreBluetooth reports none of these to a central.
-    case .connectionUpdated, .connectionUpdateRefused, .dataLength, .subrating, .power: break
+    case .connectionUpdated, .connectionUpdateRefused, .dataLength, .subrating, .connectionRate, .power: break
     }
   }
 

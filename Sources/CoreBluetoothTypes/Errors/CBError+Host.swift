@@ -8,7 +8,7 @@ extension CBError {
       switch error {
       case .notPoweredOn, .controller, .malformedAnswer, .commandTimedOut, .peerRefused, .channelRefused: .unknown
       case .notSecured: .encryptionTimedOut
-      case .unsupported, .disabled: .operationNotSupported
+      case .unsupported, .unsupportedByPeer, .disabled: .operationNotSupported
       case .transport: .connectionFailed
       case .invalidParameters: .invalidParameters
       case .notConnected: .notConnected

@@ -147,8 +147,8 @@ extension PeripheralRole {
     case .security(let security): links[peer]?.central.update(security: security)
     case .rssi(let result): rssi(peer, result, into: &effects)
     case .phy(let result): phyUpdated(peer, result, into: &effects)
-    // CoreBluetooth reports no length of packets, no subrating, and no power.
-    case .dataLength, .subrating, .power: break
+    // CoreBluetooth reports no length of packets, no subrating, no connection rate and no power.
+    case .dataLength, .subrating, .connectionRate, .power: break
     }
   }
 

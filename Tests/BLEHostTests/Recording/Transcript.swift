@@ -92,6 +92,10 @@ struct Transcript {
     case .link(let peer, .power(.pathLoss(.success(let it)))):
       return "path loss \(peer.rawValue) \(it.zone) \(it.loss)"
     case .link(let peer, .power): return "no power \(peer.rawValue)"
+    case .link(let peer, .connectionRate(.success(let rate))):
+      return "rate \(peer.rawValue) \(rate.interval) \(rate.subrating.factor) \(rate.subrating.latency)"
+    case .link(let peer, .connectionRate(.failure(let error))):
+      return "no rate \(peer.rawValue) \(Self.text(of: error))"
     case .link(let peer, .rssi(.success(let rssi))): return "rssi \(peer.rawValue) \(rssi)"
     case .link(let peer, .rssi(.failure(let error))): return "no rssi \(peer.rawValue) \(Self.text(of: error))"
     case .link(let peer, .phy(.success(let phy))):
@@ -167,7 +171,7 @@ extension Transcript {
     case .controller(let opcode, let status): "controller \(opcode.rawValue) \(status.rawValue)"
     case .malformedAnswer(let opcode): "malformed-answer \(opcode.rawValue)"
     case .commandTimedOut(let opcode): "command-timed-out \(opcode.rawValue)"
-    case .unsupported, .disabled: "unsupported"
+    case .unsupported, .unsupportedByPeer, .disabled: "unsupported"
     case .transport: "transport"
     case .invalidParameters: "invalid-parameters"
     case .notConnected: "not-connected"
