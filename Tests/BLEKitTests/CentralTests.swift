@@ -155,6 +155,47 @@ import Testing
     }
   }
 
+  @Test func aChangeOfTheConnectionRateHasAnOutcome() async throws {
+    let device = try await link(try await host.open())
+    let request = ConnectionRateRequest(
+      interval: .milliseconds(1)...Duration.microseconds(1375), subrateFactor: 2...4, latency: 1, continuationNumber: 3)
+    let changing = Task { try await device.requestConnectionRate(request, timeout: nil) }
+    guard case .link(peer, .requestConnectionRate(let parameters)) = try await host.next() else {
+      throw CancellationError()
+    }
+    #expect(parameters.interval == 8...11 && parameters.subrating.factor == 2...4)
+    #expect(parameters.subrating.continuation == 3 && parameters.subrating.supervisionTimeout == 600)
+    let subrating = LinkSubrating(factor: 4, latency: 1, continuation: 3, supervisionTimeout: 500)
+    host.say(.link(peer, .connectionRate(.success(LinkRate(interval: 9, subrating: subrating)))))
+    let timing = try await changing.value
+    #expect(timing.interval == .microseconds(1125) && timing.latency == 1)
+    #expect(device.timing == timing && device.subrate?.factor == 4 && device.subrate?.continuationNumber == 3)
+    // A change by the device, and requests that fail.
+    let none = LinkSubrating(factor: 1, latency: 0, continuation: 0, supervisionTimeout: 500)
+    host.say(.link(peer, .connectionRate(.success(LinkRate(interval: 60, subrating: none)))))
+    for error in [HostError.unsupported("Shorter Connection Intervals"), .unsupportedByPeer("such")] {
+      let refused = Task { try await device.requestConnectionRate(request, timeout: nil) }
+      guard case .link(peer, .requestConnectionRate(_)) = try await host.next() else { throw CancellationError() }
+      host.say(.link(peer, .connectionRate(.failure(error))))
+      await expectThrows(.unsupported) { _ = try await refused.value }
+      #expect(device.timing?.interval == .microseconds(7500) && device.subrate?.factor == 1)
+    }
+    let longest = Duration.milliseconds(2)
+    for invalid in [
+      ConnectionRateRequest(interval: .microseconds(250)...longest), ConnectionRateRequest(interval: .zero...longest),
+      ConnectionRateRequest(interval: .seconds(-1)...longest),
+      ConnectionRateRequest(interval: longest...Duration.seconds(5)),
+      ConnectionRateRequest(interval: longest...Duration.seconds(1_000_000)),
+      ConnectionRateRequest(interval: longest...longest, subrateFactor: 0...1),
+      ConnectionRateRequest(interval: longest...longest, subrateFactor: 1...501),
+      ConnectionRateRequest(interval: longest...longest, latency: -1),
+      ConnectionRateRequest(interval: longest...longest, continuationNumber: 1),
+      ConnectionRateRequest(interval: longest...longest, supervisionTimeout: .seconds(33)),
+    ] {
+      await expectThrows(.invalidArgument) { _ = try await device.requestConnectionRate(invalid) }
+    }
+  }
+
   @Test func valuesOfAllCharacteristicsHaveOneOrderAndAnEnd() async throws {
     let device = try await link(try await host.open())
     var values = try device.attributeValues().makeAsyncIterator()

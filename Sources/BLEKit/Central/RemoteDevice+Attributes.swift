@@ -153,6 +153,45 @@ extension RemoteDevice {
     }
   }
 
+  /// Requests an interval that may be shorter than 7.5 ms, with subrating, as the central of the link or as its
+  /// peripheral, and waits for the outcome (Bluetooth 6.2; Vol 4, Part E, 7.8.154). ``timing`` and ``subrate`` have it
+  /// then.
+  ///
+  /// ```swift
+  /// // A question and its answer in a few milliseconds.
+  /// let request = ConnectionRateRequest(interval: .milliseconds(1)...Duration.milliseconds(2))
+  /// try await device.requestConnectionRate(request)
+  /// ```
+  ///
+  /// The rate ends with ``updateConnectionParameters(_:timeout:)`` or another priority. The radio is on more often
+  /// the shorter the interval is, and one adapter may have time for a few such links only.
+  ///
+  /// - Parameters:
+  ///   - request: the interval and the subrating.
+  ///   - timeout: the time for the controllers; nil waits until they have answered or given up: after 42 s at the
+  ///     latest, or 84 s for the first request of a link.
+  /// - Returns: the timing that is in force then.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``ConnectionRateRequest`` or the controller does not
+  ///   allow; ``BLEError/Kind/unsupported`` if the adapter or the device has no shorter connection intervals, which the
+  ///   text says, or if the kernel runs the adapter; the error of the controller if it or the device rejects the
+  ///   request.
+  @discardableResult
+  public func requestConnectionRate(
+    _ request: ConnectionRateRequest, timeout: Duration? = .seconds(30)
+  ) async throws(BLEError) -> ConnectionTiming {
+    guard let parameters = request.parameters else {
+      throw BLEError(.invalidArgument, "\(request) is outside the limits of ConnectionRateRequest")
+    }
+    return try await session.wait(
+      for: .connectionRate(peer), timeout: timeout,
+      missing: "no other connection rate of the link to \(self)"
+    ) { [peer] state, actions throws(BLEError) in
+      try state.requireLink(peer)
+      actions.commands.append(.link(peer, .requestConnectionRate(parameters)))
+      return nil
+    }
+  }
+
   /// Forgets what was discovered of the device's services, here and with its bond. The next ``services()`` discovers
   /// them anew.
   public func forgetServices() throws(BLEError) {

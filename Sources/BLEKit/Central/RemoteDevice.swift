@@ -47,11 +47,12 @@ public struct RemoteDevice: Sendable {
   /// The LE security mode 1 level of the link and the length of its key (Vol 3, Part C, 10.2.1).
   public var security: PeerSecurity { PeerSecurity(link { $0.security } ?? SecurityState()) }
 
-  /// The connection interval, the latency and the supervision timeout; nil when the link has ended.
+  /// The connection interval, the latency and the supervision timeout; nil when the link has ended. After
+  /// ``requestConnectionRate(_:timeout:)`` of either device the interval is a multiple of 125 us.
   public var timing: ConnectionTiming? { link { $0.timing }.map { ConnectionTiming($0) } }
 
-  /// The subrating of the link; nil when the link has ended. A priority, the device and ``requestSubrate(_:timeout:)``
-  /// change it, and another connection interval ends it.
+  /// The subrating of the link; nil when the link has ended. A priority, the device, ``requestSubrate(_:timeout:)``
+  /// and ``requestConnectionRate(_:timeout:)`` change it, and another connection interval ends it.
   public var subrate: ConnectionSubrating? { link { $0.subrating } }
 
   /// The longest packets of the link layer. An adapter that the kernel runs does not report them: they are those of a
