@@ -187,8 +187,9 @@ struct SessionRecorderTests {
       frame([0xD2, 3, 0] + [UInt8](repeating: 1, count: 13), isSent: true), frame([0x3F], isSent: true),
       frame([0x0A, 3], isSent: true), frame([0x0A, 9, 0], isSent: false),
     ]
-    // Pairing Failed, a change of the interval, and a packet that the capture has cut.
+    // Pairing Failed, changes of the interval, and a packet that the capture has cut.
     records += [frame([5, 8], channel: 6, isSent: false), record([4, 0x3E, 10, 3, 0, 1, 0, 24, 0, 0, 0, 72, 0])]
+    records.append(record([4, 0x3E, 14, 0x37, 0, 1, 0, 8, 0, 1, 0, 0, 0, 0, 0, 72, 0]))
     var cut = request()
     cut.originalLength += 1
     records.append(cut)
@@ -197,6 +198,7 @@ struct SessionRecorderTests {
     let expected = [
       "LE Credit Based Connection Request", "data on channel", "Signed Write Command", "a malformed packet",
       "Read Request of the peripheral", "Pairing Failed", "a change of the connection interval",
+      "a change of the connection rate",
       "1 packets of the trace are cut",
     ]
     for name in expected { #expect(names.contains { $0.hasPrefix(name) }, "\(name): \(names)") }

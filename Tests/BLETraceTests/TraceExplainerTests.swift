@@ -186,6 +186,19 @@ struct TraceExplainerTests {
       found.evidence.contains { $0.text.hasPrefix("the parameters had changed") && $0.text.contains("they were") })
   }
 
+  @Test func aShortIntervalIsNamed() throws {
+    var radio = TracedRadio(controller: { $1.connectionIntervals = VirtualConnectionIntervals() })
+    radio.connect()
+    radio.link(1, .requestConnectionRate(LinkRateParameters(interval: 10...10)))
+    radio.run(for: .seconds(1))
+    radio.link(1, .updateConnection(ConnectionParameters(interval: 80...80, supervisionTimeout: 100)))
+    radio.run(for: .seconds(1))
+    radio.cutLinks()
+    radio.run(for: .seconds(3))
+    let found = try problem(radio.explanation())
+    #expect(found.evidence.contains { $0.text.contains("they were: interval 1.25 ms") }, "\(found.evidence)")
+  }
+
   // MARK: Connections
 
   @Test func aConnectionThatIsNotEstablishedIsExplained() throws {

@@ -96,7 +96,20 @@ struct LinkHistory {
     guard event.status == .success else { return }
     speed.parametersChange(from: parameters, of: name)
     update = (entry.withoutContent, parameters.text)
-    parameters.interval = event.connectionInterval
+    let interval = parameters.seconds
+    (parameters.interval, parameters.rateInterval) = (event.connectionInterval, nil)
+    // Another interval ends subrating (Vol 6, Part B, 5.1.1).
+    if parameters.seconds != interval { parameters.subrateFactor = 1 }
+    parameters.latency = event.peripheralLatency
+    parameters.supervisionTimeout = event.supervisionTimeout
+  }
+
+  /// A change of the connection rate is complete.
+  mutating func updated(_ event: HCI.LEConnectionRateChange, _ entry: TraceEntry) {
+    guard event.status == .success else { return }
+    speed.parametersChange(from: parameters, of: name)
+    update = (entry.withoutContent, parameters.text)
+    (parameters.rateInterval, parameters.subrateFactor) = (event.connectionInterval, event.subrateFactor)
     parameters.latency = event.peripheralLatency
     parameters.supervisionTimeout = event.supervisionTimeout
   }

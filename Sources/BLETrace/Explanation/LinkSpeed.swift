@@ -6,6 +6,10 @@ import BLEWire
 struct LinkParameters {
   /// In units of 1.25 ms; nil if the trace does not have it.
   var interval: UInt16?
+  /// In units of 125 us, after LE Connection Rate Change.
+  var rateInterval: UInt16?
+  /// In connection events.
+  var subrateFactor: UInt16 = 1
   var latency: UInt16 = 0
   /// In units of 10 ms.
   var supervisionTimeout: UInt16 = 0
@@ -18,10 +22,12 @@ struct LinkParameters {
   var offers: (client: UInt16, server: UInt16) = (0, 0)
 
   /// The interval in seconds.
-  var seconds: Double? { interval.map { max(1, Double($0)) * 0.00125 } }
+  var seconds: Double? {
+    rateInterval.map { max(3, Double($0)) * 0.000125 } ?? interval.map { max(1, Double($0)) * 0.00125 }
+  }
 
   /// The time between two packets of the peripheral, if it uses its latency.
-  var longestSilence: Double { (seconds ?? 0) * Double(UInt32(latency) + 1) }
+  var longestSilence: Double { (seconds ?? 0) * Double(UInt32(latency) + 1) * Double(max(1, subrateFactor)) }
 
   var timeout: Double { Double(supervisionTimeout) * 0.01 }
 

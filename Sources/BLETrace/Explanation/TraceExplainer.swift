@@ -143,6 +143,7 @@ package struct TraceExplainer {
       guard let change = event.encryptionChange else { break }
       links[change.link]?.encryptionChanged(change.status, isOn: change.isOn, entry)
     case .leConnectionUpdateComplete(let event): links[event.connectionHandle]?.updated(event, entry)
+    case .leConnectionRateChange(let event): links[event.connectionHandle]?.updated(event, entry)
     case .leDataLengthChange(let event): links[event.connectionHandle]?.updated(event)
     case .lePHYUpdateComplete(let event): links[event.connectionHandle]?.updated(event)
     case .numberOfCompletedPackets(let event):

@@ -190,6 +190,8 @@ extension SessionRecorder {
       omitTiming("a change of the PHY", event.connectionHandle, entry)
     case .leConnectionUpdateComplete(let event) where event.status == .success:
       omitTiming("a change of the connection interval", event.connectionHandle, entry)
+    case .leConnectionRateChange(let event) where event.status == .success:
+      omitTiming("a change of the connection rate", event.connectionHandle, entry)
     // The others say nothing about what the central did.
     default: break
     }
