@@ -59,13 +59,18 @@ def managers(radio, folder, priority):
 
 
 @contextlib.asynccontextmanager
-async def advertiser(spec, subrates=False):
+async def advertiser(spec, subrates=False, has_short_intervals=False):
     """A host of Bumble that advertises, and its connection, once there is one."""
     transport = await asyncio.wait_for(open_transport(spec), LIMIT)
     try:
         acknowledge_at_once(transport)
         address = hci.Address(secrets.token_bytes(5) + b"\xc7", hci.Address.RANDOM_DEVICE_ADDRESS)
-        configuration = DeviceConfiguration("Fast", address, le_subrate_enabled=subrates)
+        configuration = DeviceConfiguration(
+            "Fast",
+            address,
+            le_subrate_enabled=subrates,
+            le_shorter_connection_intervals_enabled=has_short_intervals,
+        )
         device = Device.from_config_with_hci(configuration, transport.source, transport.sink)
         connection = asyncio.get_running_loop().create_future()
         device.on("connection", connection.set_result)
