@@ -88,7 +88,7 @@ import Testing
     return Sound(opcodes: opcodes, events: events, outcomes: session.outcomes)
   }
 
-  @Test(arguments: [(ErringSession.Kind.attributes, 25, 8), (.trains, 5, 1)])
+  @Test(arguments: [(ErringSession.Kind.attributes, 25, 8), (.trains, 5, 1), (.rates, 8, 2)])
   func aSoundSessionEndsWell(kind: ErringSession.Kind, commands: Int, events: Int) throws {
     let sound = try #require(Self.sound[kind])
     #expect(sound.outcomes.allSatisfy { $0.hasSuffix(": done") }, "\(sound.outcomes)")
@@ -141,12 +141,12 @@ import Testing
   }
 
   /// Whether a host can know of a fault. It does not know of a report that it has not received, of a train that it has
-  /// not found, of a transfer that it waits for, or that a link which comes up while its attempt is cancelled has been
-  /// up before.
+  /// not found, of a transfer that it waits for, of a path loss that does not change, or that a link which comes up while
+  /// its attempt is cancelled has been up before.
   private static func isKnown(_ effect: PacketFault.Effect, _ packets: PacketFault.Packets) -> Bool {
     let unexpected: [LESubeventCode] = [
       .advertisingReport, .extendedAdvertisingReport, .periodicAdvertisingReport,
-      .periodicAdvertisingSyncEstablished, .periodicAdvertisingSyncTransferReceived,
+      .periodicAdvertisingSyncEstablished, .periodicAdvertisingSyncTransferReceived, .pathLossThreshold,
     ]
     if unexpected.contains(where: { packets == .leEvent($0) }) { return false }
     return packets != .leEvent(.enhancedConnectionComplete) || effect != .late(.seconds(10))
@@ -165,6 +165,8 @@ struct ErringSession {
     case attributes
     /// Periodic advertising, its transfer over a link, and subrating.
     case trains
+    /// Transmit powers, path loss and connection rates of a link.
+    case rates
   }
 
   let kind: Kind
@@ -182,6 +184,7 @@ struct ErringSession {
     self.kind = kind
     var controller = VirtualControllerConfiguration()
     controller.features.insert(.le2MPHY)
+    if kind == .rates { controller.connectionIntervals = VirtualConnectionIntervals() }
     couple = Couple(controller: controller, faults: faults)
   }
 
@@ -237,10 +240,18 @@ struct ErringSession {
   mutating func run() {
     let isUp = state(of: 1, "state of the central")
     guard state(of: 0, "state of the peripheral"), isUp, advertise() else { return }
-    if kind == .attributes { scan() } else { synchronize() }
+    switch kind {
+    case .attributes: scan()
+    case .trains: synchronize()
+    case .rates: break
+    }
     link = connect()
     guard let link else { return couple.world.run(for: .seconds(5)) }
-    if kind == .attributes { converse(link) } else { transfer(link) }
+    switch kind {
+    case .attributes: converse(link)
+    case .trains: transfer(link)
+    case .rates: measure(link)
+    }
     _ = call("disconnect", 1, .link(link, .disconnect(.remoteUserTerminatedConnection))) {
       if case .link(link, .disconnected(_)) = $0 { "done" } else { nil }
     }
@@ -389,6 +400,44 @@ struct ErringSession {
     }
   }
 
+  /// Each side reads the powers and changes the connection rate. The central monitors the path loss.
+  private mutating func measure(_ link: LinkID) {
+    var peer: LinkID?
+    for event in couple.world.heard[0] { if case .connected(let connection) = event { peer = connection.peer } }
+    guard let peer else { return outcomes.append("power: no link") }
+    for (host, link) in [(1, link), (0, peer)] {
+      couple.world.ask(host, .link(link, .power(.report(true))))
+      for end in [LinkPowerEnd.local, .remote] {
+        _ = call("\(end) power by host \(host)", host, .link(link, .power(.read(end)))) {
+          switch $0 {
+          case .link(link, .power(.level(end, .success(let level)))): level == nil ? "not known" : "done"
+          case .link(link, .power(.level(end, .failure(let error)))): "\(error)"
+          case .link(link, .disconnected(let reason)): "ended: \(reason)"
+          default: nil
+          }
+        }
+      }
+    }
+    couple.world.ask(1, .link(link, .power(.monitorPathLoss(PathLossParameters(low: 30, high: 60)))))
+    couple.world.run(for: .seconds(2))
+    let isMonitored = couple.world.heard[1].contains {
+      if case .link(link, .power(.pathLoss(.success))) = $0 { true } else { false }
+    }
+    outcomes.append("path loss: \(isMonitored ? "done" : "nothing")")
+    couple.world.ask(1, .link(link, .power(.monitorPathLoss(nil))))
+    for (host, link, interval) in [(1, link, UInt16(40)), (0, peer, 80)] {
+      let rate = LinkRateParameters(interval: interval...interval)
+      _ = call("rate by host \(host)", host, .link(link, .requestConnectionRate(rate))) {
+        switch $0 {
+        case .link(link, .connectionRate(.success)): "done"
+        case .link(link, .connectionRate(.failure(let error))): "\(error)"
+        case .link(link, .disconnected(let reason)): "ended: \(reason)"
+        default: nil
+        }
+      }
+    }
+  }
+
   /// As a program with a timeout connects.
   private mutating func connect() -> LinkID? {
     let (id, start) = (ConnectID(rawValue: 99), couple.world.heard[1].count)
@@ -490,7 +539,9 @@ struct ErringSession {
         .connectionFailed(_, .controller), .refused, .link(_, .connectionUpdateRefused), .link(_, .phy(.failure)),
         .link(_, .rssi(.failure)), .advertising(_, .trainUpdated(_, .failure)),
         .advertising(_, .transferred(_, .failure)), .synchronizing(_, .ended),
-        .synchronizing(_, .transferred(_, .failure)), .link(_, .subrating(.failure)):
+        .synchronizing(_, .transferred(_, .failure)), .link(_, .subrating(.failure)),
+        .link(_, .connectionRate(.failure)), .link(_, .power(.level(_, .failure))), .link(_, .power(.notReported)),
+        .link(_, .power(.pathLoss(.failure))):
         true
       default: false
       }
