@@ -141,8 +141,8 @@ import Testing
   }
 
   /// Whether a host can know of a fault. It does not know of a report that it has not received, of a train that it has
-  /// not found, of a transfer that it waits for, of a path loss that does not change, or that a link which comes up while
-  /// its attempt is cancelled has been up before.
+  /// not found, of a transfer that it waits for, of a path loss that does not change, or that a link which comes up
+  /// while its attempt is cancelled has been up before.
   private static func isKnown(_ effect: PacketFault.Effect, _ packets: PacketFault.Packets) -> Bool {
     let unexpected: [LESubeventCode] = [
       .advertisingReport, .extendedAdvertisingReport, .periodicAdvertisingReport,
@@ -425,8 +425,9 @@ struct ErringSession {
     }
     outcomes.append("path loss: \(isMonitored ? "done" : "nothing")")
     couple.world.ask(1, .link(link, .power(.monitorPathLoss(nil))))
-    for (host, link, interval) in [(1, link, UInt16(40)), (0, peer, 80)] {
-      let rate = LinkRateParameters(interval: interval...interval)
+    // Of its peripheral, a central accepts what it has requested itself.
+    for (host, link, interval) in [(1, link, 40...80), (0, peer, 80...80)] as [(Int, LinkID, ClosedRange<UInt16>)] {
+      let rate = LinkRateParameters(interval: interval)
       _ = call("rate by host \(host)", host, .link(link, .requestConnectionRate(rate))) {
         switch $0 {
         case .link(link, .connectionRate(.success)): "done"
