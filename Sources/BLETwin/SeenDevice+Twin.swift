@@ -52,6 +52,7 @@ extension SeenDevice {
     takeNameAndAppearance(into: &description, &notes)
     let advertiser = isThisHost ? recorder.own : address.flatMap { recorder.advertisers[$0] }
     describe(advertiser, in: &description, &notes)
+    if let train = advertiser?.train { describe(train, in: &description, &notes) }
     describe(address, keepsAddress: keepsAddress, in: &description, &notes)
     (description.mtu, description.connection) = (behaviour.mtu, behaviour.connection)
     if behaviour.mtu == nil { notes.append("no exchange of the MTU was seen: the copy offers the greatest one") }
@@ -114,6 +115,20 @@ extension SeenDevice {
       notes.append("too few advertisements were seen to tell their interval: the copy has 100 to 150 ms")
     }
     description.advertising = advertising
+  }
+
+  private func describe(
+    _ train: TwinRecorder.Train, in description: inout ServiceDescription, _ notes: inout [String]
+  ) {
+    guard train.interval > 0 || train.data != nil else { return }
+    guard let data = train.data else {
+      return notes.append("periodic advertising was announced, and none of it is in the trace: the copy has none")
+    }
+    var periodic = ServiceDescription.Periodic(data: data)
+    // In whole milliseconds, and not shorter.
+    if train.interval > 0 { periodic.interval = (UInt32(train.interval) * 5 + 3) / 4 }
+    description.periodic = periodic
+    notes.append("the periodic advertising has the last data of the trace")
   }
 
   private func describe(

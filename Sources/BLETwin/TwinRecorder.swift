@@ -57,12 +57,27 @@ package struct TwinRecorder {
     fileprivate var parts: [Bool: [UInt8]] = [:]
     /// From the parameters that a host has set: in microseconds.
     var interval: Int64?
+    var train = Train()
+  }
+
+  /// The periodic advertising of a device.
+  struct Train {
+    /// The last data that came whole.
+    var data: [UInt8]?
+    /// In units of 1.25 ms; 0 if it is not known.
+    var interval: UInt16 = 0
+    /// The parts of data that comes in several events; nil after one that is lost.
+    fileprivate var parts: [UInt8]? = []
   }
 
   private(set) var sessions: [Session] = []
   private(set) var advertisers: [DeviceAddress: Advertiser] = [:]
   /// What the host of the trace advertises.
   private(set) var own = Advertiser()
+  /// The advertising set of ``own``: the first connectable one, if there is one.
+  private var ownSet: (handle: UInt8, isConnectable: Bool)?
+  /// The advertisers of the trains that the host receives, by their sync handles.
+  private var trains: [UInt16: DeviceAddress] = [:]
   /// Whether the trace has more packets than are kept.
   private(set) var isCut = false
   private var open: [ConnectionHandle: Int] = [:]
@@ -122,8 +137,37 @@ package struct TwinRecorder {
       (request.intervalMin, request.intervalMax) = (event.intervalMin, event.intervalMax)
       (request.latency, request.timeout) = (event.maxLatency, event.timeout)
       keep(request, on: event.connectionHandle, entry)
+    case .lePeriodicAdvertisingSyncEstablished(let event): found(event)
+    case .lePeriodicAdvertisingSyncEstablishedV2(let event): found(event.sync)
+    case .lePeriodicAdvertisingReport(let event): add(event.data, event.dataStatus, of: event.syncHandle)
+    case .lePeriodicAdvertisingReportV2(let event): add(event.data, event.dataStatus, of: event.syncHandle)
     // The others say nothing about a peripheral.
     default: break
+    }
+  }
+
+  private mutating func found(_ event: HCI.LEPeriodicAdvertisingSyncEstablished) {
+    guard event.status == .success else { return }
+    change(event.advertiserAddress) { advertiser in
+      advertiser.train.interval = event.periodicAdvertisingInterval
+      advertiser.train.parts = []
+    }
+    guard advertisers[event.advertiserAddress] != nil else { return }
+    // Sync handles of a controller have 12 bits (Vol 4, Part E, 7.7.65.14); others are not looked up.
+    if event.syncHandle <= 0x0EFF { trains[event.syncHandle] = event.advertiserAddress }
+  }
+
+  /// - Parameter status: 0 for the end of the data, 1 if more follows; others for data that is lost.
+  private mutating func add(_ octets: Bytes, _ status: UInt8, of handle: UInt16) {
+    guard let address = trains[handle] else { return }
+    change(address) { advertiser in
+      let whole = advertiser.train.parts.map { $0 + octets }
+      guard status == 1 else {
+        if status == 0, let whole { advertiser.train.data = whole }
+        return advertiser.train.parts = []
+      }
+      let fits = (whole?.count ?? 0) <= LinkLayerLimits.extendedAdvertisingData
+      advertiser.train.parts = fits ? whole : nil
     }
   }
 
@@ -154,6 +198,10 @@ package struct TwinRecorder {
   private mutating func add(_ report: HCI.ExtendedAdvertisingReport, at time: Int64) {
     let isResponse = report.eventType.contains(.scanResponse)
     change(report.address) { advertiser in
+      // The announcement of a train is not the advertisement to which a central connects.
+      guard report.periodicAdvertisingInterval == 0 else {
+        return advertiser.train.interval = report.periodicAdvertisingInterval
+      }
       let octets = advertiser.parts.removeValue(forKey: isResponse) ?? []
       let whole = octets + report.data
       if report.eventType.dataStatus == .moreToCome {
@@ -187,17 +235,29 @@ package struct TwinRecorder {
       own.interval = Int64(command.advertisingIntervalMin) * 625
       own.isConnectable = command.advertisingType == .connectableUndirected
     case let command as HCI.LESetExtendedAdvertisingData:
+      guard command.advertisingHandle == ownSet?.handle ?? command.advertisingHandle else { break }
       let isFirst = command.operation == .complete || command.operation == .first
       let octets = (isFirst ? [] : own.data ?? []) + command.advertisingData
       if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.data = octets }
     case let command as HCI.LESetExtendedScanResponseData:
+      guard command.advertisingHandle == ownSet?.handle ?? command.advertisingHandle else { break }
       let isFirst = command.operation == .complete || command.operation == .first
       let octets = (isFirst ? [] : own.scanResponse ?? []) + command.scanResponseData
       if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.scanResponse = octets }
     case let command as HCI.LESetExtendedAdvertisingParameters:
+      let isConnectable = command.advertisingEventProperties.contains(.connectable)
+      let isOwn = ownSet.map { $0.handle == command.advertisingHandle || isConnectable && !$0.isConnectable } ?? true
+      guard isOwn else { break }
+      ownSet = (command.advertisingHandle, isConnectable)
       own.interval = Int64(command.primaryAdvertisingIntervalMin) * 625
       own.isExtended = !command.advertisingEventProperties.contains(.legacy)
-      own.isConnectable = command.advertisingEventProperties.contains(.connectable)
+      own.isConnectable = isConnectable
+    case let command as HCI.LESetPeriodicAdvertisingParameters:
+      own.train.interval = command.periodicAdvertisingIntervalMin
+    case let command as HCI.LESetPeriodicAdvertisingData:
+      let isFirst = command.operation == .complete || command.operation == .first
+      let octets = (isFirst ? [] : own.train.data ?? []) + command.advertisingData
+      if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.train.data = octets }
     default: break  // The others set nothing that a central sees.
     }
   }

@@ -59,6 +59,8 @@ struct TwinTests {
       add(.aclData(packet), direction)
     }
 
+    mutating func event(_ event: some LEEventParameters) { add(.event(HCIEventPacket(event)), .controllerToHost) }
+
     mutating func advertise(_ data: [UInt8], type: HCI.AdvertisingReportType = .connectable) {
       var report = HCI.AdvertisingReport()
       (report.eventType, report.address, report.data) = (type, peer, data[...])
@@ -362,6 +364,67 @@ struct TwinTests {
       orNamed: "x", in: trace.recorder, link: nil, address: seen.address, keepsAddress: true)
     #expect(kept.description.address == .given(trace.peer.octets))
     #expect(kept.description.text.contains("\"address\": \"C0:11:22:33:44:55\""))
+  }
+
+  @Test func thePeriodicAdvertisingIsCopied() throws {
+    var trace = Recording()
+    func report(_ data: [UInt8], _ status: UInt8) {
+      trace.event(HCI.LEPeriodicAdvertisingReport { ($0.syncHandle, $0.dataStatus, $0.data) = (7, status, data[...]) })
+    }
+    trace.advertise([2, 1, 6])
+    // Its announcement has no data of the device.
+    var announcement = HCI.ExtendedAdvertisingReport()
+    (announcement.address, announcement.periodicAdvertisingInterval) = (trace.peer, 6)
+    trace.event(HCI.LEExtendedAdvertisingReport { $0.reports = [announcement] })
+    trace.discover()
+    #expect(try trace.twin.notes.contains { $0.hasPrefix("periodic advertising was announced, and none of it") })
+    report([1, 1], 0)
+    trace.event(
+      HCI.LEPeriodicAdvertisingSyncEstablished {
+        ($0.syncHandle, $0.advertiserAddress, $0.periodicAdvertisingInterval) = (7, trace.peer, 6)
+      })
+    report([1, 2], 1)
+    report([3], 0)
+    report([9], 1)
+    report([9], 2)
+    let twin = try trace.twin
+    #expect(twin.description.periodic == ServiceDescription.Periodic(data: [1, 2, 3], interval: 8))
+    #expect(twin.description.advertising?.data == [2, 1, 6] && twin.description.advertising?.isConnectable == true)
+    // Data that is longer than a train has is not kept.
+    for _ in 0..<20 { report([UInt8](repeating: 0, count: 100), 1) }
+    report([0], 0)
+    #expect(try trace.twin.description.periodic?.data == [1, 2, 3])
+  }
+
+  /// A host that sends a train has a set more, which is not the advertisement to which a central connects.
+  @Test func theOwnPeriodicAdvertisingIsCopied() throws {
+    var recorder = TwinRecorder()
+    var reader = TraceReader()
+    func add(_ command: some HCICommand) {
+      var packet: [UInt8] = []
+      packet.append(hci: command)
+      let record = BTSnoopRecord(packet: packet[...], direction: .hostToController, microseconds: 0)
+      if let entry = reader.entry(for: record) { recorder.add(entry) }
+    }
+    for set: UInt8 in [1, 0] {
+      add(
+        HCI.LESetExtendedAdvertisingParameters {
+          ($0.advertisingHandle, $0.advertisingEventProperties) = (set, set == 0 ? .connectable : [])
+        })
+    }
+    for set: UInt8 in [0, 1] {
+      add(HCI.LESetExtendedAdvertisingData { ($0.advertisingHandle, $0.advertisingData) = (set, [set]) })
+    }
+    add(HCI.LESetPeriodicAdvertisingParameters { ($0.advertisingHandle, $0.periodicAdvertisingIntervalMin) = (1, 80) })
+    for (operation, octet) in [(.first, 4), (.last, 5), (.unchanged, nil)] as [(HCI.DataOperation, UInt8?)] {
+      add(
+        HCI.LESetPeriodicAdvertisingData {
+          ($0.advertisingHandle, $0.operation) = (1, operation)
+          if let octet { $0.advertisingData = [octet] }
+        })
+    }
+    #expect(recorder.own.isConnectable && recorder.own.data == [0])
+    #expect(recorder.own.train.data == [4, 5] && recorder.own.train.interval == 80)
   }
 
   @Test func theMTUAndTheTimingAreCopied() throws {
