@@ -181,6 +181,14 @@ struct Waits: Sendable {
     return wait as? Wait<Value>
   }
 
+  /// For a request that a device cannot have twice at once: its outcome could not be told from that of the other.
+  ///
+  /// - Throws: ``BLEError/Kind/invalidArgument`` if a task waits for this.
+  func requireNone<Value>(_ awaited: Awaited<Value>, _ request: String) throws(BLEError) {
+    guard waits[awaited.event] != nil else { return }
+    throw BLEError(.invalidArgument, "a request for \(request) of this link is outstanding: wait for its outcome")
+  }
+
   /// Ends the wait of every task that waits for this.
   mutating func answer<Value>(
     _ awaited: Awaited<Value>, _ result: Result<Value, BLEError>, into actions: inout Actions

@@ -136,6 +136,8 @@ import Testing
     let request = SubrateRequest(factor: 4...8, latency: 1, continuationNumber: 7)
     let changing = Task { try await device.requestSubrate(request, timeout: nil) }
     guard case .link(peer, .requestSubrating(let parameters)) = try await host.next() else { throw CancellationError() }
+    // The second request fails at once, and does not end the first one.
+    await expectThrows(.invalidArgument) { _ = try await device.requestSubrate(request) }
     #expect(parameters.factor == 4...8 && parameters.continuation == 7 && parameters.supervisionTimeout == 600)
     let subrating = LinkSubrating(factor: 8, latency: 1, continuation: 7, supervisionTimeout: 500)
     host.say(.link(peer, .subrating(.success(subrating))))
@@ -163,6 +165,7 @@ import Testing
     guard case .link(peer, .requestConnectionRate(let parameters)) = try await host.next() else {
       throw CancellationError()
     }
+    await expectThrows(.invalidArgument) { _ = try await device.requestConnectionRate(request) }
     #expect(parameters.interval == 8...11 && parameters.subrating.factor == 2...4)
     #expect(parameters.subrating.continuation == 3 && parameters.subrating.supervisionTimeout == 600)
     let subrating = LinkSubrating(factor: 4, latency: 1, continuation: 3, supervisionTimeout: 500)

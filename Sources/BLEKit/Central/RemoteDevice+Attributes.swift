@@ -133,9 +133,9 @@ extension RemoteDevice {
   ///   - timeout: the time for the controllers; nil waits until they have answered or given up, after 42 s at the
   ///     latest.
   /// - Returns: the subrating that is in force then.
-  /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``SubrateRequest`` does not allow, and
-  ///   ``BLEError/Kind/unsupported`` if the controller has no subrating, or the kernel runs the adapter; the error of
-  ///   the controller if the device has none or rejects the request.
+  /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``SubrateRequest`` does not allow, and while another
+  ///   request for the link is outstanding; ``BLEError/Kind/unsupported`` if the controller has no subrating, or the
+  ///   kernel runs the adapter; the error of the controller if the device has none or rejects the request.
   @discardableResult
   public func requestSubrate(
     _ request: SubrateRequest, timeout: Duration? = .seconds(30)
@@ -148,6 +148,7 @@ extension RemoteDevice {
       missing: "no other subrating of the link to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       try state.requireLink(peer)
+      try state.waits.requireNone(.subrating(peer), "other subrating")
       actions.commands.append(.link(peer, .requestSubrating(parameters)))
       return nil
     }
@@ -172,9 +173,9 @@ extension RemoteDevice {
   ///     latest, or 84 s for the first request of a link.
   /// - Returns: the timing that is in force then.
   /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``ConnectionRateRequest`` or the controller does not
-  ///   allow; ``BLEError/Kind/unsupported`` if the adapter or the device has no shorter connection intervals, which the
-  ///   text says, or if the kernel runs the adapter; the error of the controller if it or the device rejects the
-  ///   request.
+  ///   allow, and while another request for the link is outstanding; ``BLEError/Kind/unsupported`` if the adapter or the
+  ///   device has no shorter connection intervals, which the text says, or if the kernel runs the adapter; the error of
+  ///   the controller if it or the device rejects the request.
   @discardableResult
   public func requestConnectionRate(
     _ request: ConnectionRateRequest, timeout: Duration? = .seconds(30)
@@ -187,6 +188,7 @@ extension RemoteDevice {
       missing: "no other connection rate of the link to \(self)"
     ) { [peer] state, actions throws(BLEError) in
       try state.requireLink(peer)
+      try state.waits.requireNone(.connectionRate(peer), "another connection rate")
       actions.commands.append(.link(peer, .requestConnectionRate(parameters)))
       return nil
     }
