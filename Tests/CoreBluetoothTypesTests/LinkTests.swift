@@ -139,6 +139,26 @@ import Testing
       ])
   }
 
+  @Test func aConnectionRateIsRequestedAndReported() {
+    let central = fixture.connect(9)
+    fixture.manager.requestConnectionRate(
+      ConnectionRateRequest(interval: .milliseconds(1)...Duration.milliseconds(2), subrateFactor: 1...4), for: central)
+    fixture.manager.requestConnectionRate(
+      ConnectionRateRequest(interval: .microseconds(250)...Duration.milliseconds(2)), for: central)
+    #expect(fixture.host.takeCommands() == ["rate 9 8...16 1...4"])
+    let subrating = LinkSubrating(factor: 4, latency: 0, continuation: 0, supervisionTimeout: 600)
+    fixture.say(.link(central.peer, .connectionRate(.success(LinkRate(interval: 9, subrating: subrating)))))
+    fixture.say(.link(central.peer, .connectionRate(.failure(.unsupportedByPeer("Shorter Connection Intervals")))))
+    #expect(
+      fixture.takeCalls() == [
+        "didConnect 9", "timing 9 - invalidParameters", "timing 9 0.001125 seconds", "timing 9 - operationNotSupported",
+      ])
+    fixture.say(.link(central.peer, .disconnected(.connectionTimeout)))
+    fixture.manager.requestConnectionRate(
+      ConnectionRateRequest(interval: .milliseconds(1)...Duration.milliseconds(2)), for: central)
+    #expect(fixture.host.takeCommands() == [] && fixture.logged().count == 1)
+  }
+
   @Test(arguments: [
     ConnectionParameterRequest(interval: .milliseconds(5)...Duration.milliseconds(10)),
     ConnectionParameterRequest(latency: 500), ConnectionParameterRequest(latency: -1),

@@ -129,6 +129,8 @@ final class ScriptedHost: Sendable {
     case .update(_, _, let value, let peers):
       "update \(hex(value)) to \(peers.map(\.rawValue))"
     case .link(let peer, .disconnect(let reason)): "disconnect \(peer.rawValue) \(hex([reason.rawValue]))"
+    case .link(let peer, .requestConnectionRate(let parameters)):
+      "rate \(peer.rawValue) \(parameters.interval) \(parameters.subrating.factor)"
     case .link(let peer, .updateConnection(let parameters)):
       "timing \(peer.rawValue) \(parameters.interval) \(parameters.latency) \(parameters.supervisionTimeout)"
     case .link(let peer, .readRSSI): "rssi \(peer.rawValue)"

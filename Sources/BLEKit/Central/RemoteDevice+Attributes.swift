@@ -174,8 +174,8 @@ extension RemoteDevice {
   /// - Returns: the timing that is in force then.
   /// - Throws: ``BLEError/Kind/invalidArgument`` for values that ``ConnectionRateRequest`` or the controller does not
   ///   allow, and while another request for the link is outstanding; ``BLEError/Kind/unsupported`` if the adapter or
-  ///   the device has no shorter connection intervals, which the text says, or if the kernel runs the adapter; the error
-  ///   of the controller if it or the device rejects the request.
+  ///   the device has no shorter connection intervals, which the text says, or if the kernel runs the adapter; the
+  ///   error of the controller if it or the device rejects the request.
   @discardableResult
   public func requestConnectionRate(
     _ request: ConnectionRateRequest, timeout: Duration? = .seconds(30)

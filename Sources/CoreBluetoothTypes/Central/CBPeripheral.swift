@@ -1,5 +1,5 @@
 import BLEATT
-import BLEAdapter
+public import BLEAdapter
 public import BLEHost
 import BLEL2CAP
 public import Foundation
@@ -192,6 +192,16 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
   /// setting is logged. Not in CoreBluetooth.
   public final func requestConnectionPriority(_ priority: ConnectionPriority) {
     command("requestConnectionPriority") { $0.prioritize(self, priority, into: &$1) }
+  }
+
+  /// Requests an interval that may be shorter than 7.5 ms, with subrating (Bluetooth 6.2; Vol 4, Part E, 7.8.154).
+  /// ``CBPeripheralDelegate/peripheral(_:didUpdateConnectionTiming:error:)`` answers. Not in CoreBluetooth.
+  ///
+  /// Errors: ``CBError/invalidParameters`` for values that `ConnectionRateRequest` or the controller does not allow,
+  /// and while another request for the link is outstanding; ``CBError/operationNotSupported`` where the adapter or the
+  /// device has no shorter connection intervals, which the text says.
+  public final func requestConnectionRate(_ request: ConnectionRateRequest) {
+    command("requestConnectionRate") { $0.requestRate(self, request, into: &$1) }
   }
 
   /// Reads the PHYs of the link; ``CBPeripheralDelegate/peripheral(_:didUpdatePHY:error:)`` answers. Not in

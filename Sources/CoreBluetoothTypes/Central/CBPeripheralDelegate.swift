@@ -1,4 +1,4 @@
-import BLEAdapter
+public import BLEAdapter
 public import BLEHost
 public import Foundation
 
@@ -63,6 +63,11 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
   /// ``CBPeripheral/setPreferredPHY(transmit:receive:coding:)`` and ``CBPeripheral/readPHY()``. Not in CoreBluetooth.
   func peripheral(_ peripheral: CBPeripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?)
 
+  /// This program or the peripheral has changed the connection rate of the link. Also answers
+  /// ``CBPeripheral/requestConnectionRate(_:)``. Not in CoreBluetooth.
+  func peripheral(
+    _ peripheral: CBPeripheral, didUpdateConnectionTiming timing: ConnectionTiming?, error: (any Error)?)
+
   /// Answers ``CBPeripheral/openL2CAPChannel(_:)``. Keep the channel: it is closed when it is released.
   func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
@@ -95,5 +100,8 @@ extension CBPeripheralDelegate {
   public func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?) {}
   public func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {}
   public func peripheral(_ peripheral: CBPeripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?) {}
+  public func peripheral(
+    _ peripheral: CBPeripheral, didUpdateConnectionTiming timing: ConnectionTiming?, error: (any Error)?
+  ) {}
   public func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {}
 }

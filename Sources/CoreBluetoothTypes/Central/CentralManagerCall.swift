@@ -29,6 +29,7 @@ enum PeripheralCall: Sendable {
   case modifiedServices([PeerService])
   case rssi(Int, (any Error)?)
   indirect case phy(ConnectionPHY?, (any Error)?)
+  indirect case timing(ConnectionTiming?, (any Error)?)
   case discoveredServices((any Error)?)
   case discoveredIncludedServices(PeerService, (any Error)?)
   case discoveredCharacteristics(PeerService, (any Error)?)
@@ -97,6 +98,7 @@ extension CBPeripheral {
       delegate?.peripheral(self, didReadRSSI: NSNumber(value: rssi), error: error)
       delegate?.peripheralDidUpdateRSSI(self, error: error)
     case .phy(let phy, let error): delegate?.peripheral(self, didUpdatePHY: phy, error: error)
+    case .timing(let timing, let error): delegate?.peripheral(self, didUpdateConnectionTiming: timing, error: error)
     case .discoveredServices(let error): delegate?.peripheral(self, didDiscoverServices: error)
     case .discoveredIncludedServices(let service, let error):
       delegate?.peripheral(self, didDiscoverIncludedServicesFor: service, error: error)

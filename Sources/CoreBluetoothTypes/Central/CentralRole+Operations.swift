@@ -127,6 +127,17 @@ extension CentralRole {
     effects.commands.append(.link(connection.peer, .prioritize(priority)))
   }
 
+  /// The host answers at once while another request is outstanding.
+  func requestRate(
+    _ peripheral: CBPeripheral, _ request: ConnectionRateRequest, into effects: inout CentralEffects
+  ) {
+    guard let connection = connection(of: peripheral, for: "requestConnectionRate", into: &effects) else { return }
+    guard let parameters = request.parameters else {
+      return effects.calls.append(.peripheral(peripheral, .timing(nil, CBError(outside: request))))
+    }
+    effects.commands.append(.link(connection.peer, .requestConnectionRate(parameters)))
+  }
+
   private var tooManyRequests: CBError {
     CBError(.outOfSpace, "\(limits.pendingRequests) such requests wait for this peripheral already: wait for an answer")
   }

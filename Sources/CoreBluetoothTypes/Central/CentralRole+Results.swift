@@ -53,6 +53,14 @@ extension CentralRole {
     }
   }
 
+  func rateUpdated(_ peer: LinkID, _ result: Result<LinkRate, HostError>, into effects: inout CentralEffects) {
+    guard let connection = connections[peer], let object = devices[connection.address]?.object.object else { return }
+    switch result {
+    case .success(let rate): effects.calls.append(.peripheral(object, .timing(ConnectionTiming(LinkTiming(rate)), nil)))
+    case .failure(let error): effects.calls.append(.peripheral(object, .timing(nil, CBError(error))))
+    }
+  }
+
   private mutating func finished(
     _ peer: LinkID, _ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>,
     into effects: inout CentralEffects

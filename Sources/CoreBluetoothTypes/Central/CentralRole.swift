@@ -163,10 +163,11 @@ extension CentralRole {
     case .mtu(let mtu): mtuChanged(peer, mtu)
     case .rssi(let result): rssi(peer, result, into: &effects)
     case .phy(let result): phyUpdated(peer, result, into: &effects)
+    case .connectionRate(let result): rateUpdated(peer, result, into: &effects)
     // The manager handles the end, with what the hub knows of the link; CBManager the level.
     case .disconnected, .security: break
     // CoreBluetooth reports none of these to a central.
-    case .connectionUpdated, .connectionUpdateRefused, .dataLength, .subrating, .connectionRate, .power: break
+    case .connectionUpdated, .connectionUpdateRefused, .dataLength, .subrating, .power: break
     }
   }
 

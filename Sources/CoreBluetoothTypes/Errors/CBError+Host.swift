@@ -1,3 +1,4 @@
+import BLEAdapter
 import BLEGATT
 import BLEHost
 
@@ -16,6 +17,11 @@ extension CBError {
       case .cancelled: .operationCancelled
       }
     self.init(code, "\(error)")
+  }
+
+  /// A request with values that are not allowed.
+  init(outside request: ConnectionRateRequest) {
+    self.init(.invalidParameters, "\(request) is outside the limits of ConnectionRateRequest")
   }
 
   /// The database's error with CoreBluetooth's code; the text is the database's.

@@ -14,10 +14,26 @@ extension CBPeripheralManager {
         .invalidParameters,
         "\(request) is not allowed: 7.5 ms to 4 s, latency 0 to 499, timeout 100 ms to 32 s and longer than 2 × interval × (latency + 1)"
       )
-      run { $0.refuseConnectionUpdate(of: central, error, into: &$1) }
+      run { $0.refuseConnectionUpdate("requestConnectionParameters", of: central, error, into: &$1) }
       return
     }
     run { $0.command("requestConnectionParameters", central, .updateConnection(parameters), into: &$1) }
+  }
+
+  /// Requests an interval that may be shorter than 7.5 ms, with subrating, from a central (Bluetooth 6.2; Vol 4, Part
+  /// E, 7.8.154). ``CBPeripheralManagerDelegate/peripheralManager(_:didUpdateConnectionOf:timing:error:)`` reports the
+  /// result.
+  ///
+  /// Errors: ``CBError/invalidParameters`` for values that `ConnectionRateRequest` or the controller does not allow,
+  /// and while another request for the link is outstanding; ``CBError/operationNotSupported`` where the adapter or the
+  /// central has no shorter connection intervals, which the text says.
+  public final func requestConnectionRate(_ request: ConnectionRateRequest, for central: CBCentral) {
+    guard accepts("requestConnectionRate") else { return }
+    guard let parameters = request.parameters else {
+      let error = CBError(outside: request)
+      return run { $0.refuseConnectionUpdate("requestConnectionRate", of: central, error, into: &$1) }
+    }
+    run { $0.command("requestConnectionRate", central, .requestConnectionRate(parameters), into: &$1) }
   }
 
   /// Requests the data length, the PHY and the timing of a priority on a central's link, as far as both devices support

@@ -93,9 +93,11 @@ extension PeripheralRole {
   }
 
   /// The parameters are not allowed; the delegate receives an error.
-  func refuseConnectionUpdate(of central: CBCentral, _ error: CBError, into effects: inout PeripheralEffects) {
+  func refuseConnectionUpdate(
+    _ name: StaticString, of central: CBCentral, _ error: CBError, into effects: inout PeripheralEffects
+  ) {
     guard links[central.peer]?.central === central else {
-      return effects.misuses.append("requestConnectionParameters: \(central) is not connected")
+      return effects.misuses.append("\(name): \(central) is not connected")
     }
     effects.calls.append(.connectionUpdated(central, nil, error))
   }

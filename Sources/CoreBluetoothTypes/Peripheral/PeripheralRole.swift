@@ -147,8 +147,9 @@ extension PeripheralRole {
     case .security(let security): links[peer]?.central.update(security: security)
     case .rssi(let result): rssi(peer, result, into: &effects)
     case .phy(let result): phyUpdated(peer, result, into: &effects)
-    // CoreBluetooth reports no length of packets, no subrating, no connection rate and no power.
-    case .dataLength, .subrating, .connectionRate, .power: break
+    case .connectionRate(let result): connectionUpdated(peer, result.map { LinkTiming($0) }, into: &effects)
+    // CoreBluetooth reports no length of packets, no subrating and no power.
+    case .dataLength, .subrating, .power: break
     }
   }
 

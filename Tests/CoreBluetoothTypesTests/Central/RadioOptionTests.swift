@@ -141,6 +141,7 @@ import Testing
   {
     var devices: [DiscoveredDevice] = []
     var phys: [ConnectionPHY] = []
+    var timings: [ConnectionTiming] = []
     var errors = 0
     func centralManagerDidUpdateState(_ central: CentralManager) {}
     func peripheralManagerDidUpdateState(_ peripheral: PeripheralManager) {}
@@ -149,6 +150,12 @@ import Testing
     }
     func peripheral(_ peripheral: Peripheral, didUpdatePHY phy: ConnectionPHY?, error: (any Error)?) {
       if let phy { phys.append(phy) }
+      if error != nil { errors += 1 }
+    }
+    func peripheral(
+      _ peripheral: Peripheral, didUpdateConnectionTiming timing: ConnectionTiming?, error: (any Error)?
+    ) {
+      if let timing { timings.append(timing) }
       if error != nil { errors += 1 }
     }
   }
@@ -170,6 +177,29 @@ import Testing
       .link(LinkID(rawValue: 1), .phy(.success(ConnectionPHY(transmit: .le2M, receive: .leCoded)))),
       .link(LinkID(rawValue: 1), .phy(.failure(.unsupported("LE 2M PHY")))))
     #expect(observer.phys == [ConnectionPHY(transmit: .le2M, receive: .leCoded)] && observer.errors == 1)
+  }
+
+  @Test func theLinkChangesItsConnectionRate() throws {
+    let fixture = CentralFixture()
+    let peripheral = try fixture.connect(1)
+    let observer = Observer()
+    peripheral.delegate = observer
+    peripheral.requestConnectionRate(
+      ConnectionRateRequest(interval: .milliseconds(1)...Duration.milliseconds(2), continuationNumber: 1))
+    peripheral.requestConnectionRate(
+      ConnectionRateRequest(interval: .milliseconds(1)...Duration.milliseconds(2), subrateFactor: 2...4))
+    let commands = fixture.commands()
+    let subrating = SubratingParameters(factor: 2...4, supervisionTimeout: 600)
+    guard case .link(LinkID(rawValue: 1), .requestConnectionRate(let parameters))? = commands.first else {
+      Issue.record("\(commands)"); return
+    }
+    #expect(commands.count == 1 && parameters == LinkRateParameters(interval: 8...16, subrating: subrating))
+    let changed = LinkSubrating(factor: 4, latency: 2, continuation: 0, supervisionTimeout: 600)
+    fixture.say(
+      .link(LinkID(rawValue: 1), .connectionRate(.success(LinkRate(interval: 8, subrating: changed)))),
+      .link(LinkID(rawValue: 1), .connectionRate(.failure(.unsupported("Shorter Connection Intervals")))))
+    let timing = ConnectionTiming(interval: .milliseconds(1), latency: 2, supervisionTimeout: .seconds(6))
+    #expect(observer.timings == [timing] && observer.errors == 2)
   }
 
   @Test func aDelegateMayReceiveTheWholeReport() {
