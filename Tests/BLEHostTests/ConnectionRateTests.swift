@@ -138,7 +138,7 @@ import Testing
     controller.refusals[refused] = .commandDisallowed
     var bench = try linked(controller)
     #expect(bench.core.linkCount == 1)
-    // One that does not report its intervals has those of LE Connection Update, and one that does not know of the host's
+    // One that does not report its intervals has those of LE Connection Update; one that does not know of the host's
     // support has no rates.
     bench.perform(ask())
     let error = results(bench.takeEvents()).last?.error

@@ -403,8 +403,8 @@ import Testing
     }
   }
 
-  /// Both ends send as much as they can at once: neither keeps the other from its turn, on each PHY, also where an event
-  /// holds no data packet of both.
+  /// Both ends send as much as they can at once: neither keeps the other from its turn, on each PHY, also where an
+  /// event holds no data packet of both.
   @Test(arguments: [3, 8] as [UInt16], [HCI.PHYs.le1M, .le2M, .leCoded])
   func bothEndsSendAtShortIntervals(_ rate: UInt16, _ phy: HCI.PHYs) throws {
     // A short event may hold less than the 27 octets of every data length.

@@ -54,8 +54,8 @@ struct Sample {
   return problems.isEmpty ? 0 : 1
 }
 
-/// What has grown: memory by more than a tenth, or the number of descriptors. Tables and buffers have their size after a
-/// fifth of the time.
+/// What has grown: memory by more than a tenth, or the number of descriptors. Tables and buffers have their size after
+/// a fifth of the time.
 func growth(_ samples: [Sample]) -> (first: Sample?, last: Sample?, problems: [String]) {
   let settled = Array(samples.dropFirst(samples.count / 5))
   guard let first = settled.first, let last = settled.last else { return (nil, nil, []) }

@@ -29,7 +29,7 @@ struct TrainHistory {
     var remedy: String {
       switch self {
       case .notFound, .lost:
-        "The advertiser is too far away, or has stopped. A longer timeout bridges a longer pause (Vol 4, Part E, 7.8.67)."
+        "The advertiser is too far away, or has stopped. A longer timeout of the synchronization bridges a pause."
       case .truncated, .missed:
         "Packets of a chain were lost: shorter data takes fewer packets, and LE 2M takes half of the time of LE 1M."
       }
