@@ -318,10 +318,28 @@ import Testing
     var bench = linked(able())
     bench.perform(.link(peer, .power(.monitorPathLoss(thresholds))), from: one)
     bench.receive(pathLoss(0, 0xFF))
-    guard case .pathLoss(.failure(.unsupported))? = answers(&bench).last else {
+    guard case .pathLoss(.failure(.unsupportedByPeer))? = answers(&bench).last else {
       Issue.record("a path loss of 255 dB")
       return
     }
+  }
+
+  /// It reads its own power alone: the kernel masks the events.
+  @Test func anAdapterOfTheKernelReadsItsOwnPowerAlone() {
+    var configuration = HostConfiguration()
+    configuration.ownership = .sharedWithKernel
+    var bench = Bench(able(), configuration: configuration)
+    bench.receive(ScriptedController.connected(0x40))
+    for command: LinkPowerCommand in [.read(.remote), .report(true), .monitorPathLoss(thresholds)] {
+      bench.perform(.link(peer, .power(command)))
+      switch answers(&bench).last {
+      case .level(.remote, .failure(.disabled)), .notReported(.disabled), .pathLoss(.failure(.disabled)): break
+      case let other: Issue.record("\(command): \(String(describing: other))")
+      }
+    }
+    bench.perform(.link(peer, .power(.read(.local))))
+    #expect(sent(bench, .leEnhancedReadTransmitPowerLevel).count == 1)
+    #expect(sent(bench, .leReadRemoteTransmitPowerLevel).isEmpty)
   }
 
   @Test(arguments: [

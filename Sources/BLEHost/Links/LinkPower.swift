@@ -151,21 +151,22 @@ extension Link {
 
   /// Why a command cannot be performed; nil if it can.
   private func rejection(of command: LinkPowerCommand, _ controller: ControllerCapabilities) -> HostError? {
-    // The kernel masks the events.
-    let hasEvents = !signalling.framesEndAtKernel
     switch command {
     case .read(.local):
       let isSupported = controller.commands.contains(HCI.LEEnhancedReadTransmitPowerLevel.self)
       return isSupported ? nil : .unsupported("LE Enhanced Read Transmit Power Level")
-    case .read(.remote): return hasEvents && controller.readsRemotePower ? nil : .unsupported("LE Power Control")
-    case .report(true): return hasEvents && controller.reportsPower ? nil : .unsupported("LE Power Control")
+    case .report(false), .monitorPathLoss(nil): return nil
+    case _ where signalling.framesEndAtKernel:
+      return .disabled(
+        "the kernel runs the adapter, and masks the events of power control: take the adapter with hci-socket:N")
+    case .read(.remote): return controller.readsRemotePower ? nil : .unsupported("LE Power Control")
+    case .report(true): return controller.reportsPower ? nil : .unsupported("LE Power Control")
     case .monitorPathLoss(let parameters?):
-      guard hasEvents, controller.monitorsPathLoss else { return .unsupported("LE Path Loss Monitoring") }
+      guard controller.monitorsPathLoss else { return .unsupported("LE Path Loss Monitoring") }
       guard parameters.isValid else {
         return .invalidParameters("path loss thresholds outside Vol 4, Part E, 7.8.119: \(parameters)")
       }
       return nil
-    case .report(false), .monitorPathLoss(nil): return nil
     }
   }
 
@@ -250,7 +251,7 @@ extension Link {
     let monitors = powerStates.first?.monitors ?? []
     guard !monitors.isEmpty else { return }
     guard event.currentPathLoss != 0xFF else {
-      let error = HostError.unsupported("path loss of this link: the peer does not report its transmit power")
+      let error = HostError.unsupportedByPeer("LE Power Control, which the path loss needs")
       return report(.pathLoss(.failure(error)), to: monitors, into: &effects)
     }
     guard event.zoneEntered <= 2 else { return }
