@@ -99,6 +99,14 @@ extension HCI {
       try field.integer("Low_Hysteresis", &lowHysteresis)
       try field.integer("Min_Time_Spent", &minTimeSpent)
     }
+
+    /// Whether a controller accepts the values: the ranges around the thresholds do not overlap, and stay within 0 to
+    /// 255 dB (Vol 4, Part E, 7.8.119).
+    public var isValid: Bool {
+      let (high, highSpan) = (Int(highThreshold), Int(highHysteresis))
+      let (low, lowSpan) = (Int(lowThreshold), Int(lowHysteresis))
+      return low >= lowSpan && low + lowSpan <= high - highSpan && high + highSpan <= 0xFF
+    }
   }
 
   /// Enables or disables the reports of path loss of a link (HCI_LE_Set_Path_Loss_Reporting_Enable, Vol 4, Part E,

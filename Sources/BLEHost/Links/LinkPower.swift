@@ -51,18 +51,20 @@ package struct PathLossParameters: Hashable, Sendable {
   }
 
   /// Whether Vol 4, Part E, 7.8.119 allows the values.
-  package var isValid: Bool {
-    let (high, low) = (Int(highThreshold), Int(lowThreshold))
-    return high + Int(highHysteresis) <= 0xFF && low >= Int(lowHysteresis)
-      && low + Int(lowHysteresis) <= high - Int(highHysteresis)
-  }
+  package var isValid: Bool { wire.isValid }
 
-  func command(for link: ConnectionHandle) -> HCI.LESetPathLossReportingParameters {
+  /// The command without its link.
+  private var wire: HCI.LESetPathLossReportingParameters {
     HCI.LESetPathLossReportingParameters {
-      $0.connectionHandle = link
       ($0.highThreshold, $0.highHysteresis) = (highThreshold, highHysteresis)
       ($0.lowThreshold, $0.lowHysteresis, $0.minTimeSpent) = (lowThreshold, lowHysteresis, minimumTime)
     }
+  }
+
+  func command(for link: ConnectionHandle) -> HCI.LESetPathLossReportingParameters {
+    var command = wire
+    command.connectionHandle = link
+    return command
   }
 }
 

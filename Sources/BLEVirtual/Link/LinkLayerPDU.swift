@@ -98,9 +98,8 @@ enum LinkLayerPDU: Sendable {
     case .terminate, .clockAccuracyRequest, .clockAccuracyResponse: 2
     case .connectionUpdate: 12
     case .connectionParameterRequest: 24
-    case .connectionParameterReject, .encryptionReject, .subrateReject: 3
+    case .connectionParameterReject, .encryptionReject, .subrateReject, .connectionRateReject: 3
     case .subrateRequest, .subrate: 11
-    case .connectionRateReject: 3
     // As the fields that the procedure needs: the lengths of the specification were not at hand.
     case .connectionRateRequest: 15
     case .connectionRate: 16

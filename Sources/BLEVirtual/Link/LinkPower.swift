@@ -240,11 +240,7 @@ struct PathLossMonitor: Sendable {
   var deadline: Instant? { pending?.due }
 
   mutating func set(_ command: HCI.LESetPathLossReportingParameters) -> HCIErrorCode {
-    let (high, highHysteresis) = (Int(command.highThreshold), Int(command.highHysteresis))
-    let (low, lowHysteresis) = (Int(command.lowThreshold), Int(command.lowHysteresis))
-    guard high + highHysteresis <= 0xFF, low <= high, low + lowHysteresis <= high - highHysteresis,
-      low >= lowHysteresis
-    else { return .invalidCommandParameters }
+    guard command.isValid else { return .invalidCommandParameters }
     parameters = command
     return .success
   }

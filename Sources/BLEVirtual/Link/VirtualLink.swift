@@ -134,6 +134,15 @@ struct VirtualLink: Sendable {
     subrate.request(parameters, &turn)
   }
 
+  /// The error for LE Connection Rate Request; nil if the request may begin.
+  func refusal(of parameters: HCI.ConnectionRateParameters, _ turn: ProcedureTurn) -> HCIErrorCode? {
+    rate.refusal(of: parameters, turn)
+  }
+
+  mutating func requestRate(_ parameters: HCI.ConnectionRateParameters, _ turn: inout ProcedureTurn) {
+    rate.request(parameters, &turn)
+  }
+
   // MARK: Transmit power and path loss
 
   /// The transmit power of this end, in dBm.
@@ -189,15 +198,6 @@ struct VirtualLink: Sendable {
   mutating func reportZone(_ turn: ProcedureTurn, _ context: inout VirtualRadioContext) { power.tick(turn, &context) }
 
   // MARK: PHYs, channels and encryption
-
-  /// The error for LE Connection Rate Request; nil if the request may begin.
-  func refusal(of parameters: HCI.ConnectionRateParameters, _ turn: ProcedureTurn) -> HCIErrorCode? {
-    rate.refusal(of: parameters, turn)
-  }
-
-  mutating func requestRate(_ parameters: HCI.ConnectionRateParameters, _ turn: inout ProcedureTurn) {
-    rate.request(parameters, &turn)
-  }
 
   mutating func requestPHY(_ command: HCI.LESetPHY, _ turn: inout ProcedureTurn) { phy.request(command, &turn) }
 
