@@ -141,29 +141,3 @@ extension HCI {
     }
   }
 }
-
-extension HCI.LEReadMinimumSupportedConnectionInterval.Response {
-  /// Whether the controller supports an interval in units of 125 us.
-  package func supports(_ interval: UInt16) -> Bool { shortest(in: interval...interval) != nil }
-
-  /// The shortest interval of a range that the controller supports, in units of 125 us; nil if there is none. The
-  /// intervals of LE Connection Update, multiples of 1.25 ms from 7.5 ms on, belong to no group.
-  package func shortest(in range: ClosedRange<UInt16>) -> UInt16? {
-    let least = max(range.lowerBound, UInt16(minimumSupportedConnectionInterval))
-    let limits = HCI.ConnectionIntervalGroup { ($0.groupMin, $0.groupMax, $0.groupStride) = (60, 32_000, 10) }
-    let found = (groups + [limits]).compactMap { $0.first(from: least) }.min()
-    return found.flatMap { $0 <= range.upperBound ? $0 : nil }
-  }
-}
-
-extension HCI.ConnectionIntervalGroup {
-  /// The first interval of the group that is not shorter than another one.
-  fileprivate func first(from least: UInt16) -> UInt16? {
-    guard groupMin < least else { return groupMin <= groupMax ? groupMin : nil }
-    guard groupStride > 0 else { return nil }
-    let stride = UInt32(groupStride)
-    let steps = (UInt32(least - groupMin) + stride - 1) / stride
-    let interval = UInt32(groupMin) + steps * stride
-    return interval <= UInt32(groupMax) ? UInt16(interval) : nil
-  }
-}

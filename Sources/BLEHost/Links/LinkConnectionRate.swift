@@ -32,9 +32,7 @@ package struct LinkRateParameters: Equatable, Sendable {
   /// The connection rate that our central accepts from a peripheral: intervals up to 50 ms, and at most 12.5 s from one
   /// event in which the peripheral listens to the next.
   static func acceptable(to controller: ControllerCapabilities) -> Self {
-    let shortest = max(
-      LinkLayerLimits.connectionRateInterval.lowerBound,
-      UInt16(controller.intervals.minimumSupportedConnectionInterval))
+    let shortest = max(LinkLayerLimits.connectionRateInterval.lowerBound, controller.shortestInterval)
     return Self(
       interval: shortest...400, subrating: SubratingParameters(factor: 1...50, latency: 4, supervisionTimeout: 3200))
   }
@@ -120,11 +118,9 @@ extension Link {
         "the kernel runs the adapter, and requests no connection rates: take the adapter with hci-socket:N")
     }
     guard controller.changesRates else { return .unsupported(Self.feature) }
-    guard controller.intervals.shortest(in: parameters.interval) != nil else {
-      let shortest = UInt32(controller.intervals.minimumSupportedConnectionInterval) * 125
-      let (low, high) = (UInt32(parameters.interval.lowerBound) * 125, UInt32(parameters.interval.upperBound) * 125)
-      return .invalidParameters(
-        "the controller supports no interval of \(low) to \(high) us; its shortest is \(shortest) us. Request others")
+    guard parameters.interval.upperBound >= controller.shortestInterval else {
+      let shortest = UInt32(controller.shortestInterval) * 125
+      return .invalidParameters("the shortest interval of the controller is \(shortest) us: request a longer one")
     }
     if rate.isSupportedByPeer == false { return .unsupportedByPeer(Self.feature) }
     guard rate.owner == nil, subratingStates.first?.owner == nil, signalling.tuning?.isSubrating != true else {

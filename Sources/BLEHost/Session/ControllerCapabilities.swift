@@ -9,8 +9,9 @@ package struct ControllerCapabilities: Equatable, Sendable {
   package var leFeatures: HCI.LEFeatures = []
   /// The features beyond the first 64, where it has any.
   package var furtherFeatures: HCI.LEFurtherFeatures = []
-  /// The intervals of connection rates. One that does not report them has those of LE Connection Update.
-  var intervals = HCI.LEReadMinimumSupportedConnectionInterval.Response { $0.minimumSupportedConnectionInterval = 60 }
+  /// The shortest interval of connection rates in units of 125 us. A controller that does not report it has those of LE
+  /// Connection Update.
+  var shortestInterval: UInt16 = 60
   /// Whether it has accepted that the host supports shorter connection intervals.
   var hasRateHostSupport = false
   /// What its link layer does at the same time.

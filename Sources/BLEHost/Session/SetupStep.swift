@@ -216,7 +216,9 @@ extension ControllerCapabilities {
       )
     case .leFeaturePages:
       furtherFeatures = try HCI.LEReadAllLocalSupportedFeatures.Response(returned: returned).features.furtherFeatures
-    case .shortestInterval: intervals = try .init(returned: returned)
+    case .shortestInterval:
+      let intervals = try HCI.LEReadMinimumSupportedConnectionInterval.Response(returned: returned)
+      shortestInterval = UInt16(intervals.minimumSupportedConnectionInterval)
     case .rateHostSupport: hasRateHostSupport = true
     case .leStates: states.bits = try HCI.LEReadSupportedStates.Response(returned: returned).states
     case .acceptListSize:
