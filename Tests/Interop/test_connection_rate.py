@@ -12,7 +12,7 @@ from bumble import hci
 from central import Central
 from programs import LIMIT, until
 from radios import ours
-from test_priority import SERVICE, advertiser, managers
+from test_priority import advertiser, managers
 
 
 @pytest.fixture
@@ -45,9 +45,7 @@ async def request(connection, shortest, longest, factor, continuation):
 
 async def test_a_peripheral_follows_the_rate_of_its_central(radio, tmp_path):
     with managers(radio, tmp_path, "balanced") as ours:
-        ours.do(f"p1 publish {SERVICE} 2A6E text")
-        ours.do(f"p1 advertise Fast {SERVICE}")
-        await ours.wait_for("p1 advertises")
+        await ours.advertise()
         async with Central(radio.transport) as central:
             bit = hci.LeFeature.SHORTER_CONNECTION_INTERVALS_HOST_SUPPORT
             support = hci.HCI_LE_Set_Host_Feature_Command(bit_number=bit, bit_value=1)
@@ -64,10 +62,7 @@ async def test_a_peripheral_follows_the_rate_of_its_central(radio, tmp_path):
 async def test_a_central_accepts_the_rate_of_its_peripheral(radio, tmp_path):
     async with advertiser(radio.transport, has_short_intervals=True) as connection:
         with managers(radio, tmp_path, "balanced") as ours:
-            ours.do(f"c1 scan {SERVICE}")
-            await ours.wait_for("c1 discovered Fast")
-            ours.do("c1 connect Fast")
-            await ours.wait_for("c1 connected Fast")
+            await ours.connect()
             link = await asyncio.wait_for(connection, LIMIT)
             await balanced(link)
             assert await request(link, 1, 2, 4, 3) == (1, 4, 3)

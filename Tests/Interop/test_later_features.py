@@ -13,7 +13,7 @@ from programs import LIMIT, Program, product, until, wait_until
 from radios import RADIOS, bumble, marks
 from test_ble_tool import checked
 from test_periodic_tool import receiving
-from test_priority import SERVICE, advertiser, managers
+from test_priority import advertiser, managers
 
 OCTETS = "03021c1804ff01020304"
 DESCRIPTION = {"name": "Clock", "periodic": {"data": OCTETS}, "services": [{"uuid": "1805", "characteristics": []}]}
@@ -67,10 +67,7 @@ async def subrated(radio, connection):
 async def test_a_central_subrates(radio, tmp_path):
     async with advertiser(radio.transport, subrates=True) as connection:
         with managers(radio, tmp_path, "lowPower") as ours:
-            ours.do(f"c1 scan {SERVICE}")
-            await ours.wait_for("c1 discovered Fast")
-            ours.do("c1 connect Fast")
-            await ours.wait_for("c1 connected Fast")
+            await ours.connect()
             await subrated(radio, await asyncio.wait_for(connection, LIMIT))
 
 
@@ -78,9 +75,7 @@ async def test_a_central_subrates(radio, tmp_path):
 @pytest.mark.parametrize("radio", ["bumble"], indirect=True)
 async def test_a_peripheral_subrates(radio, tmp_path):
     with managers(radio, tmp_path, "lowPower") as ours:
-        ours.do(f"p1 publish {SERVICE} 2A6E text")
-        ours.do(f"p1 advertise Fast {SERVICE}")
-        await ours.wait_for("p1 advertises")
+        await ours.advertise()
         async with Central(radio.transport) as central:
             host_support = hci.LeFeature.CONNECTION_SUBRATING_HOST_SUPPORT
             await central.device.host.send_sync_command(

@@ -49,6 +49,19 @@ class Managers:
     async def wait_for(self, prefix):
         return await asyncio.to_thread(self.program.wait_for, prefix)
 
+    async def connect(self):
+        """Finds the peripheral of `advertiser`, and connects to it."""
+        self.do(f"c1 scan {SERVICE}")
+        await self.wait_for("c1 discovered Fast")
+        self.do("c1 connect Fast")
+        await self.wait_for("c1 connected Fast")
+
+    async def advertise(self):
+        """Has a service, and advertises it as Fast."""
+        self.do(f"p1 publish {SERVICE} 2A6E text")
+        self.do(f"p1 advertise Fast {SERVICE}")
+        await self.wait_for("p1 advertises")
+
 
 @contextlib.contextmanager
 def managers(radio, folder, priority):
@@ -109,19 +122,14 @@ async def settings(connection, priority, role):
 async def test_a_central_brings_its_links_to_their_priority(radio, tmp_path, priority):
     async with advertiser(radio.transport) as connection:
         with managers(radio, tmp_path, priority) as ours:
-            ours.do(f"c1 scan {SERVICE}")
-            await ours.wait_for("c1 discovered Fast")
-            ours.do("c1 connect Fast")
-            await ours.wait_for("c1 connected Fast")
+            await ours.connect()
             await settings(await asyncio.wait_for(connection, LIMIT), priority, "central")
 
 
 @pytest.mark.parametrize("priority", ["throughput", "balanced", "lowPower"])
 async def test_a_peripheral_asks_for_its_priority(radio, tmp_path, priority):
     with managers(radio, tmp_path, priority) as ours:
-        ours.do(f"p1 publish {SERVICE} 2A6E text")
-        ours.do(f"p1 advertise Fast {SERVICE}")
-        await ours.wait_for("p1 advertises")
+        await ours.advertise()
         async with Central(radio.transport) as central:
             link = await central.connect("Fast")
             await settings(link.connection, priority, "peripheral")
@@ -142,18 +150,13 @@ async def subrating(connection):
 async def test_a_central_subrates_for_low_power(radio, tmp_path):
     async with advertiser(radio.transport, subrates=True) as connection:
         with managers(radio, tmp_path, "lowPower") as ours:
-            ours.do(f"c1 scan {SERVICE}")
-            await ours.wait_for("c1 discovered Fast")
-            ours.do("c1 connect Fast")
-            await ours.wait_for("c1 connected Fast")
+            await ours.connect()
             await subrating(await asyncio.wait_for(connection, LIMIT))
 
 
 async def test_a_peripheral_requests_subrating_for_low_power(radio, tmp_path):
     with managers(radio, tmp_path, "lowPower") as ours:
-        ours.do(f"p1 publish {SERVICE} 2A6E text")
-        ours.do(f"p1 advertise Fast {SERVICE}")
-        await ours.wait_for("p1 advertises")
+        await ours.advertise()
         async with Central(radio.transport) as central:
             host = central.device.host
             await host.send_sync_command(hci.HCI_LE_Set_Host_Feature_Command(bit_number=38, bit_value=1))
@@ -166,9 +169,7 @@ async def test_a_peripheral_requests_subrating_for_low_power(radio, tmp_path):
 async def test_a_peripheral_asks_by_l2cap_only_where_the_central_lacks_the_procedure(radio, tmp_path, has_procedure):
     """Vol 3, Part A, 4.20; Vol 6, Part B, 5.1.7 (GAP/CONN/CPUP/BV-10-C). A host lacks it where it masks the event."""
     with managers(radio, tmp_path, "lowPower") as ours:
-        ours.do(f"p1 publish {SERVICE} 2A6E text")
-        ours.do(f"p1 advertise Fast {SERVICE}")
-        await ours.wait_for("p1 advertises")
+        await ours.advertise()
         async with Central(radio.transport) as central:
             host, manager, asked = central.device.host, central.device.l2cap_channel_manager, []
 
