@@ -39,21 +39,15 @@ import Testing
     return bench
   }
 
-  private func packet(_ event: some LEEventParameters) -> [UInt8] {
-    var packet: [UInt8] = []
-    packet.append(hci: event)
-    return packet
-  }
-
   private func timing(_ interval: UInt16) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LEConnectionUpdateComplete {
         ($0.connectionHandle, $0.connectionInterval, $0.supervisionTimeout) = (handle, interval, 600)
       })
   }
 
   private func features(_ further: HCI.LEFurtherFeatures, _ status: HCIErrorCode = .success) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LEReadAllRemoteFeaturesComplete {
         ($0.status, $0.connectionHandle, $0.maxRemotePage, $0.maxValidPage) = (status, handle, 1, 1)
         $0.features.furtherFeatures = further
@@ -66,7 +60,7 @@ import Testing
   private func change(
     _ interval: UInt16, _ factor: UInt16 = 1, latency: UInt16 = 0, status: HCIErrorCode = .success
   ) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LEConnectionRateChange {
         ($0.status, $0.connectionHandle, $0.connectionInterval) = (status, handle, interval)
         ($0.subrateFactor, $0.peripheralLatency, $0.supervisionTimeout) = (factor, latency, 500)
@@ -354,19 +348,20 @@ import Testing
     bench.perform(.link(peer, .prioritize(.lowPower)))
     let supporting: HCI.LEFeatures = [.connectionSubrating, .connectionSubratingHostSupport]
     bench.receive(
-      packet(HCI.LEReadRemoteFeaturesComplete { ($0.connectionHandle, $0.features) = (handle, supporting) }))
+      ScriptedController.packet(
+        HCI.LEReadRemoteFeaturesComplete { ($0.connectionHandle, $0.features) = (handle, supporting) }))
     let command = try #require(bench.controller.commands.last)
     let request = try HCI.LESubrateRequest(decoding: command.parameters).parameters
     #expect(request.isValid && request.subrateMax == 166 && request.continuationNumber == 165)
     bench.receive(
-      packet(
+      ScriptedController.packet(
         HCI.LESubrateChange {
           ($0.connectionHandle, $0.subrateFactor, $0.peripheralLatency) = (handle, 166, 2)
           ($0.continuationNumber, $0.supervisionTimeout) = (165, 600)
         }))
     bench.perform(.link(peer, .prioritize(.balanced)))
     bench.receive(
-      packet(
+      ScriptedController.packet(
         HCI.LESubrateChange {
           ($0.connectionHandle, $0.subrateFactor, $0.supervisionTimeout) = (handle, 1, 600)
         }))

@@ -36,14 +36,8 @@ import Testing
     return bench
   }
 
-  private func packet(_ event: some LEEventParameters) -> [UInt8] {
-    var packet: [UInt8] = []
-    packet.append(hci: event)
-    return packet
-  }
-
   private func power(_ reason: UInt8, _ level: Int8, _ status: HCIErrorCode = .success) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LETransmitPowerReporting {
         ($0.status, $0.connectionHandle, $0.reason, $0.phy) = (status, handle, reason, 1)
         $0.txPowerLevel = level
@@ -51,7 +45,7 @@ import Testing
   }
 
   private func pathLoss(_ zone: UInt8, _ loss: UInt8) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LEPathLossThreshold { ($0.connectionHandle, $0.zoneEntered, $0.currentPathLoss) = (handle, zone, loss) })
   }
 
@@ -157,7 +151,7 @@ import Testing
   @Test func thePHYIsTheOneInUse() {
     var bench = linked(able())
     bench.receive(
-      packet(
+      ScriptedController.packet(
         HCI.LEPHYUpdateComplete { ($0.connectionHandle, $0.txPHY, $0.rxPHY) = (handle, .le2M, .leCoded) }))
     bench.perform(.link(peer, .power(.read(.local))), from: one)
     bench.perform(.link(peer, .power(.read(.remote))), from: one)

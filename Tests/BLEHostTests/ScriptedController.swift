@@ -109,6 +109,12 @@ struct ScriptedController {
     return packet
   }
 
+  static func packet(_ event: some LEEventParameters) -> [UInt8] {
+    var packet: [UInt8] = []
+    packet.append(hci: event)
+    return packet
+  }
+
   /// A central has connected.
   static func connected(_ handle: UInt16, from address: String = "C0:11:22:33:44:55") -> [UInt8] {
     var packet: [UInt8] = []

@@ -34,14 +34,8 @@ import Testing
     return bench
   }
 
-  private func packet(_ event: some LEEventParameters) -> [UInt8] {
-    var packet: [UInt8] = []
-    packet.append(hci: event)
-    return packet
-  }
-
   private func timing(_ interval: UInt16, _ status: HCIErrorCode = .success) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LEConnectionUpdateComplete {
         ($0.status, $0.connectionHandle, $0.connectionInterval) = (status, handle, interval)
         $0.supervisionTimeout = 600
@@ -49,13 +43,14 @@ import Testing
   }
 
   private func features(_ features: HCI.LEFeatures) -> [UInt8] {
-    packet(HCI.LEReadRemoteFeaturesComplete { ($0.connectionHandle, $0.features) = (handle, features) })
+    ScriptedController.packet(
+      HCI.LEReadRemoteFeaturesComplete { ($0.connectionHandle, $0.features) = (handle, features) })
   }
 
   private let both: HCI.LEFeatures = [.connectionSubrating, .connectionSubratingHostSupport]
 
   private func change(_ factor: UInt16, latency: UInt16 = 0, _ status: HCIErrorCode = .success) -> [UInt8] {
-    packet(
+    ScriptedController.packet(
       HCI.LESubrateChange {
         ($0.status, $0.connectionHandle, $0.subrateFactor) = (status, handle, factor)
         ($0.peripheralLatency, $0.supervisionTimeout) = (latency, 600)

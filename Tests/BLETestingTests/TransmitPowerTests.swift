@@ -5,19 +5,26 @@ import Testing
 
 /// The transmit power and the path loss between two devices, as their programs see them.
 struct TransmitPowerTests {
+  /// A link of the phone with the sensor: each as the other one's program sees it.
+  private static func link(
+    _ phone: TestDevice, _ sensor: TestDevice, on radio: TestRadio
+  ) async throws -> (device: RemoteDevice, central: RemoteDevice, advertising: Task<Void, any Error>) {
+    let advertiser = try await sensor.adapter()
+    let advertising = Task(executorPreference: radio.executor) {
+      try await advertiser.advertise(Advertisement(localName: "Sensor"))
+    }
+    var links = advertiser.connections.makeAsyncIterator()
+    let device = try await phone.adapter().connect(to: sensor.address)
+    return (device, try #require(await links.next()), advertising)
+  }
+
   @Test func bothEndsReadBothPowers() async throws {
     try await TestRadio.run { radio in
       var controller = VirtualControllerConfiguration()
       controller.txPower = 4
       let (phone, sensor) = (try await radio.device("phone"), try await radio.device("sensor", controller: controller))
-      let advertiser = try await sensor.adapter()
-      let advertising = Task(executorPreference: radio.executor) {
-        try await advertiser.advertise(Advertisement(localName: "Sensor"))
-      }
+      let (device, central, advertising) = try await Self.link(phone, sensor, on: radio)
       defer { advertising.cancel() }
-      var links = advertiser.connections.makeAsyncIterator()
-      let device = try await phone.adapter().connect(to: sensor.address)
-      let central = try #require(await links.next())
       try await sensor.setPathLoss(60, to: phone)
       #expect(try await device.readTransmitPower() == ConnectionTransmitPower(local: 0, remote: 4))
       #expect(try await central.readTransmitPower() == ConnectionTransmitPower(local: 4, remote: 0))
@@ -29,14 +36,8 @@ struct TransmitPowerTests {
   @Test func changesAndZonesArriveAtBothEnds() async throws {
     try await TestRadio.run { radio in
       let (phone, sensor) = (try await radio.device("phone"), try await radio.device("sensor"))
-      let advertiser = try await sensor.adapter()
-      let advertising = Task(executorPreference: radio.executor) {
-        try await advertiser.advertise(Advertisement(localName: "Sensor"))
-      }
+      let (device, central, advertising) = try await Self.link(phone, sensor, on: radio)
       defer { advertising.cancel() }
-      var links = advertiser.connections.makeAsyncIterator()
-      let device = try await phone.adapter().connect(to: sensor.address)
-      let central = try #require(await links.next())
 
       let thresholds = PathLossThresholds(low: 40, high: 70, hysteresis: 3, minimumEvents: 4)
       var atPhone = try device.pathLossZones(thresholds).makeAsyncIterator()
@@ -71,14 +72,8 @@ struct TransmitPowerTests {
       var old = VirtualControllerConfiguration()
       old.features.subtract([.powerControlRequest, .powerChangeIndication, .pathLossMonitoring])
       let (phone, sensor) = (try await radio.device("phone"), try await radio.device("sensor", controller: old))
-      let advertiser = try await sensor.adapter()
-      let advertising = Task(executorPreference: radio.executor) {
-        try await advertiser.advertise(Advertisement(localName: "Sensor"))
-      }
+      let (device, central, advertising) = try await Self.link(phone, sensor, on: radio)
       defer { advertising.cancel() }
-      var links = advertiser.connections.makeAsyncIterator()
-      let device = try await phone.adapter().connect(to: sensor.address)
-      let central = try #require(await links.next())
       #expect(try await device.readTransmitPower() == ConnectionTransmitPower(local: 0))
       let thresholds = PathLossThresholds(low: 40, high: 70)
       let loss = await #expect(throws: BLEError.self) {

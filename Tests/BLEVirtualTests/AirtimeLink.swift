@@ -77,6 +77,41 @@ struct AirtimeLink {
     stage.send([0x02] + handle.octets + size + [UInt8](repeating: mark, count: count), from: id)
   }
 
+  /// The connection events that the link uses in a time, and those to which the peripheral listens.
+  mutating func events(for time: Duration) -> (used: Int, attended: Int) {
+    func counts(_ link: Self) -> ConnectionEventCounts {
+      link.stage.radio.connectionEvents(of: link.central, at: link.stage.now).first ?? ConnectionEventCounts()
+    }
+    let before = counts(self)
+    run(for: time)
+    let after = counts(self)
+    return (after.used - before.used, after.attended - before.attended)
+  }
+
+  /// The time of ten packets of the central of so many octets, each of which the peripheral answers, and the next of
+  /// which follows the answer.
+  mutating func burst(of octets: Int) -> Duration {
+    let start = stage.now
+    var end = start
+    var (asked, answered) = (0, 0)
+    clear()
+    run(for: .seconds(10)) { link in
+      let questions = link.atPeripheral.count { $0.isData }
+      let answers = link.atCentral.filter(\.isData)
+      while answered < questions {
+        link.send(octets, from: link.peripheral)
+        answered += 1
+      }
+      if asked == answers.count, asked < 10 {
+        link.send(octets, from: link.central)
+        asked += 1
+      }
+      if let last = answers.last { end = last.time }
+    }
+    #expect(answered == 10)
+    return end - start
+  }
+
   /// The longest PDUs in both directions.
   mutating func extendDataLength(octets: UInt16 = 251, time: UInt16 = 17_040) throws {
     for (id, handle) in [(central, handles.central), (peripheral, handles.peripheral)] {

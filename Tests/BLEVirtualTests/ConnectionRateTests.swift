@@ -6,53 +6,25 @@ import Testing
 
 /// Shorter connection intervals: Vol 4, Part E, 7.8.128, 7.8.129, 7.8.115 and 7.8.154 to 7.8.156.
 @Suite struct ConnectionRateTests {
-  /// Two controllers whose hosts support shorter connection intervals, unless a test says otherwise, and a link of 30
-  /// ms.
-  struct Pair {
-    var stage: RadioStage
-    let central: ControllerID
-    let peripheral: ControllerID
-    let handles: (central: ConnectionHandle, peripheral: ConnectionHandle)
-
-    init(
-      _ pacing: VirtualRadio.Pacing = .immediate, accepting: HCI.ConnectionRateParameters = parameters(8...400, 1...20),
-      hostSupport: (central: Bool, peripheral: Bool) = (true, true),
-      central configureCentral: (inout VirtualControllerConfiguration) -> Void = { _ in },
-      peripheral configurePeripheral: (inout VirtualControllerConfiguration) -> Void = { _ in }
-    ) throws {
-      var stage = RadioStage(pacing: pacing)
-      func attach(_ configure: (inout VirtualControllerConfiguration) -> Void) -> ControllerID {
-        stage.attach {
-          $0.connectionIntervals = VirtualConnectionIntervals(minimum: 8)
-          configure(&$0)
-        }
-      }
-      central = attach(configureCentral)
-      peripheral = attach(configurePeripheral)
+  /// Two controllers whose hosts support shorter connection intervals, unless a test says otherwise.
+  private static func pair(
+    _ pacing: VirtualRadio.Pacing = .immediate, accepting: HCI.ConnectionRateParameters = parameters(8...400, 1...20),
+    hostSupport: (central: Bool, peripheral: Bool) = (true, true),
+    central configureCentral: (inout VirtualControllerConfiguration) -> Void = { _ in },
+    peripheral configurePeripheral: (inout VirtualControllerConfiguration) -> Void = { _ in }
+  ) throws -> LinkPair {
+    let intervals = VirtualConnectionIntervals(minimum: 8)
+    return try LinkPair(pacing) {
+      $0.connectionIntervals = intervals
+      configureCentral(&$0)
+    } peripheral: {
+      $0.connectionIntervals = intervals
+      configurePeripheral(&$0)
+    } prepare: { stage, central, peripheral in
       for (id, supports) in [(central, hostSupport.central), (peripheral, hostSupport.peripheral)] where supports {
-        try stage.expect(.success, for: ConnectionRateTests.hostSupport, from: id)
+        try stage.expect(.success, for: Self.hostSupport, from: id)
       }
       try stage.expect(.success, for: HCI.LESetDefaultRateParameters { $0.parameters = accepting }, from: central)
-      handles = try stage.connect(central, to: peripheral, LinkTests.parameters(24), within: .seconds(1))
-      self.stage = stage
-      _ = try changes()
-    }
-
-    func request(_ role: HCI.Role, _ parameters: HCI.ConnectionRateParameters) -> HCI.LEConnectionRateRequest {
-      let handle = role == .central ? handles.central : handles.peripheral
-      return HCI.LEConnectionRateRequest { ($0.connectionHandle, $0.parameters) = (handle, parameters) }
-    }
-
-    func id(_ role: HCI.Role) -> ControllerID { role == .central ? central : peripheral }
-
-    /// The changes that both hosts are told of within two seconds.
-    mutating func changes() throws -> (central: [HCI.LEConnectionRateChange], peripheral: [HCI.LEConnectionRateChange])
-    {
-      stage.run(for: .seconds(2))
-      return (
-        try stage.metaEvents(central).compactMap { $0 as? HCI.LEConnectionRateChange },
-        try stage.metaEvents(peripheral).compactMap { $0 as? HCI.LEConnectionRateChange }
-      )
     }
   }
 
@@ -98,13 +70,13 @@ import Testing
   ])
   func aRequestIsWithinTheLimits(_ parameters: HCI.ConnectionRateParameters, _ status: HCIErrorCode) throws {
     for role in [HCI.Role.central, .peripheral] {
-      var pair = try Pair()
+      var pair = try Self.pair()
       try pair.stage.expect(status, for: pair.request(role, parameters), from: pair.id(role))
     }
   }
 
   @Test func commandsAreRefusedWithTheErrorsOfTheSpecification() throws {
-    var pair = try Pair()
+    var pair = try Self.pair()
     let unknown = HCI.LEConnectionRateRequest { $0.connectionHandle = ConnectionHandle(rawValue: 0x0999) }
     try pair.stage.expect(.unknownConnectionIdentifier, for: unknown, from: pair.central)
     let invalid = HCI.LESetDefaultRateParameters { $0.parameters = Self.parameters(8...8, 1...2, continuation: 2) }
@@ -118,7 +90,7 @@ import Testing
     }
     try pair.stage.expect(.invalidCommandParameters, for: pages, from: pair.central)
     // The host has not said that it supports them.
-    var silent = try Pair(hostSupport: (false, true))
+    var silent = try Self.pair(hostSupport: (false, true))
     let request = silent.request(.central, Self.parameters(8...8))
     try silent.stage.expect(.commandDisallowed, for: request, from: silent.central)
   }
@@ -193,7 +165,7 @@ import Testing
   @Test(arguments: LinkTests.pacings, [0, 1, 2]) func theFurtherFeaturesOfThePeerAreRead(
     _ pacing: VirtualRadio.Pacing, _ way: Int
   ) throws {
-    var pair = try Pair(
+    var pair = try Self.pair(
       pacing, hostSupport: (true, way == 0), peripheral: { if way == 2 { $0.connectionIntervals = nil } })
     for pages: UInt8 in [0, 1, 10] {
       let command = HCI.LEReadAllRemoteFeatures {
@@ -219,7 +191,7 @@ import Testing
   // MARK: The procedure
 
   @Test(arguments: LinkTests.pacings) func theCentralDecides(_ pacing: VirtualRadio.Pacing) throws {
-    var pair = try Pair(pacing)
+    var pair = try Self.pair(pacing)
     let request = pair.request(.central, Self.parameters(5...20, 2...8, latency: 1, continuation: 3))
     try pair.stage.expect(.success, for: request, from: pair.central)
     let (central, peripheral) = try pair.changes()
@@ -234,7 +206,7 @@ import Testing
   /// The intersection of the request and of what the central accepts: the shortest interval, the smaller latency and
   /// timeout, the greater continuation number, and a factor for which the timeout is long enough.
   @Test(arguments: LinkTests.pacings) func thePeripheralRequests(_ pacing: VirtualRadio.Pacing) throws {
-    var pair = try Pair(
+    var pair = try Self.pair(
       pacing, accepting: Self.parameters(10...100, 2...20, latency: 1, continuation: 2, timeout: 101))
     let request = pair.request(.peripheral, Self.parameters(80...200, 4...30, latency: 3, timeout: 1600))
     try pair.stage.expect(.success, for: request, from: pair.peripheral)
@@ -247,7 +219,7 @@ import Testing
   @Test(arguments: LinkTests.pacings) func aRequestBeyondTheAcceptedOnesIsRejected(
     _ pacing: VirtualRadio.Pacing
   ) throws {
-    var pair = try Pair(pacing, accepting: Self.parameters(20...40, 1...2))
+    var pair = try Self.pair(pacing, accepting: Self.parameters(20...40, 1...2))
     for wanted in [Self.parameters(8...19), Self.parameters(41...60), Self.parameters(20...40, 3...4)] {
       try pair.stage.expect(.success, for: pair.request(.peripheral, wanted), from: pair.peripheral)
       let (central, peripheral) = try pair.changes()
@@ -265,7 +237,7 @@ import Testing
   @Test(arguments: LinkTests.pacings, [0, 1, 2]) func aPeerWithoutItRejects(
     _ pacing: VirtualRadio.Pacing, _ way: Int
   ) throws {
-    var pair = try Pair(
+    var pair = try Self.pair(
       pacing, hostSupport: (true, way == 2),
       peripheral: {
         if way == 0 { $0.connectionIntervals = nil }
@@ -282,14 +254,14 @@ import Testing
   }
 
   @Test func aPeripheralOfACentralWithoutItIsRejected() throws {
-    var pair = try Pair(hostSupport: (false, true))
+    var pair = try Self.pair(hostSupport: (false, true))
     try pair.stage.expect(.success, for: pair.request(.peripheral, Self.parameters(8...8)), from: pair.peripheral)
     #expect(try pair.changes().peripheral == [change(pair.handles.peripheral, 240, status: .unsupportedRemoteFeature)])
   }
 
   /// LE Connection Update has units of 1.25 ms, and another interval ends subrating.
   @Test(arguments: LinkTests.pacings) func aConnectionUpdateEndsTheRate(_ pacing: VirtualRadio.Pacing) throws {
-    var pair = try Pair(pacing)
+    var pair = try Self.pair(pacing)
     try pair.stage.expect(.success, for: pair.request(.central, Self.parameters(9...9, 4...4)), from: pair.central)
     #expect(try pair.changes().peripheral.last?.connectionInterval == 9)
     let update = HCI.LEConnectionUpdate {
@@ -334,30 +306,19 @@ import Testing
     link.clear()
   }
 
-  /// The connection events that the link uses in a time, and those to which the peripheral listens.
-  private static func events(_ link: inout AirtimeLink, for time: Duration) -> (used: Int, attended: Int) {
-    func counts(_ link: AirtimeLink) -> ConnectionEventCounts {
-      link.stage.radio.connectionEvents(of: link.central, at: link.stage.now).first ?? ConnectionEventCounts()
-    }
-    let before = counts(link)
-    link.run(for: time)
-    let after = counts(link)
-    return (after.used - before.used, after.attended - before.attended)
-  }
-
   @Test(arguments: [(8, 1000), (10, 800), (9, 889), (3, 2667), (60, 133), (13, 615)] as [(UInt16, Int)])
   func aLinkHasEventsAtItsInterval(_ rate: UInt16, _ eventsOfASecond: Int) throws {
     var link = try Self.link(rate: rate)
-    let found = Self.events(&link, for: .seconds(1))
+    let found = link.events(for: .seconds(1))
     #expect(abs(found.used - eventsOfASecond) <= 1, "\(found)")
     #expect(found.attended == found.used)
   }
 
   @Test func subratingAndLatencyApplyToTheInterval() throws {
     var subrated = try Self.link(rate: 8, factor: 10, continuation: 9)
-    #expect(Self.events(&subrated, for: .seconds(10)).used == 1000)
+    #expect(subrated.events(for: .seconds(10)).used == 1000)
     var latent = try Self.link(rate: 8, latency: 4)
-    let found = Self.events(&latent, for: .seconds(10))
+    let found = latent.events(for: .seconds(10))
     #expect(found.used == 10_000 && found.attended == 2000)
     // An update in units of 1.25 ms ends both.
     let update = HCI.LEConnectionUpdate {
@@ -366,38 +327,14 @@ import Testing
     }
     try subrated.stage.expect(.success, for: update, from: subrated.central)
     subrated.run(for: .seconds(5))
-    #expect(Self.events(&subrated, for: .seconds(10)).used == 1000)
-  }
-
-  /// The time of ten packets of the central, each of which the peripheral answers, and the next of which follows the
-  /// answer.
-  private static func burst(_ link: inout AirtimeLink) -> Duration {
-    let start = link.stage.now
-    var end = start
-    var (asked, answered) = (0, 0)
-    link.clear()
-    link.run(for: .seconds(10)) { link in
-      let questions = link.atPeripheral.count { $0.isData }
-      let answers = link.atCentral.filter(\.isData)
-      while answered < questions {
-        link.send(10, from: link.peripheral)
-        answered += 1
-      }
-      if asked == answers.count, asked < 10 {
-        link.send(10, from: link.central)
-        asked += 1
-      }
-      if let last = answers.last { end = last.time }
-    }
-    #expect(answered == 10)
-    return end - start
+    #expect(subrated.events(for: .seconds(10)).used == 1000)
   }
 
   /// Ten questions and answers take two events each.
   @Test(arguments: [false, true]) func aRoundTripTakesTwoIntervals(_ isEncrypted: Bool) throws {
     for rate: UInt16 in [6, 8, 60] {
       var link = try Self.link(rate: rate, isEncrypted: isEncrypted)
-      let time = Self.burst(&link)
+      let time = link.burst(of: 10)
       let interval = Duration.microseconds(125 * Int64(rate))
       #expect(time <= interval * 21 && time > interval * 15, "\(rate): \(time)")
     }
@@ -440,4 +377,18 @@ import Testing
     let end = try #require(link.atCentral.first { $0.packet.starts(with: [0x04, 0x05]) })
     #expect(end.time - start <= .seconds(5) && end.time - start > .milliseconds(4998))
   }
+}
+
+extension LinkPair {
+  fileprivate func request(
+    _ role: HCI.Role, _ parameters: HCI.ConnectionRateParameters
+  ) -> HCI.LEConnectionRateRequest {
+    HCI.LEConnectionRateRequest { [handle = handle(role)] in
+      ($0.connectionHandle, $0.parameters) = (handle, parameters)
+    }
+  }
+
+  fileprivate mutating func changes() throws -> (
+    central: [HCI.LEConnectionRateChange], peripheral: [HCI.LEConnectionRateChange]
+  ) { try take(HCI.LEConnectionRateChange.self) }
 }

@@ -6,70 +6,6 @@ import Testing
 
 /// Power control and path loss: Vol 6, Part B, 4.5.16, 5.1.17 and 5.1.18; Vol 4, Part E, 7.8.117 to 7.8.121.
 @Suite struct LinkPowerTests {
-  /// Two controllers, and a link of 30 ms between them. Both send with 0 dBm, and are received with -50 dBm.
-  struct Pair {
-    var stage: RadioStage
-    let central: ControllerID
-    let peripheral: ControllerID
-    let handles: (central: ConnectionHandle, peripheral: ConnectionHandle)
-
-    init(
-      _ pacing: VirtualRadio.Pacing = .immediate,
-      central configureCentral: (inout VirtualControllerConfiguration) -> Void = { _ in },
-      peripheral configure: (inout VirtualControllerConfiguration) -> Void = { _ in }
-    ) throws {
-      var stage = RadioStage(pacing: pacing)
-      central = stage.attach(configureCentral)
-      peripheral = stage.attach(configure)
-      handles = try stage.connect(central, to: peripheral, LinkTests.parameters(24), within: .seconds(1))
-      self.stage = stage
-      _ = try takeEvents()
-    }
-
-    func id(_ role: HCI.Role) -> ControllerID { role == .central ? central : peripheral }
-    func handle(_ role: HCI.Role) -> ConnectionHandle { role == .central ? handles.central : handles.peripheral }
-
-    /// The meta events of both hosts within two seconds.
-    mutating func takeEvents() throws -> (central: [any LEEventParameters], peripheral: [any LEEventParameters]) {
-      stage.run(for: .seconds(2))
-      return (try stage.metaEvents(central), try stage.metaEvents(peripheral))
-    }
-
-    /// The reports of powers and of zones that one host gets within two seconds.
-    mutating func reports(
-      _ role: HCI.Role
-    ) throws -> (powers: [HCI.LETransmitPowerReporting], zones: [HCI.LEPathLossThreshold]) {
-      stage.run(for: .seconds(2))
-      let events = try stage.metaEvents(id(role))
-      return (
-        events.compactMap { $0 as? HCI.LETransmitPowerReporting }, events.compactMap { $0 as? HCI.LEPathLossThreshold }
-      )
-    }
-
-    mutating func setPathLoss(_ loss: UInt8?) {
-      stage.radio.setPathLoss(loss, between: central, and: peripheral, now: stage.now)
-    }
-
-    mutating func setTransmitPower(_ level: Int8, _ role: HCI.Role) {
-      stage.radio.setTransmitPower(level, of: id(role), now: stage.now)
-    }
-
-    mutating func rssi(_ role: HCI.Role) throws -> Int8 {
-      let handle = handle(role)
-      return try stage.ask(HCI.ReadRSSI { $0.connectionHandle = handle }, from: id(role)).rssi
-    }
-
-    mutating func monitor(_ role: HCI.Role, _ parameters: HCI.LESetPathLossReportingParameters) throws {
-      var parameters = parameters
-      parameters.connectionHandle = handle(role)
-      let enable = HCI.LESetPathLossReportingEnable { [handle = handle(role)] in
-        ($0.connectionHandle, $0.enable) = (handle, true)
-      }
-      try stage.expect(.success, for: parameters, from: id(role))
-      try stage.expect(.success, for: enable, from: id(role))
-    }
-  }
-
   private static func thresholds(
     low: UInt8, _ lowHysteresis: UInt8 = 0, high: UInt8, _ highHysteresis: UInt8 = 0, time: UInt16 = 0
   ) -> HCI.LESetPathLossReportingParameters {
@@ -100,7 +36,7 @@ import Testing
     (3, .success), (4, .success), (5, .invalidCommandParameters),
   ]) func aPHYIsOneOfTheController(_ phy: UInt8, _ status: HCIErrorCode) throws {
     for role in Self.roles {
-      var pair = try Pair(central: { $0.features.remove(.le2MPHY) }, peripheral: { $0.features.remove(.le2MPHY) })
+      var pair = try LinkPair(central: { $0.features.remove(.le2MPHY) }, peripheral: { $0.features.remove(.le2MPHY) })
       let handle = pair.handle(role)
       let own = HCI.LEEnhancedReadTransmitPowerLevel { ($0.connectionHandle, $0.phy) = (handle, phy) }
       try pair.stage.expect(status, for: own, from: pair.id(role))
@@ -119,14 +55,14 @@ import Testing
     (thresholds(low: 5, high: 250, 5), .success), (thresholds(low: 5, high: 250, 6), .invalidCommandParameters),
     (thresholds(low: 0, high: 255, time: .max), .success),
   ]) func thresholdsDoNotOverlap(_ parameters: HCI.LESetPathLossReportingParameters, _ status: HCIErrorCode) throws {
-    var pair = try Pair()
+    var pair = try LinkPair()
     var parameters = parameters
     parameters.connectionHandle = pair.handles.central
     try pair.stage.expect(status, for: parameters, from: pair.central)
   }
 
   @Test func monitoringNeedsThresholds() throws {
-    var pair = try Pair()
+    var pair = try LinkPair()
     let handle = pair.handles.central
     let enable = HCI.LESetPathLossReportingEnable { ($0.connectionHandle, $0.enable) = (handle, true) }
     try pair.stage.expect(.commandDisallowed, for: enable, from: pair.central)
@@ -158,7 +94,7 @@ import Testing
   @Test(arguments: LinkTests.pacings, roles) func bothPowersAreRead(
     _ pacing: VirtualRadio.Pacing, _ role: HCI.Role
   ) throws {
-    var pair = try Pair(pacing, central: { $0.txPower = 4 }, peripheral: { $0.txPower = -20 })
+    var pair = try LinkPair(pacing, central: { $0.txPower = 4 }, peripheral: { $0.txPower = -20 })
     let (own, peer): (Int8, Int8) = role == .central ? (4, -20) : (-20, 4)
     let handle = pair.handle(role)
     let read = HCI.LEEnhancedReadTransmitPowerLevel { ($0.connectionHandle, $0.phy) = (handle, 1) }
@@ -182,7 +118,7 @@ import Testing
 
   /// The peer has no LE Coded: its power on that is not known.
   @Test func thePowerOnAPHYThatThePeerLacksIsNotKnown() throws {
-    var pair = try Pair(peripheral: { $0.features.remove(.leCodedPHY) })
+    var pair = try LinkPair(peripheral: { $0.features.remove(.leCodedPHY) })
     let handle = pair.handles.central
     let request = HCI.LEReadRemoteTransmitPowerLevel { ($0.connectionHandle, $0.phy) = (handle, 4) }
     try pair.stage.expect(.success, for: request, from: pair.central)
@@ -195,7 +131,7 @@ import Testing
   ) throws {
     let remove: (inout VirtualControllerConfiguration) -> Void = { $0.features.remove(.powerControlRequest) }
     let keep: (inout VirtualControllerConfiguration) -> Void = { _ in }
-    var pair = try Pair(
+    var pair = try LinkPair(
       pacing, central: role == .central ? keep : remove, peripheral: role == .central ? remove : keep)
     let handle = pair.handle(role)
     let request = HCI.LEReadRemoteTransmitPowerLevel { $0.connectionHandle = handle }
@@ -210,7 +146,7 @@ import Testing
   @Test(arguments: LinkTests.pacings, roles) func changesAreReportedToBothHosts(
     _ pacing: VirtualRadio.Pacing, _ role: HCI.Role
   ) throws {
-    var pair = try Pair(pacing)
+    var pair = try LinkPair(pacing)
     let other: HCI.Role = role == .central ? .peripheral : .central
     for (role, isLocal) in [(role, true), (other, false)] {
       let handle = pair.handle(role)
@@ -248,8 +184,8 @@ import Testing
       try pair.stage.expect(.success, for: disable, from: pair.id(role))
     }
     pair.setTransmitPower(0, role)
-    let events = try pair.takeEvents()
-    #expect(events.central.isEmpty && events.peripheral.isEmpty)
+    pair.stage.run(for: .seconds(2))
+    for id in [pair.central, pair.peripheral] { #expect(try pair.stage.metaEvents(id).isEmpty) }
   }
 
   /// A new link has the power that was set, and a controller of another slot not.
@@ -293,9 +229,9 @@ import Testing
   @Test(arguments: LinkTests.pacings, roles) func theZoneIsReportedAtOnceAndWhenItChanges(
     _ pacing: VirtualRadio.Pacing, _ role: HCI.Role
   ) throws {
-    var pair = try Pair(pacing)
+    var pair = try LinkPair(pacing)
     try pair.monitor(role, Self.thresholds(low: 40, 3, high: 60, 5))
-    func zones(_ pair: inout Pair) throws -> [[UInt8]] {
+    func zones(_ pair: inout LinkPair) throws -> [[UInt8]] {
       try pair.reports(role).zones.map { [$0.zoneEntered, $0.currentPathLoss] }
     }
     #expect(try zones(&pair) == [[1, 50]])
@@ -324,11 +260,11 @@ import Testing
 
   /// 10 connection events of 30 ms.
   @Test(arguments: LinkTests.pacings) func aZoneIsReportedAfterTheMinimumTime(_ pacing: VirtualRadio.Pacing) throws {
-    var pair = try Pair(pacing)
+    var pair = try LinkPair(pacing)
     try pair.monitor(.central, Self.thresholds(low: 40, high: 60, time: 10))
     // The first one is reported at once.
     #expect(try pair.reports(.central).zones.map(\.zoneEntered) == [1])
-    func zones(_ milliseconds: Int64, _ pair: inout Pair) throws -> [UInt8] {
+    func zones(_ milliseconds: Int64, _ pair: inout LinkPair) throws -> [UInt8] {
       pair.stage.run(for: .milliseconds(milliseconds))
       return try pair.stage.metaEvents(pair.central).compactMap { ($0 as? HCI.LEPathLossThreshold)?.zoneEntered }
     }
@@ -346,5 +282,42 @@ import Testing
     #expect(try zones(299, &pair).isEmpty)
     pair.setPathLoss(21)
     #expect(try zones(1, &pair) == [0])
+  }
+}
+
+/// Both send with 0 dBm, and are received with -50 dBm.
+extension LinkPair {
+  /// The reports of powers and of zones that one host gets within two seconds.
+  fileprivate mutating func reports(
+    _ role: HCI.Role
+  ) throws -> (powers: [HCI.LETransmitPowerReporting], zones: [HCI.LEPathLossThreshold]) {
+    stage.run(for: .seconds(2))
+    let events = try stage.metaEvents(id(role))
+    return (
+      events.compactMap { $0 as? HCI.LETransmitPowerReporting }, events.compactMap { $0 as? HCI.LEPathLossThreshold }
+    )
+  }
+
+  fileprivate mutating func setPathLoss(_ loss: UInt8?) {
+    stage.radio.setPathLoss(loss, between: central, and: peripheral, now: stage.now)
+  }
+
+  fileprivate mutating func setTransmitPower(_ level: Int8, _ role: HCI.Role) {
+    stage.radio.setTransmitPower(level, of: id(role), now: stage.now)
+  }
+
+  fileprivate mutating func rssi(_ role: HCI.Role) throws -> Int8 {
+    let handle = handle(role)
+    return try stage.ask(HCI.ReadRSSI { $0.connectionHandle = handle }, from: id(role)).rssi
+  }
+
+  fileprivate mutating func monitor(_ role: HCI.Role, _ parameters: HCI.LESetPathLossReportingParameters) throws {
+    var parameters = parameters
+    parameters.connectionHandle = handle(role)
+    let enable = HCI.LESetPathLossReportingEnable { [handle = handle(role)] in
+      ($0.connectionHandle, $0.enable) = (handle, true)
+    }
+    try stage.expect(.success, for: parameters, from: id(role))
+    try stage.expect(.success, for: enable, from: id(role))
   }
 }

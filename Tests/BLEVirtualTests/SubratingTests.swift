@@ -6,43 +6,17 @@ import Testing
 
 /// Connection subrating: Vol 6, Part B, 4.5.1, 5.1.19 and 5.1.20; Vol 4, Part E, 7.8.123 and 7.8.124.
 @Suite struct SubratingTests {
-  /// Two controllers whose hosts support subrating, unless a test says otherwise, and a link of 30 ms.
-  struct Pair {
-    var stage: RadioStage
-    let central: ControllerID
-    let peripheral: ControllerID
-    let handles: (central: ConnectionHandle, peripheral: ConnectionHandle)
-
-    init(
-      _ pacing: VirtualRadio.Pacing = .immediate, accepting: HCI.SubrateParameters = parameters(1...100),
-      hostSupport: (central: Bool, peripheral: Bool) = (true, true),
-      peripheral configure: (inout VirtualControllerConfiguration) -> Void = { _ in }
-    ) throws {
-      var stage = RadioStage(pacing: pacing)
-      central = stage.attach()
-      peripheral = stage.attach(configure)
+  /// Two controllers whose hosts support subrating, unless a test says otherwise.
+  private static func pair(
+    _ pacing: VirtualRadio.Pacing = .immediate, accepting: HCI.SubrateParameters = parameters(1...100),
+    hostSupport: (central: Bool, peripheral: Bool) = (true, true),
+    peripheral configure: (inout VirtualControllerConfiguration) -> Void = { _ in }
+  ) throws -> LinkPair {
+    try LinkPair(pacing, peripheral: configure) { stage, central, peripheral in
       for (id, supports) in [(central, hostSupport.central), (peripheral, hostSupport.peripheral)] where supports {
         try stage.expect(.success, for: HCI.LESetHostFeature { ($0.bitNumber, $0.bitValue) = (38, true) }, from: id)
       }
       try stage.expect(.success, for: HCI.LESetDefaultSubrate { $0.parameters = accepting }, from: central)
-      handles = try stage.connect(central, to: peripheral, LinkTests.parameters(24), within: .seconds(1))
-      self.stage = stage
-    }
-
-    func request(_ role: HCI.Role, _ parameters: HCI.SubrateParameters) -> HCI.LESubrateRequest {
-      let handle = role == .central ? handles.central : handles.peripheral
-      return HCI.LESubrateRequest { ($0.connectionHandle, $0.parameters) = (handle, parameters) }
-    }
-
-    func id(_ role: HCI.Role) -> ControllerID { role == .central ? central : peripheral }
-
-    /// The changes that both hosts are told of within two seconds.
-    mutating func changes() throws -> (central: [HCI.LESubrateChange], peripheral: [HCI.LESubrateChange]) {
-      stage.run(for: .seconds(2))
-      return (
-        try stage.metaEvents(central).compactMap { $0 as? HCI.LESubrateChange },
-        try stage.metaEvents(peripheral).compactMap { $0 as? HCI.LESubrateChange }
-      )
     }
   }
 
@@ -78,19 +52,19 @@ import Testing
   ])
   func aRequestIsWithinTheLimits(_ parameters: HCI.SubrateParameters, _ status: HCIErrorCode) throws {
     for role in [HCI.Role.central, .peripheral] {
-      var pair = try Pair()
+      var pair = try Self.pair()
       try pair.stage.expect(status, for: pair.request(role, parameters), from: pair.id(role))
     }
   }
 
   @Test func commandsAreRefusedWithTheErrorsOfTheSpecification() throws {
-    var pair = try Pair()
+    var pair = try Self.pair()
     let unknown = HCI.LESubrateRequest { $0.connectionHandle = ConnectionHandle(rawValue: 0x0999) }
     try pair.stage.expect(.unknownConnectionIdentifier, for: unknown, from: pair.central)
     let invalid = HCI.LESetDefaultSubrate { $0.parameters = Self.parameters(1...2, continuation: 2) }
     try pair.stage.expect(.invalidCommandParameters, for: invalid, from: pair.central)
     // The host has not said that it supports subrating.
-    var silent = try Pair(hostSupport: (false, true))
+    var silent = try Self.pair(hostSupport: (false, true))
     let request = silent.request(.central, Self.parameters(4...4))
     try silent.stage.expect(.commandDisallowed, for: request, from: silent.central)
     // A controller without the feature does not know the commands.
@@ -101,7 +75,7 @@ import Testing
   }
 
   @Test(arguments: LinkTests.pacings) func theCentralDecides(_ pacing: VirtualRadio.Pacing) throws {
-    var pair = try Pair(pacing)
+    var pair = try Self.pair(pacing)
     _ = try pair.changes()
     let request = pair.request(.central, Self.parameters(2...8, latency: 1, continuation: 3))
     try pair.stage.expect(.success, for: request, from: pair.central)
@@ -117,7 +91,7 @@ import Testing
   /// The intersection of the request and of what the central accepts: the smaller latency and timeout, the greater
   /// continuation number, and a factor for which the timeout is long enough.
   @Test(arguments: LinkTests.pacings) func thePeripheralRequests(_ pacing: VirtualRadio.Pacing) throws {
-    var pair = try Pair(pacing, accepting: Self.parameters(2...20, latency: 1, continuation: 2, timeout: 100))
+    var pair = try Self.pair(pacing, accepting: Self.parameters(2...20, latency: 1, continuation: 2, timeout: 100))
     _ = try pair.changes()
     let request = pair.request(.peripheral, Self.parameters(4...30, latency: 3, timeout: 1600))
     try pair.stage.expect(.success, for: request, from: pair.peripheral)
@@ -130,7 +104,7 @@ import Testing
   @Test(arguments: LinkTests.pacings) func aRequestBeyondTheAcceptedOnesIsRejected(
     _ pacing: VirtualRadio.Pacing
   ) throws {
-    var pair = try Pair(pacing, accepting: Self.parameters(1...2))
+    var pair = try Self.pair(pacing, accepting: Self.parameters(1...2))
     _ = try pair.changes()
     let request = pair.request(.peripheral, Self.parameters(4...8))
     try pair.stage.expect(.success, for: request, from: pair.peripheral)
@@ -147,7 +121,7 @@ import Testing
   @Test(arguments: LinkTests.pacings, [false, true]) func aPeerWithoutItRejects(
     _ pacing: VirtualRadio.Pacing, hasController: Bool
   ) throws {
-    var pair = try Pair(
+    var pair = try Self.pair(
       pacing, hostSupport: (true, false), peripheral: { if !hasController { $0.features.remove(.connectionSubrating) } }
     )
     _ = try pair.changes()
@@ -210,39 +184,6 @@ import Testing
     return link
   }
 
-  /// The connection events that the link uses in a time.
-  private static func used(_ link: inout AirtimeLink, for time: Duration) -> Int {
-    func count(_ link: AirtimeLink) -> Int {
-      link.stage.radio.connectionEvents(of: link.central, at: link.stage.now).map(\.used).reduce(0, +)
-    }
-    let before = count(link)
-    link.run(for: time)
-    return count(link) - before
-  }
-
-  /// The time of ten packets of the central, each of which the peripheral answers, and the next of which follows the
-  /// answer.
-  private static func burst(_ link: inout AirtimeLink) -> Duration {
-    let start = link.stage.now
-    var end = start
-    var (asked, answered) = (0, 0)
-    link.clear()
-    link.run(for: .seconds(10)) { link in
-      let questions = link.atPeripheral.count { $0.isData }
-      let answers = link.atCentral.filter(\.isData)
-      while answered < questions {
-        link.send(20, from: link.peripheral)
-        answered += 1
-      }
-      if asked == answers.count, asked < 10 {
-        link.send(20, from: link.central)
-        asked += 1
-      }
-      if let last = answers.last { end = last.time }
-    }
-    return end - start
-  }
-
   /// Low power by subrating takes as few connection events as a long interval, and a burst is as fast as with a short
   /// one.
   @Test func subratingSavesEventsAndKeepsBurstsFast() throws {
@@ -252,17 +193,29 @@ import Testing
     var withoutContinuation = try Self.link(interval: 12, factor: 8, continuation: 0)
 
     let minute = Duration.seconds(60)
-    #expect(Self.used(&short, for: minute) == 4000 && Self.used(&long, for: minute) == 500)
-    #expect(Self.used(&subrated, for: minute) == 500 && Self.used(&withoutContinuation, for: minute) == 500)
+    #expect(short.events(for: minute).used == 4000 && long.events(for: minute).used == 500)
+    #expect(subrated.events(for: minute).used == 500 && withoutContinuation.events(for: minute).used == 500)
 
     let times = (
-      short: Self.burst(&short), long: Self.burst(&long), subrated: Self.burst(&subrated),
-      withoutContinuation: Self.burst(&withoutContinuation)
+      short: short.burst(of: 20), long: long.burst(of: 20), subrated: subrated.burst(of: 20),
+      withoutContinuation: withoutContinuation.burst(of: 20)
     )
     // Ten questions and answers take two events each, but the first may wait for a subrated event.
     #expect(times.short <= .milliseconds(15 * 21))
     #expect(times.subrated <= .milliseconds(15 * 20 + 120))
     #expect(times.long > .milliseconds(1200) && times.withoutContinuation > .milliseconds(1200))
     #expect(times.subrated * 3 < times.long)
+  }
+}
+
+extension LinkPair {
+  fileprivate func request(_ role: HCI.Role, _ parameters: HCI.SubrateParameters) -> HCI.LESubrateRequest {
+    HCI.LESubrateRequest { [handle = handle(role)] in
+      ($0.connectionHandle, $0.parameters) = (handle, parameters)
+    }
+  }
+
+  fileprivate mutating func changes() throws -> (central: [HCI.LESubrateChange], peripheral: [HCI.LESubrateChange]) {
+    try take(HCI.LESubrateChange.self)
   }
 }
