@@ -133,14 +133,14 @@ import Testing
   /// Another interval ends subrating; another latency does not (Vol 6, Part B, 5.1.1).
   @Test func anotherIntervalEndsSubrating() throws {
     var link = try Self.link(interval: 24, factor: 4, continuation: 3)
-    #expect(Self.used(&link, for: link.interval * 400) == 100)
+    #expect(link.events(for: link.interval * 400).used == 100)
     let update = HCI.LEConnectionUpdate {
       $0.connectionHandle = link.handles.central
       $0.parameters = LinkTests.parameters(40)
     }
     try link.stage.expect(.success, for: update, from: link.central)
     link.run(for: .seconds(5))
-    #expect(Self.used(&link, for: .milliseconds(50) * 400) == 400)
+    #expect(link.events(for: .milliseconds(50) * 400).used == 400)
   }
 
   /// Used events and continuation events of a factor of 4.
