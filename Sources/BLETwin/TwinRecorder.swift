@@ -235,19 +235,14 @@ package struct TwinRecorder {
       own.interval = Int64(command.advertisingIntervalMin) * 625
       own.isConnectable = command.advertisingType == .connectableUndirected
     case let command as HCI.LESetExtendedAdvertisingData:
-      guard command.advertisingHandle == ownSet?.handle ?? command.advertisingHandle else { break }
-      let isFirst = command.operation == .complete || command.operation == .first
-      let octets = (isFirst ? [] : own.data ?? []) + command.advertisingData
-      if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.data = octets }
+      guard isOwnSet(command.advertisingHandle) else { break }
+      Self.add(command.advertisingData, command.operation, to: &own.data)
     case let command as HCI.LESetExtendedScanResponseData:
-      guard command.advertisingHandle == ownSet?.handle ?? command.advertisingHandle else { break }
-      let isFirst = command.operation == .complete || command.operation == .first
-      let octets = (isFirst ? [] : own.scanResponse ?? []) + command.scanResponseData
-      if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.scanResponse = octets }
+      guard isOwnSet(command.advertisingHandle) else { break }
+      Self.add(command.scanResponseData, command.operation, to: &own.scanResponse)
     case let command as HCI.LESetExtendedAdvertisingParameters:
       let isConnectable = command.advertisingEventProperties.contains(.connectable)
-      let isOwn = ownSet.map { $0.handle == command.advertisingHandle || isConnectable && !$0.isConnectable } ?? true
-      guard isOwn else { break }
+      guard isOwnSet(command.advertisingHandle) || isConnectable && ownSet?.isConnectable == false else { break }
       ownSet = (command.advertisingHandle, isConnectable)
       own.interval = Int64(command.primaryAdvertisingIntervalMin) * 625
       own.isExtended = !command.advertisingEventProperties.contains(.legacy)
@@ -255,11 +250,19 @@ package struct TwinRecorder {
     case let command as HCI.LESetPeriodicAdvertisingParameters:
       own.train.interval = command.periodicAdvertisingIntervalMin
     case let command as HCI.LESetPeriodicAdvertisingData:
-      let isFirst = command.operation == .complete || command.operation == .first
-      let octets = (isFirst ? [] : own.train.data ?? []) + command.advertisingData
-      if octets.count <= LinkLayerLimits.extendedAdvertisingData { own.train.data = octets }
+      Self.add(command.advertisingData, command.operation, to: &own.train.data)
     default: break  // The others set nothing that a central sees.
     }
+  }
+
+  /// Whether the set is that of ``own``; any set, as long as none is known.
+  private func isOwnSet(_ handle: UInt8) -> Bool { ownSet.map { $0.handle == handle } ?? true }
+
+  /// Adds what one command has of an area, whose data can be set by several.
+  private static func add(_ octets: Bytes, _ operation: HCI.DataOperation, to area: inout [UInt8]?) {
+    let isFirst = operation == .complete || operation == .first
+    let joined = (isFirst ? [] : area ?? []) + octets
+    if joined.count <= LinkLayerLimits.extendedAdvertisingData { area = joined }
   }
 }
 
