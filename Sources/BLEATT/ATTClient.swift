@@ -196,7 +196,7 @@ public struct ATTClient: Sendable {
   public mutating func end() -> [RequestID] {
     var ended: [RequestID] = []
     if case .waiting(let id, _, _) = state { ended.append(id) }
-    ended += queue.map(\.id)
+    ended += queue.map { $0.id }
     queue = []
     state = .failed
     return ended

@@ -22,9 +22,6 @@ public struct ATTOpcode: AssignedNumber {
 extension ATTOpcode {
   public static let spaceName: StaticString = "ATT opcode"
 
-  public static let names: [Self: StaticString] = Dictionary(
-    ATT.packets.map { ($0.opcode, $0.name) }, uniquingKeysWith: { first, _ in first })
-
   /// Whether a server sends the PDU to a client: a response, a notification or an indication. Every other opcode,
   /// unknown ones included, is for the server.
   @inlinable public var isSentByServer: Bool { isMember(of: Self.sentByServers) }
@@ -34,17 +31,10 @@ extension ATTOpcode {
   /// The specification numbers each response one above its request.
   public var response: ATTOpcode? { isMember(of: Self.requests) ? ATTOpcode(rawValue: rawValue + 1) : nil }
 
-  /// One bit for each opcode below 64: no request, response, notification or indication has a flag.
-  private static let requests = mask(of: [.request])
-  // It is read for every PDU, and a stored constant would be initialized on demand. A test compares it with the
-  // declared packets.
+  // One bit for each opcode below 64: no request, response, notification or indication has a flag. They are read for
+  // every PDU, and stored constants would be initialized on demand. Tests compare them with the declared packets.
+  private static var requests: UInt64 { 0x1_0145_5554 }
   @usableFromInline static var sentByServers: UInt64 { 0xA_2A8A_AAAA }
-
-  private static func mask(of types: [ATTPDUType]) -> UInt64 {
-    ATT.packets.reduce(0) { mask, packet in
-      types.contains(packet.pduType) && packet.opcode.rawValue < 64 ? mask | 1 << UInt64(packet.opcode.rawValue) : mask
-    }
-  }
 
   @inlinable func isMember(of mask: UInt64) -> Bool { rawValue < 64 && mask >> UInt64(rawValue) & 1 == 1 }
 }

@@ -45,7 +45,7 @@ public enum ATTPDUType: Sendable {
   case confirmation
 }
 
-/// The constants of ATT on an LE link, and the list of its PDUs.
+/// The constants of ATT on an LE link.
 public enum ATT {
   /// The ATT_MTU before any exchange, and the smallest allowed, in octets (Vol 3, Part G, 5.2.1).
   public static let defaultMTU = 23
@@ -55,27 +55,6 @@ public enum ATT {
   public static let maximumValueLength = 512
   /// How long a request or an indication may wait for its answer (Vol 3, Part F, 3.3.3).
   public static let transactionTimeout: Duration = .seconds(30)
-
-  /// The packet of each case of ``ATTPDU``, for tools and tests, in the order of the opcodes (Vol 3, Part F, 3.4.8).
-  public static let packets: [any ATTPacket.Type] = [
-    ErrorResponse.self,
-    ExchangeMTURequest.self, ExchangeMTUResponse.self,
-    FindInformationRequest.self, FindInformationResponse.self,
-    FindByTypeValueRequest.self, FindByTypeValueResponse.self,
-    ReadByTypeRequest.self, ReadByTypeResponse.self,
-    ReadRequest.self, ReadResponse.self,
-    ReadBlobRequest.self, ReadBlobResponse.self,
-    ReadMultipleRequest.self, ReadMultipleResponse.self,
-    ReadByGroupTypeRequest.self, ReadByGroupTypeResponse.self,
-    WriteRequest.self, WriteResponse.self,
-    PrepareWriteRequest.self, PrepareWriteResponse.self,
-    ExecuteWriteRequest.self, ExecuteWriteResponse.self,
-    HandleValueNotification.self,
-    HandleValueIndication.self, HandleValueConfirmation.self,
-    ReadMultipleVariableRequest.self, ReadMultipleVariableResponse.self,
-    MultipleHandleValueNotification.self,
-    WriteCommand.self, SignedWriteCommand.self,
-  ]
 }
 
 /// Any PDU of the Attribute Protocol.
@@ -259,40 +238,40 @@ extension ATTPDU {
     }
   }
 
-  /// The packet, without its type, for tools that treat all PDUs alike.
-  public var packet: any ATTPacket {
+  /// Gives the packet, with its type, to `visitor`, for code that treats all PDUs alike.
+  @inlinable public func visit<Visitor: ATTPacketVisitor>(with visitor: inout Visitor) -> Visitor.Output {
     switch self {
-    case .errorResponse(let packet): packet
-    case .exchangeMTURequest(let packet): packet
-    case .exchangeMTUResponse(let packet): packet
-    case .findInformationRequest(let packet): packet
-    case .findInformationResponse(let packet): packet
-    case .findByTypeValueRequest(let packet): packet
-    case .findByTypeValueResponse(let packet): packet
-    case .readByTypeRequest(let packet): packet
-    case .readByTypeResponse(let packet): packet
-    case .readRequest(let packet): packet
-    case .readResponse(let packet): packet
-    case .readBlobRequest(let packet): packet
-    case .readBlobResponse(let packet): packet
-    case .readMultipleRequest(let packet): packet
-    case .readMultipleResponse(let packet): packet
-    case .readByGroupTypeRequest(let packet): packet
-    case .readByGroupTypeResponse(let packet): packet
-    case .writeRequest(let packet): packet
-    case .writeResponse(let packet): packet
-    case .prepareWriteRequest(let packet): packet
-    case .prepareWriteResponse(let packet): packet
-    case .executeWriteRequest(let packet): packet
-    case .executeWriteResponse(let packet): packet
-    case .handleValueNotification(let packet): packet
-    case .handleValueIndication(let packet): packet
-    case .handleValueConfirmation(let packet): packet
-    case .readMultipleVariableRequest(let packet): packet
-    case .readMultipleVariableResponse(let packet): packet
-    case .multipleHandleValueNotification(let packet): packet
-    case .writeCommand(let packet): packet
-    case .signedWriteCommand(let packet): packet
+    case .errorResponse(let packet): visitor.visit(packet)
+    case .exchangeMTURequest(let packet): visitor.visit(packet)
+    case .exchangeMTUResponse(let packet): visitor.visit(packet)
+    case .findInformationRequest(let packet): visitor.visit(packet)
+    case .findInformationResponse(let packet): visitor.visit(packet)
+    case .findByTypeValueRequest(let packet): visitor.visit(packet)
+    case .findByTypeValueResponse(let packet): visitor.visit(packet)
+    case .readByTypeRequest(let packet): visitor.visit(packet)
+    case .readByTypeResponse(let packet): visitor.visit(packet)
+    case .readRequest(let packet): visitor.visit(packet)
+    case .readResponse(let packet): visitor.visit(packet)
+    case .readBlobRequest(let packet): visitor.visit(packet)
+    case .readBlobResponse(let packet): visitor.visit(packet)
+    case .readMultipleRequest(let packet): visitor.visit(packet)
+    case .readMultipleResponse(let packet): visitor.visit(packet)
+    case .readByGroupTypeRequest(let packet): visitor.visit(packet)
+    case .readByGroupTypeResponse(let packet): visitor.visit(packet)
+    case .writeRequest(let packet): visitor.visit(packet)
+    case .writeResponse(let packet): visitor.visit(packet)
+    case .prepareWriteRequest(let packet): visitor.visit(packet)
+    case .prepareWriteResponse(let packet): visitor.visit(packet)
+    case .executeWriteRequest(let packet): visitor.visit(packet)
+    case .executeWriteResponse(let packet): visitor.visit(packet)
+    case .handleValueNotification(let packet): visitor.visit(packet)
+    case .handleValueIndication(let packet): visitor.visit(packet)
+    case .handleValueConfirmation(let packet): visitor.visit(packet)
+    case .readMultipleVariableRequest(let packet): visitor.visit(packet)
+    case .readMultipleVariableResponse(let packet): visitor.visit(packet)
+    case .multipleHandleValueNotification(let packet): visitor.visit(packet)
+    case .writeCommand(let packet): visitor.visit(packet)
+    case .signedWriteCommand(let packet): visitor.visit(packet)
     }
   }
 
@@ -338,39 +317,9 @@ extension ATTPDU {
 
   /// Appends the PDU to `buffer`: the opcode, then the parameters.
   public func encode(to buffer: inout [UInt8]) {
-    switch self {
-    case .errorResponse(let packet): packet.encodePDU(to: &buffer)
-    case .exchangeMTURequest(let packet): packet.encodePDU(to: &buffer)
-    case .exchangeMTUResponse(let packet): packet.encodePDU(to: &buffer)
-    case .findInformationRequest(let packet): packet.encodePDU(to: &buffer)
-    case .findInformationResponse(let packet): packet.encodePDU(to: &buffer)
-    case .findByTypeValueRequest(let packet): packet.encodePDU(to: &buffer)
-    case .findByTypeValueResponse(let packet): packet.encodePDU(to: &buffer)
-    case .readByTypeRequest(let packet): packet.encodePDU(to: &buffer)
-    case .readByTypeResponse(let packet): packet.encodePDU(to: &buffer)
-    case .readRequest(let packet): packet.encodePDU(to: &buffer)
-    case .readResponse(let packet): packet.encodePDU(to: &buffer)
-    case .readBlobRequest(let packet): packet.encodePDU(to: &buffer)
-    case .readBlobResponse(let packet): packet.encodePDU(to: &buffer)
-    case .readMultipleRequest(let packet): packet.encodePDU(to: &buffer)
-    case .readMultipleResponse(let packet): packet.encodePDU(to: &buffer)
-    case .readByGroupTypeRequest(let packet): packet.encodePDU(to: &buffer)
-    case .readByGroupTypeResponse(let packet): packet.encodePDU(to: &buffer)
-    case .writeRequest(let packet): packet.encodePDU(to: &buffer)
-    case .writeResponse(let packet): packet.encodePDU(to: &buffer)
-    case .prepareWriteRequest(let packet): packet.encodePDU(to: &buffer)
-    case .prepareWriteResponse(let packet): packet.encodePDU(to: &buffer)
-    case .executeWriteRequest(let packet): packet.encodePDU(to: &buffer)
-    case .executeWriteResponse(let packet): packet.encodePDU(to: &buffer)
-    case .handleValueNotification(let packet): packet.encodePDU(to: &buffer)
-    case .handleValueIndication(let packet): packet.encodePDU(to: &buffer)
-    case .handleValueConfirmation(let packet): packet.encodePDU(to: &buffer)
-    case .readMultipleVariableRequest(let packet): packet.encodePDU(to: &buffer)
-    case .readMultipleVariableResponse(let packet): packet.encodePDU(to: &buffer)
-    case .multipleHandleValueNotification(let packet): packet.encodePDU(to: &buffer)
-    case .writeCommand(let packet): packet.encodePDU(to: &buffer)
-    case .signedWriteCommand(let packet): packet.encodePDU(to: &buffer)
-    }
+    var appender = Appender(taking: &buffer)
+    visit(with: &appender)
+    swap(&buffer, &appender.buffer)
   }
 
   /// The PDU as octets: the opcode, then the parameters.
@@ -381,10 +330,83 @@ extension ATTPDU {
   }
 }
 
+/// What is done with a packet of any type.
+///
+/// ```swift
+/// struct Length: ATTPacketVisitor {
+///   func visit(_ packet: some ATTPacket) -> Int { packet.encodedPDU.count }
+/// }
+/// ```
+public protocol ATTPacketVisitor {
+  /// What comes of it.
+  associatedtype Output
+
+  /// Takes the packet.
+  mutating func visit(_ packet: some ATTPacket) -> Output
+}
+
+extension ATTPDU {
+  private struct Appender: ATTPacketVisitor {
+    var buffer: [UInt8] = []
+
+    init(taking buffer: inout [UInt8]) { swap(&self.buffer, &buffer) }
+
+    mutating func visit(_ packet: some ATTPacket) { packet.encodePDU(to: &buffer) }
+  }
+
+  private struct FieldLines: ATTPacketVisitor {
+    func visit(_ packet: some ATTPacket) -> [String] { packet.fieldLines }
+  }
+}
+
 extension ATTPDU: CustomStringConvertible {
   /// The name and each field: `Read Request (0x0A) (0..<2  Attribute Handle: 0x0003)`.
   public var description: String {
-    let lines = packet.fieldLines
+    var fields = FieldLines()
+    let lines = visit(with: &fields)
     return lines.isEmpty ? "\(opcode)" : "\(opcode) (\(lines.joined(separator: ", ")))"
   }
 }
+
+// Embedded Swift has no existential types; what they serve is for tools.
+#if !hasFeature(Embedded)
+extension ATT {
+  /// The packet of each case of ``ATTPDU``, for tools and tests, in the order of the opcodes (Vol 3, Part F, 3.4.8).
+  public static let packets: [any ATTPacket.Type] = [
+    ErrorResponse.self,
+    ExchangeMTURequest.self, ExchangeMTUResponse.self,
+    FindInformationRequest.self, FindInformationResponse.self,
+    FindByTypeValueRequest.self, FindByTypeValueResponse.self,
+    ReadByTypeRequest.self, ReadByTypeResponse.self,
+    ReadRequest.self, ReadResponse.self,
+    ReadBlobRequest.self, ReadBlobResponse.self,
+    ReadMultipleRequest.self, ReadMultipleResponse.self,
+    ReadByGroupTypeRequest.self, ReadByGroupTypeResponse.self,
+    WriteRequest.self, WriteResponse.self,
+    PrepareWriteRequest.self, PrepareWriteResponse.self,
+    ExecuteWriteRequest.self, ExecuteWriteResponse.self,
+    HandleValueNotification.self,
+    HandleValueIndication.self, HandleValueConfirmation.self,
+    ReadMultipleVariableRequest.self, ReadMultipleVariableResponse.self,
+    MultipleHandleValueNotification.self,
+    WriteCommand.self, SignedWriteCommand.self,
+  ]
+}
+
+extension ATTPDU {
+  private struct Box: ATTPacketVisitor {
+    func visit(_ packet: some ATTPacket) -> any ATTPacket { packet }
+  }
+
+  /// The packet, without its type, for tools that treat all PDUs alike.
+  public var packet: any ATTPacket {
+    var box = Box()
+    return visit(with: &box)
+  }
+}
+
+extension ATTOpcode {
+  public static let names: [Self: StaticString] = Dictionary(
+    ATT.packets.map { ($0.opcode, $0.name) }, uniquingKeysWith: { first, _ in first })
+}
+#endif

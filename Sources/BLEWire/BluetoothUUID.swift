@@ -54,8 +54,8 @@ public struct BluetoothUUID: Sendable {
     var digits = Substring(text)
     if digits.hasPrefix("0x") || digits.hasPrefix("0X") { digits = digits.dropFirst(2) }
     let groups = digits.split(separator: "-", omittingEmptySubsequences: false)
-    guard groups.allSatisfy({ $0.allSatisfy(\.isHexDigit) }) else { return nil }
-    switch groups.map(\.count) {
+    guard groups.allSatisfy({ $0.allSatisfy { $0.isHexDigit } }) else { return nil }
+    switch groups.map({ $0.count }) {
     case [4]:
       guard let short = UInt16(digits, radix: 16) else { return nil }
       self.init(short)

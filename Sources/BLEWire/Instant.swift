@@ -41,7 +41,7 @@ extension Duration {
 
   /// The nearest duration that a clock can wait for, of one that a caller chose: not negative, and a century at most.
   /// No sum with the time of a clock and no conversion to another unit overflows.
-  package var waitable: Duration { max(.zero, min(self, .seconds(100 * 365 * 86_400))) }
+  package var waitable: Duration { max(.zero, min(self, .seconds(3_153_600_000 as Int64))) }
 }
 
 extension Instant? {

@@ -273,6 +273,8 @@ struct ATTClientTests {
   }
 
   @Test func everyRequestHasAResponse() {
+    let requests = Set(ATT.packets.filter { $0.pduType == .request }.map { $0.opcode })
+    #expect(Set((UInt8.min...UInt8.max).map { ATTOpcode(rawValue: $0) }.filter { $0.response != nil }) == requests)
     for raw in UInt8.min...UInt8.max {
       let opcode = ATTOpcode(rawValue: raw)
       guard let response = opcode.response else { continue }
