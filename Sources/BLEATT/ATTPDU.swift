@@ -370,43 +370,43 @@ extension ATTPDU: CustomStringConvertible {
 
 // Embedded Swift has no existential types; what they serve is for tools.
 #if !hasFeature(Embedded)
-extension ATT {
-  /// The packet of each case of ``ATTPDU``, for tools and tests, in the order of the opcodes (Vol 3, Part F, 3.4.8).
-  public static let packets: [any ATTPacket.Type] = [
-    ErrorResponse.self,
-    ExchangeMTURequest.self, ExchangeMTUResponse.self,
-    FindInformationRequest.self, FindInformationResponse.self,
-    FindByTypeValueRequest.self, FindByTypeValueResponse.self,
-    ReadByTypeRequest.self, ReadByTypeResponse.self,
-    ReadRequest.self, ReadResponse.self,
-    ReadBlobRequest.self, ReadBlobResponse.self,
-    ReadMultipleRequest.self, ReadMultipleResponse.self,
-    ReadByGroupTypeRequest.self, ReadByGroupTypeResponse.self,
-    WriteRequest.self, WriteResponse.self,
-    PrepareWriteRequest.self, PrepareWriteResponse.self,
-    ExecuteWriteRequest.self, ExecuteWriteResponse.self,
-    HandleValueNotification.self,
-    HandleValueIndication.self, HandleValueConfirmation.self,
-    ReadMultipleVariableRequest.self, ReadMultipleVariableResponse.self,
-    MultipleHandleValueNotification.self,
-    WriteCommand.self, SignedWriteCommand.self,
-  ]
-}
-
-extension ATTPDU {
-  private struct Box: ATTPacketVisitor {
-    func visit(_ packet: some ATTPacket) -> any ATTPacket { packet }
+  extension ATT {
+    /// The packet of each case of ``ATTPDU``, for tools and tests, in the order of the opcodes (Vol 3, Part F, 3.4.8).
+    public static let packets: [any ATTPacket.Type] = [
+      ErrorResponse.self,
+      ExchangeMTURequest.self, ExchangeMTUResponse.self,
+      FindInformationRequest.self, FindInformationResponse.self,
+      FindByTypeValueRequest.self, FindByTypeValueResponse.self,
+      ReadByTypeRequest.self, ReadByTypeResponse.self,
+      ReadRequest.self, ReadResponse.self,
+      ReadBlobRequest.self, ReadBlobResponse.self,
+      ReadMultipleRequest.self, ReadMultipleResponse.self,
+      ReadByGroupTypeRequest.self, ReadByGroupTypeResponse.self,
+      WriteRequest.self, WriteResponse.self,
+      PrepareWriteRequest.self, PrepareWriteResponse.self,
+      ExecuteWriteRequest.self, ExecuteWriteResponse.self,
+      HandleValueNotification.self,
+      HandleValueIndication.self, HandleValueConfirmation.self,
+      ReadMultipleVariableRequest.self, ReadMultipleVariableResponse.self,
+      MultipleHandleValueNotification.self,
+      WriteCommand.self, SignedWriteCommand.self,
+    ]
   }
 
-  /// The packet, without its type, for tools that treat all PDUs alike.
-  public var packet: any ATTPacket {
-    var box = Box()
-    return visit(with: &box)
-  }
-}
+  extension ATTPDU {
+    private struct Box: ATTPacketVisitor {
+      func visit(_ packet: some ATTPacket) -> any ATTPacket { packet }
+    }
 
-extension ATTOpcode {
-  public static let names: [Self: StaticString] = Dictionary(
-    ATT.packets.map { ($0.opcode, $0.name) }, uniquingKeysWith: { first, _ in first })
-}
+    /// The packet, without its type, for tools that treat all PDUs alike.
+    public var packet: any ATTPacket {
+      var box = Box()
+      return visit(with: &box)
+    }
+  }
+
+  extension ATTOpcode {
+    public static let names: [Self: StaticString] = Dictionary(
+      ATT.packets.map { ($0.opcode, $0.name) }, uniquingKeysWith: { first, _ in first })
+  }
 #endif

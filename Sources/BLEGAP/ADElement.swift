@@ -261,7 +261,7 @@ extension ADElement {
     case .peripheralConnectionIntervalRange(let range): range.encoded[...]
     case .serviceData(let data): data.encoded[...]
     case .publicTargetAddress(let addresses), .randomTargetAddress(let addresses):
-      Bytes(addresses.flatMap(\.littleEndian))
+      Bytes(addresses.flatMap { $0.littleEndian })
     case .appearance(let appearance): Self.number(UInt32(appearance.rawValue), octets: 2)
     case .advertisingInterval(let interval): Self.number(UInt32(interval), octets: 2)
     case .advertisingIntervalLong(let interval): Self.number(interval, octets: interval > 0xFF_FFFF ? 4 : 3)

@@ -20,7 +20,7 @@ public struct AdvertisedData: Equatable, Sendable {
   public var localName: LocalName?
   /// The text of ``localName``, without the padding of its field and with U+FFFD instead of octets that are not valid
   /// UTF-8; nil if there is no name, or none with text.
-  public var name: String? { localName.map(\.repairedText).flatMap { $0.isEmpty ? nil : $0 } }
+  public var name: String? { localName.map { $0.repairedText }.flatMap { $0.isEmpty ? nil : $0 } }
   /// The UUIDs of all lists of services, in order.
   public var serviceUUIDs: [BluetoothUUID] {
     get { storage.read { $0.serviceUUIDs } }

@@ -54,7 +54,7 @@ extension Advertisement {
       }
     var areas = limits.map(AdvertisingArea.init(limit:))
     if let flags, areas[0].free >= 3 { areas[0].append(flags) }
-    guard let placement = placement(in: areas.map(\.free)), flags == nil || areas[0].used == 3 else {
+    guard let placement = placement(in: areas.map({ $0.free })), flags == nil || areas[0].used == 3 else {
       let flagsItem = flags.map {
         [AdvertisingDataError.Item(name: "\(ADType.flags)", octets: ADElement.flags($0).encodedLength)]
       }
@@ -68,7 +68,7 @@ extension Advertisement {
   /// The area of each element: the first with enough space, in the given order; if that leaves an element without a
   /// place, any distribution in which all elements fit. Nil if there is none.
   private func placement(in spaces: [Int]) -> [Int]? {
-    let lengths = elements.map(\.encodedLength)
+    let lengths = elements.map { $0.encodedLength }
     guard lengths.allSatisfy({ $0 <= ADStructure.maximumDataLength + 2 }) else { return nil }
     var free = spaces
     var placement: [Int] = []

@@ -51,9 +51,9 @@ extension HostCore {
     case .hardwareError(let event): receive(SessionEvent.hardwareError(event))
     case .dataBufferOverflow: receive(SessionEvent.dataBufferOverflow)
     case .leAdvertisingReport(let event):
-      receive(.advertisingReport(event), from: event.reports.map(\.address))
+      receive(.advertisingReport(event), from: event.reports.map { $0.address })
     case .leExtendedAdvertisingReport(let event):
-      receive(.extendedAdvertisingReport(event), from: event.reports.map(\.address))
+      receive(.extendedAdvertisingReport(event), from: event.reports.map { $0.address })
     case .leAdvertisingSetTerminated(let event): receive(.advertisingSetTerminated(event), from: [])
     case .lePeriodicAdvertisingSyncEstablished(let event):
       receive(.syncEstablished(event), from: [event.advertiserAddress])

@@ -149,7 +149,7 @@ public struct CreditBasedChannels: Sendable {
   /// The number of open channels.
   public var count: Int { open.count }
 
-  var deadline: Instant? { outstanding.isEmpty ? nil : outstanding.values.map(\.deadline).min() }
+  var deadline: Instant? { outstanding.isEmpty ? nil : outstanding.values.map { $0.deadline }.min() }
 
   /// Takes the next K-frame, from each channel in turn.
   ///
@@ -158,7 +158,7 @@ public struct CreditBasedChannels: Sendable {
   public mutating func nextFrame(
     effects: inout [Effect]
   ) -> (channel: ChannelID, payload: [UInt8], local: ChannelID, octets: Int)? {
-    let ready = open.values.lazy.filter(\.canSendFrame).map(\.localCID)
+    let ready = open.values.lazy.filter { $0.canSendFrame }.map { $0.localCID }
     guard
       let next = ready.filter({ [lastSender] in $0.rawValue > lastSender.rawValue }).min(by: Self.isBefore)
         ?? ready.min(by: Self.isBefore), let waiting = open[next]?.queuedOctets, let remote = open[next]?.remoteCID,
@@ -171,7 +171,7 @@ public struct CreditBasedChannels: Sendable {
   }
 
   /// Whether a channel has a frame to send and a credit for it.
-  public var canSendFrame: Bool { open.values.contains(where: \.canSendFrame) }
+  public var canSendFrame: Bool { open.values.contains(where: { $0.canSendFrame }) }
 
   private static func isBefore(_ a: ChannelID, _ b: ChannelID) -> Bool { a.rawValue < b.rawValue }
 
@@ -196,9 +196,9 @@ public struct CreditBasedChannels: Sendable {
   /// still have the channel when they have confirmed its end.
   mutating func takeCIDs(_ count: Int) -> [ChannelID] {
     var used = Set(open.keys)
-    for case .open(_, _, _, _, let channels) in outstanding.values.map(\.request) { used.formUnion(channels) }
+    for case .open(_, _, _, _, let channels) in outstanding.values.map({ $0.request }) { used.formUnion(channels) }
     // A number is free again when the peer has confirmed that the channel is closed.
-    for case .close(let local, _) in outstanding.values.map(\.request) { used.insert(local) }
+    for case .close(let local, _) in outstanding.values.map({ $0.request }) { used.insert(local) }
     let room = max(0, limits.channels - used.count)
     let (first, size) = (Self.dynamicCIDs.lowerBound, UInt16(Self.dynamicCIDs.count))
     let inTurn = (1...size).lazy.map { [lastCID] in ChannelID(rawValue: first + (lastCID - first + $0) % size) }

@@ -211,7 +211,7 @@ extension SignallingChannel {
       }
     if result == .successful {
       for channel in known { channels.open[channel.localCID]?.reconfigure(mtu: request.mtu, mps: request.mps) }
-      effects.append(.channel(.reconfigured(known.map(\.localCID))))
+      effects.append(.channel(.reconfigured(known.map { $0.localCID })))
     }
     send(CreditBasedReconfigureResponse(result: result), identifier, &out)
   }

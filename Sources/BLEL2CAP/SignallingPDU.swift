@@ -65,15 +65,6 @@ public struct SignallingPDU: Equatable, Sendable {
     return buffer
   }
 
-  /// The packet of each declared case of ``SignallingCommand``, for tools and tests, in the order of the codes
-  /// (Vol 3, Part A, 4, table 4.2).
-  public static let packets: [any SignallingPacket.Type] = [
-    CommandReject.self, DisconnectionRequest.self, DisconnectionResponse.self, ConnectionParameterUpdateRequest.self,
-    ConnectionParameterUpdateResponse.self, LECreditBasedConnectionRequest.self, LECreditBasedConnectionResponse.self,
-    FlowControlCredit.self, CreditBasedConnectionRequest.self, CreditBasedConnectionResponse.self,
-    CreditBasedReconfigureRequest.self, CreditBasedReconfigureResponse.self,
-  ]
-
   /// The fields of every signalling PDU.
   fileprivate struct Header: Packet {
     var code = SignallingCode(rawValue: 0)
@@ -181,22 +172,23 @@ extension SignallingCommand {
     }
   }
 
-  /// The declared parameters, without their type, for code that treats all commands alike; nil for a command without a
-  /// declaration.
-  public var packet: (any SignallingPacket)? {
+  /// Gives the declared parameters, with their type, to `visitor`, for code that treats all commands alike.
+  ///
+  /// - Returns: nil for a command without a declaration.
+  public func visit<Visitor: SignallingPacketVisitor>(with visitor: inout Visitor) -> Visitor.Output? {
     switch self {
-    case .commandReject(let packet): packet
-    case .disconnectionRequest(let packet): packet
-    case .disconnectionResponse(let packet): packet
-    case .connectionParameterUpdateRequest(let packet): packet
-    case .connectionParameterUpdateResponse(let packet): packet
-    case .leCreditBasedConnectionRequest(let packet): packet
-    case .leCreditBasedConnectionResponse(let packet): packet
-    case .flowControlCredit(let packet): packet
-    case .creditBasedConnectionRequest(let packet): packet
-    case .creditBasedConnectionResponse(let packet): packet
-    case .creditBasedReconfigureRequest(let packet): packet
-    case .creditBasedReconfigureResponse(let packet): packet
+    case .commandReject(let packet): visitor.visit(packet)
+    case .disconnectionRequest(let packet): visitor.visit(packet)
+    case .disconnectionResponse(let packet): visitor.visit(packet)
+    case .connectionParameterUpdateRequest(let packet): visitor.visit(packet)
+    case .connectionParameterUpdateResponse(let packet): visitor.visit(packet)
+    case .leCreditBasedConnectionRequest(let packet): visitor.visit(packet)
+    case .leCreditBasedConnectionResponse(let packet): visitor.visit(packet)
+    case .flowControlCredit(let packet): visitor.visit(packet)
+    case .creditBasedConnectionRequest(let packet): visitor.visit(packet)
+    case .creditBasedConnectionResponse(let packet): visitor.visit(packet)
+    case .creditBasedReconfigureRequest(let packet): visitor.visit(packet)
+    case .creditBasedReconfigureResponse(let packet): visitor.visit(packet)
     case .undeclared: nil
     }
   }
@@ -204,14 +196,39 @@ extension SignallingCommand {
   /// The octet that identifies the command.
   public var code: SignallingCode {
     if case .undeclared(let code, _) = self { return code }
-    return packet.map { type(of: $0).code } ?? SignallingCode(rawValue: 0)
+    var code = Code()
+    return visit(with: &code) ?? SignallingCode(rawValue: 0)
   }
 
   /// The parameters as octets.
   public var data: [UInt8] {
     if case .undeclared(_, let data) = self { return Array(data) }
-    return packet?.encoded ?? []
+    var parameters = Parameters()
+    return visit(with: &parameters) ?? []
   }
+
+  private struct Code: SignallingPacketVisitor {
+    func visit<Declared: SignallingPacket>(_ packet: Declared) -> SignallingCode { Declared.code }
+  }
+
+  private struct Parameters: SignallingPacketVisitor {
+    func visit(_ packet: some SignallingPacket) -> [UInt8] { packet.encoded }
+  }
+}
+
+/// What is done with the parameters of a signalling command of any type.
+///
+/// ```swift
+/// struct Length: SignallingPacketVisitor {
+///   func visit(_ packet: some SignallingPacket) -> Int { packet.encoded.count }
+/// }
+/// ```
+public protocol SignallingPacketVisitor {
+  /// What comes of it.
+  associatedtype Output
+
+  /// Takes the parameters.
+  mutating func visit(_ packet: some SignallingPacket) -> Output
 }
 
 /// The octet that identifies a signalling command (Vol 3, Part A, 4, table 4.2).
@@ -231,6 +248,36 @@ public struct SignallingCode: AssignedNumber {
   }
 
   public static let spaceName: StaticString = "signalling code"
-  public static let names: [Self: StaticString] = Dictionary(
-    SignallingPDU.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
 }
+
+// Embedded Swift has no existential types; what they serve is for tools.
+#if !hasFeature(Embedded)
+  extension SignallingPDU {
+    /// The packet of each declared case of ``SignallingCommand``, for tools and tests, in the order of the codes
+    /// (Vol 3, Part A, 4, table 4.2).
+    public static let packets: [any SignallingPacket.Type] = [
+      CommandReject.self, DisconnectionRequest.self, DisconnectionResponse.self, ConnectionParameterUpdateRequest.self,
+      ConnectionParameterUpdateResponse.self, LECreditBasedConnectionRequest.self, LECreditBasedConnectionResponse.self,
+      FlowControlCredit.self, CreditBasedConnectionRequest.self, CreditBasedConnectionResponse.self,
+      CreditBasedReconfigureRequest.self, CreditBasedReconfigureResponse.self,
+    ]
+  }
+
+  extension SignallingCommand {
+    private struct Box: SignallingPacketVisitor {
+      func visit(_ packet: some SignallingPacket) -> any SignallingPacket { packet }
+    }
+
+    /// The declared parameters, without their type, for tools that treat all commands alike; nil for a command without a
+    /// declaration.
+    public var packet: (any SignallingPacket)? {
+      var box = Box()
+      return visit(with: &box)
+    }
+  }
+
+  extension SignallingCode {
+    public static let names: [Self: StaticString] = Dictionary(
+      SignallingPDU.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
+  }
+#endif

@@ -26,16 +26,8 @@ extension SMPPacket {
   }
 }
 
-/// The list of the PDUs, and the numbers of the protocol.
+/// The numbers of the protocol.
 public enum SMP {
-  /// The packet of each case of ``SMPPDU``, for tools and tests, in the order of the codes (Vol 3, Part H, 3.3,
-  /// table 3.3).
-  public static let packets: [any SMPPacket.Type] = [
-    PairingRequest.self, PairingResponse.self, PairingConfirm.self, PairingRandom.self, PairingFailed.self,
-    EncryptionInformation.self, CentralIdentification.self, IdentityInformation.self,
-    IdentityAddressInformation.self, SigningInformation.self, SecurityRequest.self, PairingPublicKey.self,
-    PairingDHKeyCheck.self, PairingKeypressNotification.self,
-  ]
   /// The time in which the peer must send the next PDU of a pairing (Vol 3, Part H, 3.4).
   public static let timeout: Duration = .seconds(30)
 }
@@ -137,31 +129,60 @@ extension SMPPDU {
     }
   }
 
-  /// The packet, without its type, for code that treats all PDUs alike.
-  public var packet: any SMPPacket {
+  /// Gives the packet, with its type, to `visitor`, for code that treats all PDUs alike.
+  public func visit<Visitor: SMPPacketVisitor>(with visitor: inout Visitor) -> Visitor.Output {
     switch self {
-    case .pairingRequest(let packet): packet
-    case .pairingResponse(let packet): packet
-    case .pairingConfirm(let packet): packet
-    case .pairingRandom(let packet): packet
-    case .pairingFailed(let packet): packet
-    case .encryptionInformation(let packet): packet
-    case .centralIdentification(let packet): packet
-    case .identityInformation(let packet): packet
-    case .identityAddressInformation(let packet): packet
-    case .signingInformation(let packet): packet
-    case .securityRequest(let packet): packet
-    case .pairingPublicKey(let packet): packet
-    case .pairingDHKeyCheck(let packet): packet
-    case .pairingKeypressNotification(let packet): packet
+    case .pairingRequest(let packet): visitor.visit(packet)
+    case .pairingResponse(let packet): visitor.visit(packet)
+    case .pairingConfirm(let packet): visitor.visit(packet)
+    case .pairingRandom(let packet): visitor.visit(packet)
+    case .pairingFailed(let packet): visitor.visit(packet)
+    case .encryptionInformation(let packet): visitor.visit(packet)
+    case .centralIdentification(let packet): visitor.visit(packet)
+    case .identityInformation(let packet): visitor.visit(packet)
+    case .identityAddressInformation(let packet): visitor.visit(packet)
+    case .signingInformation(let packet): visitor.visit(packet)
+    case .securityRequest(let packet): visitor.visit(packet)
+    case .pairingPublicKey(let packet): visitor.visit(packet)
+    case .pairingDHKeyCheck(let packet): visitor.visit(packet)
+    case .pairingKeypressNotification(let packet): visitor.visit(packet)
     }
   }
 
   /// The first octet of the PDU.
-  public var code: SMPCode { type(of: packet).code }
+  public var code: SMPCode {
+    var code = Code()
+    return visit(with: &code)
+  }
 
   /// The PDU as octets, without the L2CAP header.
-  public var encoded: [UInt8] { packet.encodedPDU }
+  public var encoded: [UInt8] {
+    var octets = Octets()
+    return visit(with: &octets)
+  }
+
+  private struct Code: SMPPacketVisitor {
+    func visit<Declared: SMPPacket>(_ packet: Declared) -> SMPCode { Declared.code }
+  }
+
+  private struct Octets: SMPPacketVisitor {
+    func visit(_ packet: some SMPPacket) -> [UInt8] { packet.encodedPDU }
+  }
+}
+
+/// What is done with a packet of any type.
+///
+/// ```swift
+/// struct Length: SMPPacketVisitor {
+///   func visit(_ packet: some SMPPacket) -> Int { packet.encodedPDU.count }
+/// }
+/// ```
+public protocol SMPPacketVisitor {
+  /// What comes of it.
+  associatedtype Output
+
+  /// Takes the packet.
+  mutating func visit(_ packet: some SMPPacket) -> Output
 }
 
 extension SMPPDU: CustomStringConvertible {
@@ -178,6 +199,35 @@ public struct SMPCode: AssignedNumber {
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   public static let spaceName: StaticString = "SMP code"
-  public static let names: [Self: StaticString] = Dictionary(
-    SMP.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
 }
+
+// Embedded Swift has no existential types; what they serve is for tools.
+#if !hasFeature(Embedded)
+  extension SMP {
+    /// The packet of each case of ``SMPPDU``, for tools and tests, in the order of the codes (Vol 3, Part H, 3.3,
+    /// table 3.3).
+    public static let packets: [any SMPPacket.Type] = [
+      PairingRequest.self, PairingResponse.self, PairingConfirm.self, PairingRandom.self, PairingFailed.self,
+      EncryptionInformation.self, CentralIdentification.self, IdentityInformation.self,
+      IdentityAddressInformation.self, SigningInformation.self, SecurityRequest.self, PairingPublicKey.self,
+      PairingDHKeyCheck.self, PairingKeypressNotification.self,
+    ]
+  }
+
+  extension SMPPDU {
+    private struct Box: SMPPacketVisitor {
+      func visit(_ packet: some SMPPacket) -> any SMPPacket { packet }
+    }
+
+    /// The packet, without its type, for tools that treat all PDUs alike.
+    public var packet: any SMPPacket {
+      var box = Box()
+      return visit(with: &box)
+    }
+  }
+
+  extension SMPCode {
+    public static let names: [Self: StaticString] = Dictionary(
+      SMP.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
+  }
+#endif

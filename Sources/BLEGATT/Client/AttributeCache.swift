@@ -1,3 +1,4 @@
+internal import BLEWire
 public import BLEATT
 
 /// What a client has discovered of the database of one server (Vol 3, Part G, 2.5.2).

@@ -242,7 +242,7 @@ extension Result<GATTClient.Outcome, GATTClientError> {
   package var isRefusedForSecurity: Bool {
     let errors: [GATTClientError]
     switch self {
-    case .success(let outcome): errors = outcome.faults.map(\.error)
+    case .success(let outcome): errors = outcome.faults.map { $0.error }
     case .failure(let error): errors = [error]
     }
     return errors.contains { $0.code == .insufficientAuthentication || $0.code == .insufficientEncryption }

@@ -83,31 +83,6 @@ extension LinkCommand {
   }
 }
 
-extension HCICommandPacket {
-  /// Decodes the command.
-  ///
-  /// - Returns: nil for an opcode without a declaration.
-  /// - Throws: ``/BLEWire/CodecError`` for malformed parameters.
-  public func decoded() throws(CodecError) -> (any HCICommand)? {
-    guard let type = HCI.commands[opcode] else { return nil }
-    return try type.init(decoding: parameters)
-  }
-}
-
-extension HCI.CommandComplete {
-  /// Decodes the return parameters.
-  ///
-  /// - Returns: nil for an opcode without a declaration.
-  /// - Throws: ``/BLEWire/CodecError`` for malformed return parameters.
-  public func decodedResponse() throws(CodecError) -> (any ReturnParameters)? {
-    func read<Command: HCICommand>(_ type: Command.Type) throws(CodecError) -> any ReturnParameters {
-      try Command.Response(returned: returnParameters)
-    }
-    guard let type = HCI.commands[opcode] else { return nil }
-    return try read(type)
-  }
-}
-
 /// The 16 bits that identify a command: the group in the upper six, the command in the lower ten (Vol 4, Part E,
 /// 5.4.1).
 ///
@@ -141,5 +116,4 @@ public struct HCIOpcode: AssignedNumber {
 extension HCIOpcode {
   public static let spaceName: StaticString = "HCI opcode"
 
-  public static let names: [Self: StaticString] = HCI.commands.mapValues { $0.name }
 }

@@ -21,18 +21,12 @@ extension HCI {
       }
     }
 
-    private var octets = Bytes(repeating: 0, count: 64)
+    var octets = Bytes(repeating: 0, count: 64)
 
     public init() {}
 
     public mutating func layout<V: FieldVisitor>(_ field: inout V) throws(V.Failure) {
       try field.octets("Supported_Commands", count: 64, &octets)
-    }
-
-    /// Whether the controller supports the command; false for an opcode without a bit.
-    public func contains(_ opcode: HCIOpcode) -> Bool {
-      guard let place = commands[opcode]?.supportedCommandsBit else { return false }
-      return contains(octet: place.octet, bit: place.bit)
     }
 
     /// Whether the controller supports the command; false for one without a bit.
@@ -49,34 +43,5 @@ extension HCI {
       guard octets.indices.contains(index), (0..<8).contains(bit) else { return false }
       return octets[index] >> UInt8(bit) & 1 == 1
     }
-
-    /// Sets the bit of a command. An opcode without a bit changes nothing.
-    public mutating func insert(_ opcode: HCIOpcode) {
-      guard let place = commands[opcode]?.supportedCommandsBit else { return }
-      octets[octets.startIndex + place.octet] |= 1 << UInt8(place.bit)
-    }
-
-    /// Clears the bit of a command. An opcode without a bit changes nothing.
-    public mutating func remove(_ opcode: HCIOpcode) {
-      guard let place = commands[opcode]?.supportedCommandsBit else { return }
-      octets[octets.startIndex + place.octet] &= ~(1 << UInt8(place.bit))
-    }
-
-    /// The supported commands that are declared here, in the order of their bits.
-    public var opcodes: [HCIOpcode] {
-      Self.bits.filter { contains(octet: $0.bit.octet, bit: $0.bit.bit) }.map(\.opcode)
-    }
-
-    /// All commands that are declared here.
-    public static var all: Self {
-      var all = Self()
-      for place in bits { all.insert(place.opcode) }
-      return all
-    }
-
-    /// The commands and their bits, in the order of the bits.
-    private static let bits: [(opcode: HCIOpcode, bit: Bit)] = commands.values
-      .compactMap { command in command.supportedCommandsBit.map { (command.opcode, $0) } }
-      .sorted { ($0.bit.octet, $0.bit.bit) < ($1.bit.octet, $1.bit.bit) }
   }
 }

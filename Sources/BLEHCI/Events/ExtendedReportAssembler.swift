@@ -107,7 +107,7 @@ public struct ExtendedReportAssembler: Sendable {
   public init(limits: Limits = Limits()) { self.limits = limits }
 
   /// The number of incomplete advertisements.
-  public var incompleteCount: Int { entries.count(where: \.isCollecting) }
+  public var incompleteCount: Int { entries.count(where: { $0.isCollecting }) }
 
   /// The time at which ``tick(now:)`` must be called; nil while nothing is incomplete.
   public var deadline: Instant? { entries.first?.deadline }
@@ -168,7 +168,7 @@ public struct ExtendedReportAssembler: Sendable {
 
   /// Applies the limits after a fragment was added.
   private mutating func applyLimits() {
-    if incompleteCount > limits.advertisements, let oldest = entries.firstIndex(where: \.isCollecting) {
+    if incompleteCount > limits.advertisements, let oldest = entries.firstIndex(where: { $0.isCollecting }) {
       entries[oldest].state = .discarding
     }
     if entries.count - incompleteCount > limits.discarded, let oldest = entries.firstIndex(where: { !$0.isCollecting })

@@ -335,64 +335,65 @@ extension HCIEvent {
     try self.init(HCIEventPacket(decoding: octets))
   }
 
-  /// The decoded parameters, without their type, for code that treats all events alike; nil for an event that is not
-  /// declared here.
-  public var parameters: (any HCIEventParameters)? {
+  /// Gives the decoded parameters, with their type, to `visitor`, for code that treats all events alike.
+  ///
+  /// - Returns: nil for an event that is not declared here.
+  public func visit<Visitor: HCIEventVisitor>(with visitor: inout Visitor) -> Visitor.Output? {
     switch self {
-    case .disconnectionComplete(let event): event
-    case .encryptionChange(let event): event
-    case .readRemoteVersionInformationComplete(let event): event
-    case .commandComplete(let event): event
-    case .commandStatus(let event): event
-    case .hardwareError(let event): event
-    case .numberOfCompletedPackets(let event): event
-    case .dataBufferOverflow(let event): event
-    case .encryptionKeyRefreshComplete(let event): event
-    case .authenticatedPayloadTimeoutExpired(let event): event
-    case .encryptionChangeV2(let event): event
-    case .leConnectionComplete(let event): event
-    case .leAdvertisingReport(let event): event
-    case .leConnectionUpdateComplete(let event): event
-    case .leReadRemoteFeaturesComplete(let event): event
-    case .leLongTermKeyRequest(let event): event
-    case .leRemoteConnectionParameterRequest(let event): event
-    case .leDataLengthChange(let event): event
-    case .leReadLocalP256PublicKeyComplete(let event): event
-    case .leGenerateDHKeyComplete(let event): event
-    case .leEnhancedConnectionComplete(let event): event
-    case .leDirectedAdvertisingReport(let event): event
-    case .lePHYUpdateComplete(let event): event
-    case .leExtendedAdvertisingReport(let event): event
-    case .lePeriodicAdvertisingSyncEstablished(let event): event
-    case .lePeriodicAdvertisingReport(let event): event
-    case .lePeriodicAdvertisingSyncLost(let event): event
-    case .leScanTimeout(let event): event
-    case .leAdvertisingSetTerminated(let event): event
-    case .leScanRequestReceived(let event): event
-    case .leChannelSelectionAlgorithm(let event): event
-    case .leConnectionlessIQReport(let event): event
-    case .leConnectionIQReport(let event): event
-    case .leCTERequestFailed(let event): event
-    case .lePeriodicAdvertisingSyncTransferReceived(let event): event
-    case .leCISEstablished(let event): event
-    case .leCISRequest(let event): event
-    case .leCreateBIGComplete(let event): event
-    case .leTerminateBIGComplete(let event): event
-    case .leBIGSyncEstablished(let event): event
-    case .leBIGSyncLost(let event): event
-    case .leRequestPeerSCAComplete(let event): event
-    case .lePathLossThreshold(let event): event
-    case .leTransmitPowerReporting(let event): event
-    case .leBIGInfoAdvertisingReport(let event): event
-    case .leSubrateChange(let event): event
-    case .lePeriodicAdvertisingSyncEstablishedV2(let event): event
-    case .lePeriodicAdvertisingReportV2(let event): event
-    case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): event
-    case .lePeriodicAdvertisingSubeventDataRequest(let event): event
-    case .lePeriodicAdvertisingResponseReport(let event): event
-    case .leEnhancedConnectionCompleteV2(let event): event
-    case .leReadAllRemoteFeaturesComplete(let event): event
-    case .leConnectionRateChange(let event): event
+    case .disconnectionComplete(let event): visitor.visit(event)
+    case .encryptionChange(let event): visitor.visit(event)
+    case .readRemoteVersionInformationComplete(let event): visitor.visit(event)
+    case .commandComplete(let event): visitor.visit(event)
+    case .commandStatus(let event): visitor.visit(event)
+    case .hardwareError(let event): visitor.visit(event)
+    case .numberOfCompletedPackets(let event): visitor.visit(event)
+    case .dataBufferOverflow(let event): visitor.visit(event)
+    case .encryptionKeyRefreshComplete(let event): visitor.visit(event)
+    case .authenticatedPayloadTimeoutExpired(let event): visitor.visit(event)
+    case .encryptionChangeV2(let event): visitor.visit(event)
+    case .leConnectionComplete(let event): visitor.visit(event)
+    case .leAdvertisingReport(let event): visitor.visit(event)
+    case .leConnectionUpdateComplete(let event): visitor.visit(event)
+    case .leReadRemoteFeaturesComplete(let event): visitor.visit(event)
+    case .leLongTermKeyRequest(let event): visitor.visit(event)
+    case .leRemoteConnectionParameterRequest(let event): visitor.visit(event)
+    case .leDataLengthChange(let event): visitor.visit(event)
+    case .leReadLocalP256PublicKeyComplete(let event): visitor.visit(event)
+    case .leGenerateDHKeyComplete(let event): visitor.visit(event)
+    case .leEnhancedConnectionComplete(let event): visitor.visit(event)
+    case .leDirectedAdvertisingReport(let event): visitor.visit(event)
+    case .lePHYUpdateComplete(let event): visitor.visit(event)
+    case .leExtendedAdvertisingReport(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingSyncEstablished(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingReport(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingSyncLost(let event): visitor.visit(event)
+    case .leScanTimeout(let event): visitor.visit(event)
+    case .leAdvertisingSetTerminated(let event): visitor.visit(event)
+    case .leScanRequestReceived(let event): visitor.visit(event)
+    case .leChannelSelectionAlgorithm(let event): visitor.visit(event)
+    case .leConnectionlessIQReport(let event): visitor.visit(event)
+    case .leConnectionIQReport(let event): visitor.visit(event)
+    case .leCTERequestFailed(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingSyncTransferReceived(let event): visitor.visit(event)
+    case .leCISEstablished(let event): visitor.visit(event)
+    case .leCISRequest(let event): visitor.visit(event)
+    case .leCreateBIGComplete(let event): visitor.visit(event)
+    case .leTerminateBIGComplete(let event): visitor.visit(event)
+    case .leBIGSyncEstablished(let event): visitor.visit(event)
+    case .leBIGSyncLost(let event): visitor.visit(event)
+    case .leRequestPeerSCAComplete(let event): visitor.visit(event)
+    case .lePathLossThreshold(let event): visitor.visit(event)
+    case .leTransmitPowerReporting(let event): visitor.visit(event)
+    case .leBIGInfoAdvertisingReport(let event): visitor.visit(event)
+    case .leSubrateChange(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingSyncEstablishedV2(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingReportV2(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingSubeventDataRequest(let event): visitor.visit(event)
+    case .lePeriodicAdvertisingResponseReport(let event): visitor.visit(event)
+    case .leEnhancedConnectionCompleteV2(let event): visitor.visit(event)
+    case .leReadAllRemoteFeaturesComplete(let event): visitor.visit(event)
+    case .leConnectionRateChange(let event): visitor.visit(event)
     case .undeclared: nil
     }
   }
@@ -400,34 +401,49 @@ extension HCIEvent {
   /// The event as a packet, without a packet indicator.
   public var packet: HCIEventPacket {
     if case .undeclared(let packet) = self { return packet }
-    return parameters.map { HCIEventPacket($0) } ?? HCIEventPacket()
+    var encoder = Encoder()
+    return visit(with: &encoder) ?? HCIEventPacket()
   }
 
   /// The octet that identifies the event.
   public var eventCode: HCIEventCode {
     if case .undeclared(let packet) = self { return packet.eventCode }
-    return parameters.map { type(of: $0).eventCode } ?? .vendorSpecific
+    var code = Code()
+    return visit(with: &code) ?? .vendorSpecific
   }
+
+  private struct Encoder: HCIEventVisitor {
+    func visit(_ event: some HCIEventParameters) -> HCIEventPacket { HCIEventPacket(event) }
+  }
+
+  private struct Code: HCIEventVisitor {
+    func visit<Event: HCIEventParameters>(_ event: Event) -> HCIEventCode { Event.eventCode }
+  }
+}
+
+/// What is done with the parameters of an event of any type.
+///
+/// ```swift
+/// struct Length: HCIEventVisitor {
+///   func visit(_ event: some HCIEventParameters) -> Int { event.encoded.count }
+/// }
+/// ```
+public protocol HCIEventVisitor {
+  /// What comes of it.
+  associatedtype Output
+
+  /// Takes the event.
+  mutating func visit(_ event: some HCIEventParameters) -> Output
 }
 
 extension HCIEventPacket {
   /// The packet of an event with these parameters.
-  public init(_ parameters: some HCIEventParameters) {
+  public init<Event: HCIEventParameters>(_ parameters: Event) {
     self.init()
-    eventCode = type(of: parameters).eventCode
+    eventCode = Event.eventCode
     var octets: [UInt8] = []
     parameters.encodeEventParameters(to: &octets)
     self.parameters = octets[...]
-  }
-}
-
-extension HCIEvent: CustomStringConvertible {
-  /// The name and each field: `Hardware Error (0x10) (0..<1  Hardware_Code: 0x42)`.
-  public var description: String {
-    guard let parameters else { return "\(eventCode) \(packet.parameters.hexadecimal)" }
-    let code = (parameters as? any LEEventParameters).map { "\(type(of: $0).subeventCode)" } ?? "\(eventCode)"
-    let lines = parameters.fieldLines
-    return lines.isEmpty ? code : "\(code) (\(lines.joined(separator: ", ")))"
   }
 }
 

@@ -45,8 +45,6 @@ public struct HCIEventCode: AssignedNumber {
   public static let vendorSpecific = Self(rawValue: 0xFF)
 
   public static let spaceName: StaticString = "HCI event"
-  public static let names: [Self: StaticString] = HCI.events.mapValues { $0.name }
-    .merging([.leMeta: "LE Meta", .vendorSpecific: "Vendor Specific"]) { first, _ in first }
 }
 
 /// The first octet of the parameters of an LE meta event, which identifies it (Vol 4, Part E, 7.7.65). The number space
@@ -58,5 +56,4 @@ public struct LESubeventCode: AssignedNumber {
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   public static let spaceName: StaticString = "LE subevent"
-  public static let names: [Self: StaticString] = HCI.leEvents.mapValues { $0.name }
 }

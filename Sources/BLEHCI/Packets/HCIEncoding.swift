@@ -26,16 +26,16 @@ extension PacketBuffer {
 
 extension Array where Element == UInt8 {
   /// Appends a command as an H4 packet.
-  public mutating func append(hci command: some HCICommand) {
+  public mutating func append<Command: HCICommand>(hci command: Command) {
     append(HCIPacketType.command.rawValue)
-    append(littleEndian: type(of: command).opcode.rawValue)
+    append(littleEndian: Command.opcode.rawValue)
     appendCounted { command.encode(to: &$0) }
   }
 
   /// Appends an event as an H4 packet.
-  public mutating func append(hci event: some HCIEventParameters) {
+  public mutating func append<Event: HCIEventParameters>(hci event: Event) {
     append(HCIPacketType.event.rawValue)
-    append(type(of: event).eventCode.rawValue)
+    append(Event.eventCode.rawValue)
     appendCounted { event.encodeEventParameters(to: &$0) }
   }
 

@@ -64,7 +64,7 @@ package struct LinkPackets: Hashable, Sendable {
     let full = sides.map { LinkCapacity.airtime(of: $0.payload, on: $0.phy, isEncrypted: $0.isEncrypted) }
     let exchange = full.reduce(2 * LinkCapacity.interFrameSpace, +)
     let (exchanges, rest) = (Int(interval) * LinkCapacity.unit).quotientAndRemainder(dividingBy: exchange)
-    let last = sides.filter { $0.exchange <= rest }.map(\.payload).max() ?? 0
+    let last = sides.filter { $0.exchange <= rest }.map { $0.payload }.max() ?? 0
     return exchanges * (transmit.payload + receive.payload) + last
   }
 }

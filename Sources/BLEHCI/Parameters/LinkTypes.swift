@@ -109,7 +109,7 @@ extension HCI {
     /// The defined PHYs of the set, in the order in which commands have the parameters of each (Vol 4, Part E, 7.8.64
     /// and 7.8.66).
     public var phys: [PHY] {
-      [(Self.le1M, PHY.le1M), (.le2M, .le2M), (.leCoded, .leCoded)].filter { contains($0.0) }.map(\.1)
+      [(Self.le1M, PHY.le1M), (.le2M, .le2M), (.leCoded, .leCoded)].filter { contains($0.0) }.map { $0.1 }
     }
 
     /// The number of PHYs, undefined ones included.

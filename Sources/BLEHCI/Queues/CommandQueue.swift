@@ -155,7 +155,7 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
   ///
   /// - Returns: the purposes of the removed commands, in the order of the calls of `perform`.
   public mutating func removeAll() -> [Purpose] {
-    let purposes = sent.map(\.purpose) + waiting.map(\.purpose)
+    let purposes = sent.map { $0.purpose } + waiting.map { $0.purpose }
     self = Self(limit: limit, timeout: timeout)
     return purposes
   }

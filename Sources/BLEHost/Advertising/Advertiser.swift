@@ -41,7 +41,7 @@ struct Advertiser: Sendable {
   var isConnectableActive: Bool { advertisements.contains { $0.isActive && $0.intent.isConnectable } }
 
   /// Whether the controller sends no advertisement, and no command that makes it send one is pending.
-  var isOff: Bool { !advertisements.contains(where: \.isActive) }
+  var isOff: Bool { !advertisements.contains(where: { $0.isActive }) }
 
   mutating func start(
     _ id: AdvertisingID, _ intent: AdvertisingIntent, for owner: OwnerID, _ radio: RadioContext,
@@ -50,7 +50,7 @@ struct Advertiser: Sendable {
     if let error = rejection(of: id, intent, radio) {
       return effects.append(.event(.advertising(id, .started(.failure(error))), to: owner.recipient))
     }
-    let used = Set(advertisements.map(\.set))
+    let used = Set(advertisements.map { $0.set })
     let set = (0...UInt8.max).first { !used.contains($0) } ?? 0
     advertisements.append(DeclaredAdvertisement(id: id, owner: owner, intent: intent, set: set))
     guard radio.isPoweredOn else { return }
@@ -125,7 +125,7 @@ struct Advertiser: Sendable {
   /// The controller lost its state. The advertisements stay declared.
   mutating func suspend() {
     terminationDeadline = nil
-    advertisements.removeAll(where: \.isStopping)
+    advertisements.removeAll(where: { $0.isStopping })
     for index in advertisements.indices { advertisements[index].suspend() }
   }
 

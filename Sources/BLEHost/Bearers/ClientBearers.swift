@@ -57,7 +57,7 @@ struct ClientBearers: Sendable {
   private var behind = WaitingOperations()
 
   var isEmpty: Bool { bearers.isEmpty }
-  var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
+  var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap { $0.gatt.deadline }.min() }
 
   mutating func add(_ channel: ChannelID, mtu: Int) {
     var bearer = Bearer()
@@ -357,7 +357,7 @@ extension ClientBearers {
     _ result: Result<GATTClient.Outcome, GATTClientError>, _ gatt: inout GATTClient, now: Instant,
     into output: inout LinkClient.Output
   ) {
-    switch (setUp, result.map(\.found)) {
+    switch (setUp, result.map({ $0.found })) {
     case (.readingServer, .success(.values(let values))):
       guard let features = values.first?.value.first, features & 0x01 != 0 else { return setUp = .done }
       setUp = .readingClient

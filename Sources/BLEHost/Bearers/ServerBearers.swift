@@ -23,7 +23,7 @@ struct ServerBearers: Sendable {
 
   fileprivate var bearers: [ChannelID: Bearer] = [:]
 
-  var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap(\.gatt.deadline).min() }
+  var deadline: Instant? { bearers.isEmpty ? nil : bearers.values.compactMap { $0.gatt.deadline }.min() }
 
   mutating func add(_ channel: ChannelID, mtu: Int) { bearers[channel] = Bearer(gatt: GATTServer.Bearer(mtu: mtu)) }
   mutating func setMTU(_ mtu: Int, of channel: ChannelID) { bearers[channel]?.gatt.mtu = mtu }

@@ -48,7 +48,7 @@ struct BondList: Sendable {
     let keyless = removeEqualKeys()
     (strengths, identityKeys) = ([:], [:])
     for bond in bonds { note(bond) }
-    newestUse = bonds.map(\.lastUse).max() ?? 0
+    newestUse = bonds.map { $0.lastUse }.max() ?? 0
     (resolved, latest) = ([:], [:])
     revision += 1
     return keyless
@@ -196,7 +196,7 @@ extension BondList {
 
   /// The devices whose identity resolving key the bond of another device takes.
   func devices(losingTheirKeyTo bond: Bond) -> [DeviceAddress] {
-    bonds.filter { $0.hasKey(of: bond) && !$0.keepsKey(from: bond) }.map(\.identity)
+    bonds.filter { $0.hasKey(of: bond) && !$0.keepsKey(from: bond) }.map { $0.identity }
   }
 }
 

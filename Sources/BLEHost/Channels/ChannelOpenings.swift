@@ -61,7 +61,7 @@ struct ChannelOpenings: Sendable {
   static let securityTimeout: Duration = .seconds(120)
 
   /// When ``tick(_:)`` has work.
-  var deadline: Instant? { waiting.isEmpty ? nil : waiting.map(\.deadline).min() }
+  var deadline: Instant? { waiting.isEmpty ? nil : waiting.map { $0.deadline }.min() }
 
   /// Requests a channel if the link has the security for it; otherwise the request waits.
   mutating func open(
@@ -151,28 +151,28 @@ struct ChannelOpenings: Sendable {
 
   /// The link is encrypted: requests that waited are sent if it has the security that they demand.
   mutating func resume(_ facts: Facts, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
-    let ready = waiting.map(\.opening)
+    let ready = waiting.map { $0.opening }
     waiting = []
     for opening in ready { proceed(opening, facts, &signalling, &turn) }
   }
 
   /// The link is not secured: the requests that wait for it fail.
   mutating func releaseWaiting(_ turn: inout LinkTurn) {
-    let released = waiting.map(\.opening)
+    let released = waiting.map { $0.opening }
     waiting = []
     for opening in released { fail(opening, opening.refusal ?? Self.notSecured, &turn) }
   }
 
   mutating func tick(_ turn: inout LinkTurn) {
     guard let deadline, deadline <= turn.now else { return }
-    let late = waiting.filter { $0.deadline <= turn.now }.map(\.opening)
+    let late = waiting.filter { $0.deadline <= turn.now }.map { $0.opening }
     waiting.removeAll { $0.deadline <= turn.now }
     for opening in late { fail(opening, opening.refusal ?? Self.notSecured, &turn) }
   }
 
   /// Withdraws the requests of an owner. A channel that the peer opens after this is closed.
   mutating func detach(_ owner: OwnerID, _ turn: inout LinkTurn) {
-    for opening in requests.values.filter({ $0.owner == owner }) + waiting.map(\.opening).filter({ $0.owner == owner })
+    for opening in requests.values.filter({ $0.owner == owner }) + waiting.map({ $0.opening }).filter({ $0.owner == owner })
     {
       turn.effects.append(.own(.channel(.ended(opening.channel))))
     }
@@ -182,7 +182,7 @@ struct ChannelOpenings: Sendable {
 
   /// The link has ended.
   mutating func linkEnded(_ turn: inout LinkTurn) {
-    let open = requests.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value) + waiting.map(\.opening)
+    let open = requests.sorted { $0.key.rawValue < $1.key.rawValue }.map { $0.value } + waiting.map { $0.opening }
     (requests, waiting) = ([:], [])
     for opening in open { fail(opening, .notConnected, &turn) }
   }

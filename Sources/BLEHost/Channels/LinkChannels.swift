@@ -207,18 +207,18 @@ extension LinkChannels {
 
   /// Closes the channels of a service that is no longer offered.
   mutating func stopListening(_ spsm: SPSM, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
-    close(entries.filter { $1.isIncoming && signalling.channels[$0]?.spsm == spsm }.map(\.key), &signalling, &turn)
+    close(entries.filter { $1.isIncoming && signalling.channels[$0]?.spsm == spsm }.map { $0.key }, &signalling, &turn)
   }
 
   /// Closes the channels of an owner, and withdraws its requests.
   mutating func detach(_ owner: OwnerID, _ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
-    close(entries.filter { $1.owner == owner }.map(\.key), &signalling, &turn)
+    close(entries.filter { $1.owner == owner }.map { $0.key }, &signalling, &turn)
     openings.detach(owner, &turn)
   }
 
   /// The link counts as unencrypted: the channels that demanded security end.
   mutating func keyRevoked(_ signalling: inout SignallingChannel, _ turn: inout LinkTurn) {
-    close(entries.filter(\.value.isSecured).map(\.key), as: .keyRevoked, &signalling, &turn)
+    close(entries.filter { $0.value.isSecured }.map { $0.key }, as: .keyRevoked, &signalling, &turn)
   }
 
   private mutating func close(

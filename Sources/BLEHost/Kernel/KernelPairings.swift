@@ -309,7 +309,7 @@ extension KernelPairings {
   private func link(calledBy address: DeviceAddress, _ context: KernelContext) -> KernelLinkFacts? {
     let named = context.links.filter { $0.kernelAddress == address.identity }
     if named.count < 2 { return named.first }
-    let active = named.filter(\.isUnderWay)
+    let active = named.filter { $0.isUnderWay }
     return active.count == 1 ? active.first : nil
   }
 

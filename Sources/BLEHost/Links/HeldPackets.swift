@@ -61,14 +61,14 @@ struct HeldPackets: Sendable {
   ///
   /// - Returns: false where too many are held.
   mutating func holdUnknown(_ packet: Span<UInt8>, of handle: ConnectionHandle, now: Instant) -> Bool {
-    guard contains(handle) || Set(packets.map(\.handle)).count < Self.limit.strangers else { return false }
+    guard contains(handle) || Set(packets.map({ $0.handle })).count < Self.limit.strangers else { return false }
     return hold(packet, of: handle, now: now)
   }
 
   /// The packets of a link, in order.
   mutating func take(_ handle: ConnectionHandle) -> [[UInt8]] {
     if packets.isEmpty { return [] }
-    let taken = packets.filter { $0.handle == handle }.map(\.octets)
+    let taken = packets.filter { $0.handle == handle }.map { $0.octets }
     packets.removeAll { $0.handle == handle }
     return taken
   }

@@ -394,7 +394,7 @@ extension HostLinks {
       peer: peer, handle: new.handle, isCentral: new.role == .central, own: host.ownAddress, other: device.address,
       procedureTimeout: configuration.procedureTimeout)
     var link = Link(
-      new, peer: peer, device: identity, manager: manager, users: requests.map(\.owner), configuration)
+      new, peer: peer, device: identity, manager: manager, users: requests.map { $0.owner }, configuration)
     link.signalling.setServices(channels.numbers)
     link.signalling.asksByLinkLayer = host.controller.updatesConnectionsAsPeripheral
     host.log.linkAdded(link.peer)

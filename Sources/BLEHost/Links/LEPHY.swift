@@ -40,7 +40,7 @@ public enum LEPHY: Hashable, Sendable, CaseIterable, CustomStringConvertible {
 
 extension Set<LEPHY> {
   /// The set as commands contain it.
-  package var phys: HCI.PHYs { HCI.PHYs(of: map(\.phy)) }
+  package var phys: HCI.PHYs { HCI.PHYs(of: map { $0.phy }) }
 }
 
 /// The coding of packets on ``LEPHY/leCoded`` (Vol 4, Part E, 7.8.49).

@@ -68,7 +68,7 @@ struct LinkProcedures: Sendable {
 
   /// The procedures whose end should have been reported.
   mutating func takeOverdue(_ now: Instant) -> [Procedure] {
-    let overdue = pending.filter { $0.deadline <= now }.map(\.procedure)
+    let overdue = pending.filter { $0.deadline <= now }.map { $0.procedure }
     pending.removeAll { $0.deadline <= now }
     return overdue
   }

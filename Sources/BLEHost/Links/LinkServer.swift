@@ -236,7 +236,7 @@ struct LinkServer: Sendable {
       effects.append(.event(.server(peer, .write(token, parts)), to: owner.recipient))
     case .write(let token?, let parts, _):
       let shares = services.owners.shares(of: parts)
-      request = PendingAnswer(token: token, owners: shares.map(\.owner))
+      request = PendingAnswer(token: token, owners: shares.map { $0.owner })
       for share in shares {
         effects.append(.event(.server(peer, .write(token, share.parts)), to: share.owner.recipient))
       }

@@ -85,7 +85,7 @@ struct LinkSignalling: Sendable {
         finish(effect, into: &effects)
       }
     }
-    return found.compactMap(\.ofChannels)
+    return found.compactMap { $0.ofChannels }
   }
 
   /// - Returns: what it means for credit-based channels.
@@ -93,7 +93,7 @@ struct LinkSignalling: Sendable {
     var found: [SignallingChannel.Effect] = []
     channel.tick(now: now, effects: &found)
     for effect in found { finish(effect, into: &effects) }
-    return found.compactMap(\.ofChannels)
+    return found.compactMap { $0.ofChannels }
   }
 
   private func finish(_ effect: SignallingChannel.Effect, into effects: inout [Effect<LinkEffect>]) {

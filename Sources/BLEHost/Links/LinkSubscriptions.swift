@@ -77,7 +77,7 @@ struct LinkSubscriptions: Sendable {
   }
 
   mutating func finished(_ id: GATTClient.OperationID, _ result: Result<GATTClient.Outcome, GATTClientError>) {
-    if let value = searches.removeValue(forKey: id), case .success(.descriptors(let found)) = result.map(\.found) {
+    if let value = searches.removeValue(forKey: id), case .success(.descriptors(let found)) = result.map({ $0.found }) {
       for descriptor in found where descriptor.uuid == .clientCharacteristicConfiguration {
         values[descriptor.handle] = value
       }

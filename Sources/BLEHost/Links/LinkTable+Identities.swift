@@ -23,12 +23,12 @@ extension LinkTable {
 
   /// The devices whose links were asked to end and are still up.
   var disconnecting: [DeviceAddress] {
-    filter { $0.isClosing && $0.hasCertainIdentity }.map(\.identity) + endingDevices
+    filter { $0.isClosing && $0.hasCertainIdentity }.map { $0.identity } + endingDevices
   }
 
   /// The devices that have proven their bonds, on other links than this one.
   func provenIdentities(except peer: LinkID? = nil) -> Set<DeviceAddress> {
-    Set(lazy.filter { $0.peer != peer && $0.security.isBondProven }.map(\.identity))
+    Set(lazy.filter { $0.peer != peer && $0.security.isBondProven }.map { $0.identity })
   }
 
   /// Reports a link by its identity from now on: it has proven the bond, by the key or by the pairing that made it.

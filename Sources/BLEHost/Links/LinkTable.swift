@@ -101,7 +101,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   mutating func remove(at index: Int, endingFrom now: Instant? = nil) -> Link {
     let link = links.remove(at: index)
     places.remove(at: index)
-    deadlines = DeadlineTree(links.map(\.deadline))
+    deadlines = DeadlineTree(links.map { $0.deadline })
     congested.remove(link.peer)
     withChannelFrames.remove(link.peer)
     if let now {
@@ -130,7 +130,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   func isEnding(_ handle: ConnectionHandle) -> Bool { endings[handle] != nil }
 
   /// The devices whose links have ended for their owners and not yet at the controller.
-  var endingDevices: [DeviceAddress] { endings.values.map(\.device) }
+  var endingDevices: [DeviceAddress] { endings.values.map { $0.device } }
 
   /// The controller lost its state, and all links have ended.
   mutating func reset() {

@@ -35,7 +35,7 @@ struct LinkUpdates: Sendable {
   var count: Int { notifications.count + indications.count }
   var hasRoom: Bool { count < limit }
   /// All of them, the notifications first.
-  var entries: [Entry] { notifications.elements + indications.map(\.update) }
+  var entries: [Entry] { notifications.elements + indications.map { $0.update } }
   /// Why another value is not accepted.
   var refusal: HostError { .tooMany("values in transit on one link", limit: limit) }
 

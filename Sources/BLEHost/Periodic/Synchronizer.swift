@@ -67,7 +67,7 @@ struct Synchronizer: Sendable {
   var isOff: Bool { phase == .off }
   /// The scan that finds the trains that are wanted; nil where none is searched for.
   var scan: ScanParameters? {
-    let phys = requests.lazy.filter(\.isSearching).map(\.parameters.phys)
+    let phys = requests.lazy.filter { $0.isSearching }.map { $0.parameters.phys }
     guard var all = phys.first else { return nil }
     for other in phys { all.formUnion(other) }
     var parameters = ScanParameters()
@@ -76,7 +76,7 @@ struct Synchronizer: Sendable {
     return parameters
   }
   /// The links whose devices are expected to transfer a synchronization.
-  var expectedLinks: [LinkID] { requests.compactMap(\.expectedLink) }
+  var expectedLinks: [LinkID] { requests.compactMap { $0.expectedLink } }
 
   /// When ``tick(_:into:)`` has work.
   var deadline: Instant? {
@@ -267,7 +267,7 @@ extension Synchronizer {
     switch step {
     case .expect(let peer): end(.commandTimedOut(opcode), into: &effects) { $0.expectedLink == peer }
     case .terminate, .unfilter: break
-    case .clear, .add, .create, .cancel: end(.commandTimedOut(opcode), into: &effects, where: \.isSearching)
+    case .clear, .add, .create, .cancel: end(.commandTimedOut(opcode), into: &effects, where: { $0.isSearching })
     }
   }
 
@@ -275,7 +275,7 @@ extension Synchronizer {
   mutating func cannotScan(
     _ error: HostError, _ radio: RadioContext, into effects: inout [Effect<SynchronizerEffect>]
   ) {
-    end(error, into: &effects, where: \.isSearching)
+    end(error, into: &effects, where: { $0.isSearching })
     reconcile(radio, into: &effects)
   }
 
@@ -407,7 +407,7 @@ extension Synchronizer {
     _ step: Step, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ radio: RadioContext,
     into effects: inout [Effect<SynchronizerEffect>]
   ) {
-    let tried = applied.map(\.train)
+    let tried = applied.map { $0.train }
     endSearch()
     effects.append(.own(.activityChanged))
     if step != .create {

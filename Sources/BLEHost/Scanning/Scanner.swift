@@ -57,7 +57,7 @@ struct Scanner: Sendable {
   /// Whether a scan is declared.
   var isWanted: Bool { !requests.isEmpty }
   /// The scan that serves every owner; nil without one.
-  private var union: ScanParameters? { ScanParameters(serving: requests.map(\.parameters)) }
+  private var union: ScanParameters? { ScanParameters(serving: requests.map { $0.parameters }) }
   /// Whether a declared scan is an active one.
   var isActiveWanted: Bool { union?.isActive ?? false }
 
@@ -160,7 +160,7 @@ struct Scanner: Sendable {
   /// The scan that serves every owner; otherwise, if wanted, a passive scan for the host.
   private func wanted(_ radio: RadioContext) -> ScanParameters? {
     if radio.isHeld || radio.areOthersHeld { return nil }
-    let declared = requests.map(\.parameters) + (radio.trainScan.map { [$0] } ?? [])
+    let declared = requests.map { $0.parameters } + (radio.trainScan.map { [$0] } ?? [])
     if let union = ScanParameters(serving: declared) { return isPossible(union, radio) ? union : nil }
     guard radio.isSearchWanted, !cannotSearch else { return nil }
     var parameters = ScanParameters()
@@ -225,7 +225,7 @@ extension Scanner {
   }
 
   private mutating func giveUp(_ error: HostError, into effects: inout [Effect<ScannerEffect>]) {
-    let owners = requests.map(\.owner)
+    let owners = requests.map { $0.owner }
     requests = []
     forget()
     effects += owners.map { .event(.scanning(.stopped(error)), to: $0.recipient) }

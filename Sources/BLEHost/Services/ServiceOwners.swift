@@ -11,14 +11,14 @@ struct ServiceOwners: Sendable {
   private var silent: Set<OwnerID> = []
 
   mutating func add(_ service: ServiceDefinition, of owner: OwnerID) {
-    let members = service.characteristics.flatMap { [$0.id] + $0.descriptors.map(\.id) }
+    let members = service.characteristics.flatMap { [$0.id] + $0.descriptors.map { $0.id } }
     (owners[service.id], contents[service.id]) = (owner, members)
     for attribute in members { attributes[attribute] = owner }
   }
 
   /// Adds attributes that are removed together, as those of a service are.
   mutating func add(_ definitions: [AttributeDefinition], as service: ServiceID, of owner: OwnerID) {
-    let members = definitions.compactMap(\.id)
+    let members = definitions.compactMap { $0.id }
     (owners[service], contents[service]) = (owner, members)
     for attribute in members { attributes[attribute] = owner }
   }
