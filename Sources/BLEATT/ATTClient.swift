@@ -123,9 +123,10 @@ public struct ATTClient: Sendable {
   /// Sends a command at once. It has no response.
   ///
   /// - Throws: ``ATTClientError``; nothing is sent then.
-  public mutating func send(command: some ATTPacket, into pdus: inout PacketBuffer) throws(ATTClientError) {
-    let opcode = type(of: command).opcode
-    guard opcode.isCommand else { throw .notACommand(opcode) }
+  public mutating func send<Command: ATTPacket>(
+    command: Command, into pdus: inout PacketBuffer
+  ) throws(ATTClientError) {
+    guard Command.opcode.isCommand else { throw .notACommand(Command.opcode) }
     guard !hasFailed else { throw .bearerFailed }
     try append(to: &pdus) { command.encodePDU(to: &$0) }
   }

@@ -1,5 +1,5 @@
-internal import BLEWire
 public import BLEATT
+internal import BLEWire
 
 /// What a client has discovered of the database of one server (Vol 3, Part G, 2.5.2).
 ///

@@ -15,6 +15,16 @@ protocol ClientProcedure: Sendable {
   func result(endedBy error: GATTClientError) -> GATTClient.Outcome?
   /// The last request once more, if it changes nothing at the server; otherwise nil.
   var repetition: ClientStep? { get }
+  /// What it has found out for the client itself, besides its result; nil if nothing.
+  var finding: ClientFinding? { get }
+}
+
+/// What a procedure finds out for the client itself.
+enum ClientFinding {
+  /// The Database Hash, nil if the server has none, and whether the server has Robust Caching for this client.
+  case databaseHash([UInt8]?, hasRobustCaching: Bool)
+  /// The value handle of Service Changed, and all its handles once the client has subscribed to it.
+  case serviceChanged(AttributeHandle, AttributeCache.ServiceChanged?)
 }
 
 /// The next step of a procedure.
@@ -27,6 +37,7 @@ extension ClientProcedure {
   mutating func receive(_ error: ErrorResponse) throws(GATTClientError) -> ClientStep { throw GATTClientError(error) }
   func result(endedBy error: GATTClientError) -> GATTClient.Outcome? { nil }
   var repetition: ClientStep? { nil }
+  var finding: ClientFinding? { nil }
 
   /// Decodes the response.
   func decode<P: ATTPacket>(_ type: P.Type, _ response: Span<UInt8>) throws(GATTClientError) -> P {

@@ -53,7 +53,7 @@ extension GATTClient {
   /// Discards the cache after another bearer of the server has reported a change of the database.
   package mutating func discardCache() {
     if case .off = caching { return }
-    caching = active?.procedure is CacheVerification ? .changing : .unverified(nil)
+    caching = active != nil && active?.kind == nil ? .changing : .unverified(nil)
   }
 
   /// The outcome of an operation that needs no request, because the cache has it.
@@ -75,20 +75,22 @@ extension GATTClient {
   }
 
   /// Stores the result of an operation.
-  mutating func cache(_ outcome: Outcome, of ended: Active) {
+  mutating func cache(_ outcome: Outcome, of kind: Operation.Kind?, _ finding: ClientFinding?) {
     guard case .inUse(var cache) = caching else { return }
-    if let procedure = ended.procedure as? ServiceChangedProcedure { cache.serviceChanged = procedure.found }
-    if let kind = ended.kind { cache.insert(outcome, for: kind, limit: limits.cachedResults) }
+    if kind == .subscribeToServiceChanged, case .serviceChanged(_, let found)? = finding {
+      cache.serviceChanged = found
+    }
+    if let kind { cache.insert(outcome, for: kind, limit: limits.cachedResults) }
     caching = .inUse(cache)
   }
 
   /// Receives the result of a verification: the hash, or nil if it could not be read.
-  mutating func verified(_ verification: CacheVerification) {
+  mutating func verified(_ hash: [UInt8]?, hasRobustCaching: Bool) {
     guard case .unverified(let stored) = caching else { return }
-    guard let hash = verification.hash, var cache = stored?.hash == hash ? stored : AttributeCache(hash: hash) else {
+    guard let hash, var cache = stored?.hash == hash ? stored : AttributeCache(hash: hash) else {
       return caching = .off
     }
-    cache.hasRobustCaching = verification.hasRobustCaching
+    cache.hasRobustCaching = hasRobustCaching
     caching = .inUse(cache)
   }
 
@@ -130,6 +132,7 @@ struct CacheVerification: ClientProcedure {
   /// The Database Hash; nil if the server has none.
   private(set) var hash: [UInt8]?
   private(set) var hasRobustCaching = false
+  var finding: ClientFinding? { .databaseHash(hash, hasRobustCaching: hasRobustCaching) }
 
   init(_ stored: AttributeCache?) { self.stored = stored }
 

@@ -34,7 +34,7 @@ extension GATTClient {
   mutating func verifyCache(now: Instant, into output: inout Output) {
     var verification = CacheVerification(attributeCache)
     let first = verification.begin(mtu: bearer.mtu)
-    follow(.success(first), of: Active(procedure: verification), now: now, into: &output)
+    follow(.success(first), of: Active(procedure: AnyClientProcedure(verification)), now: now, into: &output)
   }
 
   /// Performs the next step of a procedure.
@@ -83,7 +83,8 @@ extension GATTClient {
   mutating func finish(
     _ ended: Active, _ result: Result<Outcome, GATTClientError>, into output: inout Output
   ) {
-    if let verification = ended.procedure as? CacheVerification { verified(verification) }
+    let finding = ended.procedure.finding
+    if case .databaseHash(let hash, let isRobust)? = finding { verified(hash, hasRobustCaching: isRobust) }
     guard let id = ended.id else { return }
     if ended.awaitsSecurity, result.isRefusedForSecurity { hold() }
     if case .success(let outcome) = result {
@@ -93,11 +94,9 @@ extension GATTClient {
       {
         serviceChangedHandle = serviceChanged.valueHandle
       }
-      cache(outcome, of: ended)
+      cache(outcome, of: ended.kind, finding)
     }
-    if let procedure = ended.procedure as? ServiceChangedProcedure, let handle = procedure.valueHandle {
-      serviceChangedHandle = handle
-    }
+    if case .serviceChanged(let handle, _)? = finding { serviceChangedHandle = handle }
     output.events.append(.finished(id, result))
     if case .failure(.errorResponse(.databaseOutOfSync, _, _)) = result {
       databaseChanged(.first ... .last, into: &output)
@@ -149,38 +148,38 @@ extension GATTClient {
       handle: handle, value: value[...], signCounter: key.counter, mac: key.code(message, key.counter))
   }
 
-  private func procedure(for kind: Operation.Kind) -> any ClientProcedure {
+  private func procedure(for kind: Operation.Kind) -> AnyClientProcedure {
     let limit = limits.results
     switch kind {
-    case .exchangeMTU(let size): return MTUExchange(size: size)
-    case .discoverPrimaryServices: return PrimaryServiceDiscovery(limit: limit)
-    case .discoverPrimaryServicesByUUID(let uuid): return PrimaryServiceSearch(uuid, limit: limit)
-    case .findIncludedServices(let range): return IncludedServiceDiscovery(within: range, limit: limit)
-    case .discoverCharacteristics(let range): return CharacteristicDiscovery(within: range, limit: limit)
+    case .exchangeMTU(let size): return .init(MTUExchange(size: size))
+    case .discoverPrimaryServices: return .init(PrimaryServiceDiscovery(limit: limit))
+    case .discoverPrimaryServicesByUUID(let uuid): return .init(PrimaryServiceSearch(uuid, limit: limit))
+    case .findIncludedServices(let range): return .init(IncludedServiceDiscovery(within: range, limit: limit))
+    case .discoverCharacteristics(let range): return .init(CharacteristicDiscovery(within: range, limit: limit))
     case .discoverCharacteristicsByUUID(let uuid, let range):
-      return CharacteristicDiscovery(within: range, uuid: uuid, limit: limit)
-    case .discoverDescriptors(let range): return DescriptorDiscovery(within: range, limit: limit)
-    case .read(let handle): return ValueRead(handle: handle)
-    case .readLong(let handle): return LongValueRead(handle: handle)
-    case .readUsingUUID(let uuid, let range): return ValueSearch(uuid, within: range, limit: limit)
-    case .readMultiple(let handles): return MultipleRead(handles: handles)
-    case .readMultipleVariable(let handles): return MultipleVariableRead(handles: handles)
+      return .init(CharacteristicDiscovery(within: range, uuid: uuid, limit: limit))
+    case .discoverDescriptors(let range): return .init(DescriptorDiscovery(within: range, limit: limit))
+    case .read(let handle): return .init(ValueRead(handle: handle))
+    case .readLong(let handle): return .init(LongValueRead(handle: handle))
+    case .readUsingUUID(let uuid, let range): return .init(ValueSearch(uuid, within: range, limit: limit))
+    case .readMultiple(let handles): return .init(MultipleRead(handles: handles))
+    case .readMultipleVariable(let handles): return .init(MultipleVariableRead(handles: handles))
     case .write(let handle, let value) where value.count > bearer.mtu - 3:
-      return QueuedWrites([.init(handle: handle, value: value)], comparesEchoes: false)
+      return .init(QueuedWrites([.init(handle: handle, value: value)], comparesEchoes: false))
     case .write(let handle, let value), .writeWithoutResponse(let handle, let value),
       .signedWrite(let handle, let value):
-      return ValueWrite(handle: handle, value: value)
+      return .init(ValueWrite(handle: handle, value: value))
     case .writeLong(let handle, let offset, let value):
-      return QueuedWrites([.init(handle: handle, offset: offset, value: value)], comparesEchoes: false)
-    case .reliableWrite(let writes): return QueuedWrites(writes, comparesEchoes: true)
+      return .init(QueuedWrites([.init(handle: handle, offset: offset, value: value)], comparesEchoes: false))
+    case .reliableWrite(let writes): return .init(QueuedWrites(writes, comparesEchoes: true))
     case .configure(let subscription, let range):
-      return SubscriptionProcedure(subscription, in: range, limit: limit)
+      return .init(SubscriptionProcedure(subscription, in: range, limit: limit))
     case .subscribeToServiceChanged:
       guard case .inUse(let cache) = caching, let known = cache.serviceChanged else {
-        return ServiceChangedProcedure(limit: limit)
+        return .init(ServiceChangedProcedure(limit: limit))
       }
-      return ValueWrite(handle: known.configuration, value: [UInt8(Subscription.indicate.rawValue), 0])
-    case .request(let pdu): return PlainRequest(pdu: pdu)
+      return .init(ValueWrite(handle: known.configuration, value: [UInt8(Subscription.indicate.rawValue), 0]))
+    case .request(let pdu): return .init(PlainRequest(pdu: pdu))
     }
   }
 

@@ -73,7 +73,7 @@ public struct GATTClient: Sendable {
     /// Nil for a procedure that the client itself began.
     var id: OperationID?
     var kind: Operation.Kind?
-    var procedure: any ClientProcedure
+    var procedure: AnyClientProcedure
     /// Whether the operation is to be repeated where the server refuses it because the link lacks security.
     var awaitsSecurity = false
     /// Whether attributes that it depends on have changed since its last request.
@@ -161,7 +161,7 @@ public struct GATTClient: Sendable {
     case .mtuExchanged(_, let mtu):
       wrongResponse = nil
       output.events.append(.mtu(mtu))
-      let isPlain = active?.procedure is PlainRequest
+      let isPlain = if case .request? = active?.kind { true } else { false }
       endActive(.success(isPlain ? .value([UInt8](copying: pdu)) : .mtu(mtu)), into: &output)
     case .errorResponse(_, let error):
       wrongResponse = nil

@@ -121,6 +121,7 @@ struct ServiceChangedProcedure: ClientProcedure {
   private(set) var valueHandle: AttributeHandle?
   /// Its handles, nil until the client has subscribed to it.
   private(set) var found: AttributeCache.ServiceChanged?
+  var finding: ClientFinding? { valueHandle.map { .serviceChanged($0, found) } }
 
   init(limit: Int) {
     self.limit = limit
