@@ -20,13 +20,11 @@ public struct SecretKey: Hashable, Sendable {
   }
 }
 
-extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible {
   /// `(secret)`.
   public var description: String { "(secret)" }
   /// `(secret)`.
   public var debugDescription: String { description }
-  /// A mirror without children.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A passkey, or the number of a numeric comparison: six digits, 000000 to 999999 (Vol 3, Part H, 2.3.5.3 and
@@ -53,13 +51,11 @@ public struct Passkey: Hashable, Sendable {
   }
 }
 
-extension Passkey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Passkey: CustomStringConvertible, CustomDebugStringConvertible {
   /// `(passkey)`.
   public var description: String { "(passkey)" }
   /// `(passkey)`.
   public var debugDescription: String { description }
-  /// A mirror without children.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The security properties of an encryption key (Vol 3, Part H, 2.3.1).
@@ -107,3 +103,16 @@ public struct LongTermKey: Hashable, Sendable {
     self.strength = strength
   }
 }
+
+// Embedded Swift has no reflection.
+#if !hasFeature(Embedded)
+  extension SecretKey: CustomReflectable {
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+  }
+
+  extension Passkey: CustomReflectable {
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+  }
+#endif

@@ -14,10 +14,10 @@ public import BLEWire
 /// ```
 public struct SecurityToolbox: Sendable {
   /// The primitives.
-  public let cryptography: any Cryptography
+  public let cryptography: AnyCryptography
 
   /// The functions with these primitives.
-  public init(_ cryptography: any Cryptography) { self.cryptography = cryptography }
+  public init(_ cryptography: some Cryptography) { self.cryptography = AnyCryptography(cryptography) }
 
   /// c1: the confirm value of legacy pairing (Vol 3, Part H, 2.2.3).
   ///

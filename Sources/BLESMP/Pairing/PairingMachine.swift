@@ -85,7 +85,7 @@ public struct PairingMachine: Sendable {
   ///   - random: the source of keys and random values.
   public init(
     role: Role, own: DeviceAddress, peer: DeviceAddress, settings: PairingSettings,
-    cryptography: any Cryptography, random: RandomSource
+    cryptography: some Cryptography, random: RandomSource
   ) {
     self.role = role
     self.own = own
