@@ -6,7 +6,7 @@ import BLEWire
 /// before its first effect is applied.
 enum Effect<Own: Sendable>: Sendable {
   /// Sends a command to the controller, or queues it until the controller takes one.
-  indirect case command(any HCICommand, for: Purpose)
+  indirect case command(EncodedCommand, for: Purpose)
   case event(HostEvent, to: Recipient)
   /// A command to the kernel.
   indirect case kernel(KernelCommand)
@@ -14,4 +14,8 @@ enum Effect<Own: Sendable>: Sendable {
   indirect case report(Diagnostic.Origin, String, peer: LinkID?)
   /// An effect that only this part has.
   case own(Own)
+
+  static func command(_ command: some HCICommand, for purpose: Purpose) -> Self {
+    .command(EncodedCommand(command), for: purpose)
+  }
 }

@@ -30,8 +30,12 @@ struct HostContext: Sendable {
   var controller: ControllerCapabilities { session.capabilities }
   var state: AdapterState { session.state }
 
-  /// Sends a command, or queues it until the controller takes one.
   mutating func send(_ command: some HCICommand, for purpose: Purpose) {
+    send(EncodedCommand(command), for: purpose)
+  }
+
+  /// Sends a command, or queues it until the controller takes one.
+  mutating func send(_ command: EncodedCommand, for purpose: Purpose) {
     var effects: [Effect<SessionEffect>] = []
     session.send(command, for: purpose, now: now, packets: &output.packets, into: &effects)
     for effect in effects { apply(effect) }

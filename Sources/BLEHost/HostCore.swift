@@ -18,7 +18,7 @@ package struct HostCore: Sendable {
   /// The session, the log and the output, which the parts write to.
   var context: HostContext
 
-  package init(configuration: HostConfiguration, cryptography: any Cryptography, random: RandomSource) {
+  package init(configuration: HostConfiguration, cryptography: some Cryptography, random: RandomSource) {
     radio = Radio(configuration, SecurityToolbox(cryptography))
     links = HostLinks(configuration, cryptography)
     context = HostContext(configuration, random: random)

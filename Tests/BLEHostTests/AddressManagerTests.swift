@@ -60,7 +60,7 @@ import Testing
       }
       switch effects.removeFirst() {
       case .command(let command, for: .radio(.address)):
-        let opcode = type(of: command).opcode
+        let opcode = command.opcode
         opcodes.append(opcode)
         addresses.stepCompleted(opcode, status, now: time, into: &effects)
       case .own(.hold): addresses.begin(devices, radio, now: time, random: &random, into: &effects)

@@ -159,10 +159,10 @@ import Testing
       let effect = effects.removeFirst()
       if case .event(let event, _) = effect { events.append(event) }
       guard case .command(let command, for: .radio(.advertising(let id, let step))) = effect else { continue }
-      if let data = command as? HCI.LESetExtendedAdvertisingData, !inScanResponse {
+      if let data = command.decoded(HCI.LESetExtendedAdvertisingData.self), !inScanResponse {
         fragments.append((data.operation, data.advertisingData.count))
       }
-      if let data = command as? HCI.LESetExtendedScanResponseData, inScanResponse {
+      if let data = command.decoded(HCI.LESetExtendedScanResponseData.self), inScanResponse {
         fragments.append((data.operation, data.scanResponseData.count))
       }
       advertiser.stepCompleted(id, step, .leSetExtendedAdvertisingData, .success, radio, into: &effects)

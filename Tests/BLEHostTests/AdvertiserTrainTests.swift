@@ -13,7 +13,7 @@ import Testing
   private var radio = Self.soundRadio
   private var effects: [Effect<AdvertiserEffect>] = []
   private var events: [String] = []
-  private var commands: [any HCICommand] = []
+  private var commands: [EncodedCommand] = []
 
   private static var soundRadio: RadioContext {
     var radio = RadioContext(isPoweredOn: true)
@@ -58,7 +58,7 @@ import Testing
         steps.append(step)
         commands.append(command)
         let status = step == refused ? refusal : .success
-        advertiser.stepCompleted(id, step, type(of: command).opcode, status, radio, into: &effects)
+        advertiser.stepCompleted(id, step, command.opcode, status, radio, into: &effects)
       case .event(.advertising(_, let event), to: .owner(owner)):
         events.append(Self.text(event))
       default: break
@@ -97,7 +97,7 @@ import Testing
   @Test(arguments: [0, 1, 251, 252, 502, 503, 1650]) mutating func dataGoesInFragments(count: Int) {
     start(intent((0..<count).map { UInt8(truncatingIfNeeded: $0) }))
     complete()
-    let sent = commands.compactMap { $0 as? HCI.LESetPeriodicAdvertisingData }
+    let sent = commands.compactMap { $0.decoded(HCI.LESetPeriodicAdvertisingData.self) }
     #expect(sent.flatMap { $0.advertisingData } == (0..<count).map { UInt8(truncatingIfNeeded: $0) })
     #expect(sent.count == max(1, (count + 250) / 251))
     #expect(sent.first?.operation == (sent.count == 1 ? .complete : .first))
@@ -126,14 +126,14 @@ import Testing
     complete(upTo: .trainData)
     for number in UInt64(1)...3 { update([UInt8(number)], number) }
     complete()
-    let sent = commands.compactMap { ($0 as? HCI.LESetPeriodicAdvertisingData)?.advertisingData }
+    let sent = commands.compactMap { $0.decoded(HCI.LESetPeriodicAdvertisingData.self)?.advertisingData }
     #expect(sent == [[1, 2, 3], [3]])
     #expect(events == ["updated 1", "updated 2", "updated 3", "started"])
     update([UInt8](repeating: 1, count: 600), 4)
     complete(upTo: .trainData)
     update([7], 5)
     complete()
-    #expect(commands.compactMap { ($0 as? HCI.LESetPeriodicAdvertisingData)?.advertisingData }.last == [7])
+    #expect(commands.compactMap { $0.decoded(HCI.LESetPeriodicAdvertisingData.self)?.advertisingData }.last == [7])
     #expect(Array(events.suffix(2)) == ["updated 4", "updated 5"])
   }
 
@@ -199,7 +199,7 @@ import Testing
     advertiser.suspend()
     advertiser.restore(radio, into: &effects)
     #expect(complete() == configuration && events == ["started", "updated 1", "resumed"])
-    #expect(commands.compactMap { ($0 as? HCI.LESetPeriodicAdvertisingData)?.advertisingData }.last == [9])
+    #expect(commands.compactMap { $0.decoded(HCI.LESetPeriodicAdvertisingData.self)?.advertisingData }.last == [9])
   }
 
   @Test mutating func oneThatIsStoppedIsNotRestored() {
@@ -220,7 +220,8 @@ import Testing
       if hasIt { radio.controller.leFeatures.insert(.periodicAdvertisingADI) }
       start(intent())
       complete()
-      #expect(commands.compactMap { ($0 as? HCI.LESetPeriodicAdvertisingEnable)?.enable }.last == (hasIt ? 3 : 1))
+      #expect(
+        commands.compactMap { $0.decoded(HCI.LESetPeriodicAdvertisingEnable.self)?.enable }.last == (hasIt ? 3 : 1))
       advertiser.stop(id, of: owner, radio, into: &effects)
       complete()
     }
@@ -277,7 +278,7 @@ import Testing
           case .command(let command, for: .radio(.advertising(let id, let step))) = effects.remove(at: index)
         else { continue }
         let status = statuses[Int.random(in: 0..<statuses.count, using: &random)]
-        advertiser.stepCompleted(id, step, type(of: command).opcode, status, radio, into: &effects)
+        advertiser.stepCompleted(id, step, command.opcode, status, radio, into: &effects)
       }
     }
     radio.isHeld = false

@@ -22,7 +22,8 @@ import Testing
 
   private func context(_ change: (inout SecurityContext) -> Void = { _ in }) -> SecurityContext {
     var context = SecurityContext(
-      settings: PairingSettings(), identity: device.identity, cryptography: LibCrypto(), random: .seeded(1))
+      settings: PairingSettings(), identity: device.identity, cryptography: AnyCryptography(LibCrypto()),
+      random: .seeded(1))
     change(&context)
     return context
   }

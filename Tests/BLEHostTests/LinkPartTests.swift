@@ -39,7 +39,7 @@ import Testing
 
   private func describe(_ effect: Effect<LinkEffect>) -> String {
     switch effect {
-    case .command(let command, _): "\(type(of: command).opcode)"
+    case .command(let command, _): "\(command.opcode)"
     case .event(.connected(let connection), let recipient):
       "connected \(connection.request?.rawValue ?? 0) \(recipient)"
     case .event(.link(_, .disconnected(let reason)), let recipient): "disconnected \(reason) \(recipient)"

@@ -30,7 +30,7 @@ import Testing
       effects.map { effect in
         switch effect {
         case .command(let command, .link(_, .connectionUpdate(let owner))):
-          "\(type(of: command).opcode) \(owner.rawValue)"
+          "\(command.opcode) \(owner.rawValue)"
         case .event(.link(_, .connectionUpdateRefused(let error)), let recipient):
           "\(error) \(recipient == .owner(owner))"
         case .event(.link(_, .connectionUpdated(let timing)), _): "updated \(timing.interval)"
@@ -127,7 +127,7 @@ import Testing
     let request = HCI.LERemoteConnectionParameterRequest {
       ($0.intervalMin, $0.intervalMax, $0.timeout) = (lowest, highest, 500)
     }
-    let answer = type(of: LinkSignalling.answer(to: request)).opcode
+    let answer = LinkSignalling.answer(to: request).opcode
     #expect(
       answer
         == (isAccepted ? .leRemoteConnectionParameterRequestReply : .leRemoteConnectionParameterRequestNegativeReply))

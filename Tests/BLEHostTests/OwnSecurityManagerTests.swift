@@ -21,13 +21,13 @@ import Testing
     var manager = OwnSecurityManager(
       peer: LinkID(rawValue: 1), handle: ConnectionHandle(rawValue: 1), isCentral: isCentral,
       own: isCentral ? address : other, other: isCentral ? other : address, procedureTimeout: .seconds(42))
-    if isPrepared { manager.prepare(PairingSettings(), LibCrypto(), .seeded(isCentral ? 1 : 2)) }
+    if isPrepared { manager.prepare(PairingSettings(), AnyCryptography(LibCrypto()), .seeded(isCentral ? 1 : 2)) }
     return manager
   }
 
   private func context(_ change: (inout SecurityContext) -> Void = { _ in }) -> SecurityContext {
     var context = SecurityContext(
-      settings: PairingSettings(), identity: other, cryptography: LibCrypto(), random: .seeded(3))
+      settings: PairingSettings(), identity: other, cryptography: AnyCryptography(LibCrypto()), random: .seeded(3))
     change(&context)
     return context
   }
@@ -49,9 +49,9 @@ import Testing
       case .own(.answerIgnored): "ignored"
       case .event(.bonds(.lost(_, _, let loss)), _): "bond lost: \(loss == .missingHere ? "missing" : "other")"
       case .event(.pairing(_, .failed), _): "pairing failed"
-      case .command(is HCI.LELongTermKeyRequestReply, _): "key"
-      case .command(is HCI.LELongTermKeyRequestNegativeReply, _): "no key"
-      case .command(is HCI.LEEnableEncryption, _): "encrypt"
+      case .command(let command, _) where command.opcode == .leLongTermKeyRequestReply: "key"
+      case .command(let command, _) where command.opcode == .leLongTermKeyRequestNegativeReply: "no key"
+      case .command(let command, _) where command.opcode == .leEnableEncryption: "encrypt"
       case .report: "report"
       default: "other"
       }
@@ -165,7 +165,8 @@ import Testing
       switch effect {
       case .own(.send(let pdu)):
         managers[1 - side].receive(pdu.encoded.span, &contexts[1 - side], now: now, into: &queues[1 - side])
-      case .command(let command as HCI.LEEnableEncryption, _):
+      case .command(let encoded, _):
+        guard let command = encoded.decoded(HCI.LEEnableEncryption.self) else { break }
         managers[1].keyRequested(
           ediv: command.encryptedDiversifier, rand: command.randomNumber, contexts[1], now: now, into: &queues[1])
         for side in 0...1 { managers[side].encryptionStarted(contexts[side], into: &queues[side]) }

@@ -32,7 +32,8 @@ import Testing
     effects.map { effect in
       switch effect {
       case .report: "report"
-      case .command(is HCI.Disconnect, for: .endingSuperseded(let handle)): "end \(handle.rawValue)"
+      case .command(let command, for: .endingSuperseded(let handle)) where command.opcode == .disconnect:
+        "end \(handle.rawValue)"
       case .own(.superseded(let handle)): "superseded \(handle.rawValue)"
       case .event(.link(let peer, .identified(_)), _): "identified \(peer.rawValue)"
       case .event(.link(let peer, .security(let security)), _): "security \(peer.rawValue) \(security.isBondProven)"

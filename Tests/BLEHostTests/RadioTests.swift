@@ -33,7 +33,7 @@ import Testing
         continue
       }
       guard case .command(let command, let purpose) = turn.effects.removeFirst() else { continue }
-      let opcode = type(of: command).opcode
+      let opcode = command.opcode
       opcodes.append(opcode)
       if opcode != unanswered, case .radio(let purpose) = purpose { radio.answered(purpose, opcode, .success, &turn) }
       if opcode == .leCreateConnectionCancel {
@@ -117,13 +117,13 @@ import Testing
     radio.takeTurns(&turn)
     while !turn.effects.isEmpty {
       guard case .command(let command, let purpose) = turn.effects.removeFirst() else { continue }
-      let opcode = type(of: command).opcode
+      let opcode = command.opcode
       opcodes.append(opcode)
       let isRefused = !combines && opcode == .leCreateConnection && isScanning
       if case .radio(let purpose) = purpose {
         radio.answered(purpose, opcode, isRefused ? .commandDisallowed : .success, &turn)
       }
-      if let command = command as? HCI.LESetScanEnable { isScanning = command.scanEnable }
+      if let command = command.decoded(HCI.LESetScanEnable.self) { isScanning = command.scanEnable }
       if opcode == .leCreateConnectionCancel {
         radio.connectionFailed(.unknownConnectionIdentifier, as: .central, &turn)
       }

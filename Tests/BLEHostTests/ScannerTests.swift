@@ -204,7 +204,9 @@ import Testing
     var parameters = ScanParameters()
     (parameters.waitsForScanResponse, parameters.allowsDuplicates, parameters.isActive) = (true, true, false)
     scanner.start(parameters, for: owner, radio, into: &effects)
-    guard case .command(let command as HCI.LESetScanParameters, for: _)? = effects.first else {
+    guard case .command(let encoded, for: _)? = effects.first,
+      let command = encoded.decoded(HCI.LESetScanParameters.self)
+    else {
       Issue.record("\(effects)"); return
     }
     #expect(command.scanType == .active)
@@ -289,7 +291,8 @@ import Testing
     (near.phys, far.phys) = (.le1M, .leCoded)
     let union = ScanParameters(serving: [near, far])
     #expect(union?.phys == [.le1M, .leCoded])
-    guard let command = union?.command(extended: true, from: .public) as? HCI.LESetExtendedScanParameters else {
+    let encoded = union?.command(extended: true, from: .public)
+    guard let command = encoded?.decoded(HCI.LESetExtendedScanParameters.self) else {
       Issue.record("no command"); return
     }
     #expect(command.scanningPHYs == [.le1M, .leCoded] && command.scans.count == 2)

@@ -147,8 +147,8 @@ import Testing
       let last = searched[searched.count - 1]
       establish(last, handle: 0, .operationCancelledByHost)
       let commands = effects.compactMap { effect -> DeviceAddress? in
-        guard case .command(let command as HCI.LEPeriodicAdvertisingCreateSync, _) = effect else { return nil }
-        return command.advertiserAddress
+        guard case .command(let command, _) = effect else { return nil }
+        return command.decoded(HCI.LEPeriodicAdvertisingCreateSync.self)?.advertiserAddress
       }
       searched += commands.map { $0.octets.value & 0xF }
       complete()
@@ -285,8 +285,8 @@ import Testing
     filtering.filtersDuplicates = true
     start(1, .train(Self.train(1)), filtering)
     let options = effects.compactMap { effect -> UInt8? in
-      guard case .command(let command as HCI.LEPeriodicAdvertisingCreateSync, _) = effect else { return nil }
-      return command.options
+      guard case .command(let command, _) = effect else { return nil }
+      return command.decoded(HCI.LEPeriodicAdvertisingCreateSync.self)?.options
     }
     #expect(options == [4])
     complete()

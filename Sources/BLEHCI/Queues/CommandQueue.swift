@@ -77,20 +77,25 @@ public struct CommandQueue<Purpose: Sendable>: Sendable {
   /// Sends a command, or queues it until there is a credit.
   ///
   /// - Throws: ``CommandQueueError/full(limit:)``; the command is dropped then.
-  public mutating func perform<Command: HCICommand>(
-    _ command: Command, for purpose: Purpose, now: Instant, into out: inout PacketBuffer
+  public mutating func perform(
+    _ command: some HCICommand, for purpose: Purpose, now: Instant, into out: inout PacketBuffer
   ) throws(CommandQueueError) {
-    if Command.opcode == .hostNumberOfCompletedPackets {
+    try perform(EncodedCommand(command), for: purpose, now: now, into: &out)
+  }
+
+  /// Sends a command without its type, or queues it until there is a credit.
+  package mutating func perform(
+    _ command: EncodedCommand, for purpose: Purpose, now: Instant, into out: inout PacketBuffer
+  ) throws(CommandQueueError) {
+    if command.opcode == .hostNumberOfCompletedPackets {
       // The command uses no credit and has no answer (Vol 4, Part E, 7.3.40).
-      out.append(command)
+      out.append { $0 += command.octets }
       return
     }
-    var octets: [UInt8] = []
-    octets.append(hci: command)
     try add(
       Waiting(
-        opcode: Command.opcode, expects: Command.isAnsweredByStatus ? .commandStatus : .commandComplete,
-        octets: octets, purpose: purpose),
+        opcode: command.opcode, expects: command.isAnsweredByStatus ? .commandStatus : .commandComplete,
+        octets: command.octets, purpose: purpose),
       now: now, into: &out)
   }
 

@@ -270,22 +270,24 @@ extension AddressManager.Step {
   fileprivate var isDeviceMode: Bool { if case .setDeviceMode = self { true } else { false } }
   fileprivate var isOfList: Bool { if case .setAddress = self { false } else { true } }
 
-  fileprivate var command: any HCICommand {
+  fileprivate var command: EncodedCommand {
     switch self {
-    case .setAddress(let address): HCI.LESetRandomAddress { $0.randomAddress = address.octets }
-    case .remove(let entry): HCI.LERemoveDeviceFromResolvingList { $0.peerIdentityAddress = entry.identity }
+    case .setAddress(let address): .init(HCI.LESetRandomAddress { $0.randomAddress = address.octets })
+    case .remove(let entry): .init(HCI.LERemoveDeviceFromResolvingList { $0.peerIdentityAddress = entry.identity })
     case .add(let entry):
-      HCI.LEAddDeviceToResolvingList {
-        $0.peerIdentityAddress = entry.identity
-        $0.peerIRK = entry.peerKey.value
-        $0.localIRK = entry.localKey.value
-      }
+      .init(
+        HCI.LEAddDeviceToResolvingList {
+          $0.peerIdentityAddress = entry.identity
+          $0.peerIRK = entry.peerKey.value
+          $0.localIRK = entry.localKey.value
+        })
     case .setDeviceMode(let entry):
-      HCI.LESetPrivacyMode {
-        $0.peerIdentityAddress = entry.identity
-        $0.privacyMode = .device
-      }
-    case .setResolution(let isOn): HCI.LESetAddressResolutionEnable { $0.addressResolutionEnable = isOn }
+      .init(
+        HCI.LESetPrivacyMode {
+          $0.peerIdentityAddress = entry.identity
+          $0.privacyMode = .device
+        })
+    case .setResolution(let isOn): .init(HCI.LESetAddressResolutionEnable { $0.addressResolutionEnable = isOn })
     }
   }
 }

@@ -63,9 +63,10 @@ extension ControllerCapabilities {
   /// LE Set Privacy Mode, a bonded peer that uses its identity address would no longer be reported (Vol 6, Part B,
   /// 4.7).
   var resolvedPeers: Int {
-    let needed: [HCIOpcode] = [
-      .leAddDeviceToResolvingList, .leRemoveDeviceFromResolvingList, .leSetAddressResolutionEnable, .leSetPrivacyMode,
-    ]
-    return leFeatures.contains(.llPrivacy) && needed.allSatisfy(commands.contains) ? resolvingListSize : 0
+    let hasAll =
+      leFeatures.contains(.llPrivacy) && commands.contains(HCI.LEAddDeviceToResolvingList.self)
+      && commands.contains(HCI.LERemoveDeviceFromResolvingList.self)
+      && commands.contains(HCI.LESetAddressResolutionEnable.self) && commands.contains(HCI.LESetPrivacyMode.self)
+    return hasAll ? resolvingListSize : 0
   }
 }

@@ -162,77 +162,85 @@ extension DeclaredAdvertisement {
 
 /// The commands of the steps, as legacy and as extended ones (Vol 4, Part E, 7.8.5 and 7.8.53).
 extension DeclaredAdvertisement {
-  func command(for step: Step, _ radio: RadioContext) -> any HCICommand {
+  func command(for step: Step, _ radio: RadioContext) -> EncodedCommand {
     radio.controller.usesExtendedCommands
       ? extendedCommand(for: step, radio) : legacyCommand(for: step, from: radio.ownAddressType)
   }
 
-  private func legacyCommand(for step: Step, from own: HCI.OwnAddressType) -> any HCICommand {
+  private func legacyCommand(for step: Step, from own: HCI.OwnAddressType) -> EncodedCommand {
     switch step {
     case .parameters, .randomAddress:
-      HCI.LESetAdvertisingParameters {
-        $0.advertisingIntervalMin = intent.interval.lowerBound
-        $0.advertisingIntervalMax = intent.interval.upperBound
-        $0.advertisingType =
-          intent.isConnectable
-          ? .connectableUndirected : intent.scanResponse.isEmpty ? .nonConnectable : .scannableUndirected
-        $0.ownAddressType = own
-      }
-    case .data: HCI.LESetAdvertisingData { $0.advertisingData = intent.data[...] }
-    case .scanResponse: HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] }
+      .init(
+        HCI.LESetAdvertisingParameters {
+          $0.advertisingIntervalMin = intent.interval.lowerBound
+          $0.advertisingIntervalMax = intent.interval.upperBound
+          $0.advertisingType =
+            intent.isConnectable
+            ? .connectableUndirected : intent.scanResponse.isEmpty ? .nonConnectable : .scannableUndirected
+          $0.ownAddressType = own
+        })
+    case .data: .init(HCI.LESetAdvertisingData { $0.advertisingData = intent.data[...] })
+    case .scanResponse: .init(HCI.LESetScanResponseData { $0.scanResponseData = intent.scanResponse[...] })
     // Legacy commands have no train.
     case .takeOver, .enable, .hold, .disable, .remove, .trainParameters, .trainData, .trainEnable, .trainDisable:
-      HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable }
+      .init(HCI.LESetAdvertisingEnable { $0.advertisingEnable = step == .enable })
     }
   }
 
-  private func extendedCommand(for step: Step, _ radio: RadioContext) -> any HCICommand {
+  private func extendedCommand(for step: Step, _ radio: RadioContext) -> EncodedCommand {
     switch step {
-    case .parameters: extendedParameters(from: radio.ownAddressType)
+    case .parameters: .init(extendedParameters(from: radio.ownAddressType))
     case .randomAddress:
-      HCI.LESetAdvertisingSetRandomAddress {
-        $0.advertisingHandle = set
-        $0.randomAddress = (address ?? radio.address).octets
-      }
+      .init(
+        HCI.LESetAdvertisingSetRandomAddress {
+          $0.advertisingHandle = set
+          $0.randomAddress = (address ?? radio.address).octets
+        })
     case .data:
-      HCI.LESetExtendedAdvertisingData {
-        $0.advertisingHandle = set
-        $0.fragmentPreference = .controllerShouldNotFragment
-        ($0.operation, $0.advertisingData) = fragment(of: intent.data)
-      }
+      .init(
+        HCI.LESetExtendedAdvertisingData {
+          $0.advertisingHandle = set
+          $0.fragmentPreference = .controllerShouldNotFragment
+          ($0.operation, $0.advertisingData) = fragment(of: intent.data)
+        })
     case .scanResponse:
-      HCI.LESetExtendedScanResponseData {
-        $0.advertisingHandle = set
-        $0.fragmentPreference = .controllerShouldNotFragment
-        ($0.operation, $0.scanResponseData) = fragment(of: intent.scanResponse)
-      }
+      .init(
+        HCI.LESetExtendedScanResponseData {
+          $0.advertisingHandle = set
+          $0.fragmentPreference = .controllerShouldNotFragment
+          ($0.operation, $0.scanResponseData) = fragment(of: intent.scanResponse)
+        })
     case .takeOver, .enable, .hold, .disable:
-      HCI.LESetExtendedAdvertisingEnable {
-        $0.enable = step == .enable
-        $0.sets = [HCI.EnabledAdvertisingSet { $0.advertisingHandle = set }]
-      }
-    case .remove: HCI.LERemoveAdvertisingSet { $0.advertisingHandle = set }
+      .init(
+        HCI.LESetExtendedAdvertisingEnable {
+          $0.enable = step == .enable
+          $0.sets = [HCI.EnabledAdvertisingSet { $0.advertisingHandle = set }]
+        })
+    case .remove: .init(HCI.LERemoveAdvertisingSet { $0.advertisingHandle = set })
     case .trainParameters:
-      HCI.LESetPeriodicAdvertisingParameters {
-        guard let train = intent.periodic else { return }
-        $0.advertisingHandle = set
-        $0.periodicAdvertisingIntervalMin = train.interval.lowerBound
-        $0.periodicAdvertisingIntervalMax = train.interval.upperBound
-        $0.periodicAdvertisingProperties = train.includesTXPower ? 1 << 6 : 0
-      }
+      .init(
+        HCI.LESetPeriodicAdvertisingParameters {
+          guard let train = intent.periodic else { return }
+          $0.advertisingHandle = set
+          $0.periodicAdvertisingIntervalMin = train.interval.lowerBound
+          $0.periodicAdvertisingIntervalMax = train.interval.upperBound
+          $0.periodicAdvertisingProperties = train.includesTXPower ? 1 << 6 : 0
+        })
     case .trainData:
-      HCI.LESetPeriodicAdvertisingData {
-        $0.advertisingHandle = set
-        ($0.operation, $0.advertisingData) = fragment(of: area(of: step))
-      }
+      .init(
+        HCI.LESetPeriodicAdvertisingData {
+          $0.advertisingHandle = set
+          ($0.operation, $0.advertisingData) = fragment(of: area(of: step))
+        })
     case .trainEnable, .trainDisable:
-      HCI.LESetPeriodicAdvertisingEnable {
-        $0.advertisingHandle = set
-        guard step == .trainEnable else { return }
-        let numbersData =
-          intent.periodic?.numbersData == true && radio.controller.leFeatures.contains(.periodicAdvertisingADI)
-        $0.enable = numbersData ? 3 : 1
-      }
+      .init(
+        HCI.LESetPeriodicAdvertisingEnable {
+          $0.advertisingHandle = set
+          guard step == .trainEnable else { return }
+          let numbersData =
+            intent.periodic?.numbersData == true && radio.controller.leFeatures.contains(.periodicAdvertisingADI)
+          $0.enable = numbersData ? 3 : 1
+        })
     }
   }
 

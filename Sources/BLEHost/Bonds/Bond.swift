@@ -9,7 +9,7 @@ public import BLEWire
 ///
 /// A value: the host reports each change with `HostEvent.Bonds.changed`, and BLEAdapter stores it (`BondField` has the
 /// form of each field).
-public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+public struct Bond: Hashable, Sendable, CustomStringConvertible {
   /// The identity address of the device, with its kind, whatever private addresses it uses.
   public package(set) var identity: DeviceAddress
   /// The fixed address that it uses instead of its identity; nil if it uses its identity or private addresses.
@@ -72,8 +72,14 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomReflectab
   public var description: String {
     "\(identity), \(isProtected ? "protected" : "unprotected"), key of \(keySize) octets"
   }
-  public var customMirror: Mirror { Mirror(self, children: ["address": address]) }
 }
+
+// Embedded Swift has no reflection.
+#if !hasFeature(Embedded)
+  extension Bond: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["address": address]) }
+  }
+#endif
 
 extension Bond {
   /// The bond of a pairing on a link.

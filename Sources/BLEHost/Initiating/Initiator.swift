@@ -302,19 +302,19 @@ extension Initiator {
   }
 
   private mutating func take(_ step: Step, _ radio: RadioContext, into effects: inout [Effect<InitiatorEffect>]) {
-    let command: any HCICommand
+    let command: EncodedCommand
     switch step {
-    case .clear: command = HCI.LEClearFilterAcceptList()
+    case .clear: command = .init(HCI.LEClearFilterAcceptList())
     case .add(let index):
       guard applied.indices ~= index else { return }
       let address = applied[index].address
-      command = HCI.LEAddDeviceToFilterAcceptList { $0.address = address }
+      command = .init(HCI.LEAddDeviceToFilterAcceptList { $0.address = address })
     case .create:
       let create = InitiatorCommand(targets: applied)
         .command(extended: radio.controller.scansByExtendedCommands, from: radio.ownAddressType)
       guard let create else { return phase = .off }
       command = create
-    case .cancel: command = HCI.LECreateConnectionCancel()
+    case .cancel: command = .init(HCI.LECreateConnectionCancel())
     }
     phase = .working(step)
     effects.append(.command(command, for: .radio(.initiating(step))))

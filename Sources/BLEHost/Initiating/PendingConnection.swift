@@ -44,33 +44,35 @@ struct InitiatorCommand {
 
   /// Nil without a target. The timing of the link and the share of time are those of the first one; the PHYs are those
   /// of all.
-  func command(extended: Bool, from own: HCI.OwnAddressType) -> (any HCICommand)? {
+  func command(extended: Bool, from own: HCI.OwnAddressType) -> EncodedCommand? {
     guard let first = targets.first else { return nil }
     let (peer, parameters, scan) = (first.address, first.request.parameters, first.request.scan)
     let policy: HCI.InitiatorFilterPolicy = targets.count > 1 ? .acceptList : .peerAddress
     guard extended else {
-      return HCI.LECreateConnection {
-        $0.scanInterval = scan.interval
-        $0.scanWindow = scan.window
-        $0.initiatorFilterPolicy = policy
-        $0.peerAddress = peer
-        $0.ownAddressType = own
-        $0.parameters = parameters.wire
-      }
-    }
-    let phys = targets.reduce(into: HCI.PHYs()) { $0.formUnion($1.request.scan.phys) }
-    return HCI.LEExtendedCreateConnection {
-      $0.initiatorFilterPolicy = policy
-      $0.ownAddressType = own
-      $0.peerAddress = peer
-      $0.initiatingPHYs = phys
-      $0.initiations = phys.phys.map { _ in
-        HCI.InitiatingParameters {
+      return .init(
+        HCI.LECreateConnection {
           $0.scanInterval = scan.interval
           $0.scanWindow = scan.window
+          $0.initiatorFilterPolicy = policy
+          $0.peerAddress = peer
+          $0.ownAddressType = own
           $0.parameters = parameters.wire
-        }
-      }
+        })
     }
+    let phys = targets.reduce(into: HCI.PHYs()) { $0.formUnion($1.request.scan.phys) }
+    return .init(
+      HCI.LEExtendedCreateConnection {
+        $0.initiatorFilterPolicy = policy
+        $0.ownAddressType = own
+        $0.peerAddress = peer
+        $0.initiatingPHYs = phys
+        $0.initiations = phys.phys.map { _ in
+          HCI.InitiatingParameters {
+            $0.scanInterval = scan.interval
+            $0.scanWindow = scan.window
+            $0.parameters = parameters.wire
+          }
+        }
+      })
   }
 }

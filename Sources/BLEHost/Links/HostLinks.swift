@@ -40,7 +40,7 @@ struct HostLinks: Sendable {
   /// ended.
   private var confirmed: [DeviceAddress] = []
 
-  init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
+  init(_ configuration: HostConfiguration, _ cryptography: some Cryptography) {
     self.configuration = configuration
     table = LinkTable(configuration)
     toolbox = SecurityToolbox(cryptography)

@@ -23,7 +23,7 @@ struct Link: Sendable {
   var device: PeerIdentity
   let role: ConnectedLink.Role
   /// Our own, or the one for a kernel.
-  var manager: any LinkSecurityManager {
+  var manager: AnyLinkSecurityManager {
     didSet {
       isEncrypting = manager.isStarting
       takeDeadlines()
@@ -54,7 +54,7 @@ struct Link: Sendable {
   var isEndRejected = false
 
   init(
-    _ new: NewLink, peer: LinkID, device: PeerIdentity, manager: any LinkSecurityManager, users: [OwnerID] = [],
+    _ new: NewLink, peer: LinkID, device: PeerIdentity, manager: AnyLinkSecurityManager, users: [OwnerID] = [],
     _ configuration: HostConfiguration
   ) {
     self.peer = peer

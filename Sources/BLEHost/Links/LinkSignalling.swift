@@ -205,20 +205,22 @@ struct LinkSignalling: Sendable {
 
   /// The answer to the peer's link layer, which requests other parameters (Vol 4, Part E, 7.7.65.6): they are accepted
   /// if they are valid.
-  static func answer(to request: HCI.LERemoteConnectionParameterRequest) -> any HCICommand {
+  static func answer(to request: HCI.LERemoteConnectionParameterRequest) -> EncodedCommand {
     let parameters = ConnectionParameters(
       interval: request.intervalMin...max(request.intervalMin, request.intervalMax), latency: request.maxLatency,
       supervisionTimeout: request.timeout)
     guard request.intervalMin <= request.intervalMax, parameters.isValid else {
-      return HCI.LERemoteConnectionParameterRequestNegativeReply {
+      return .init(
+        HCI.LERemoteConnectionParameterRequestNegativeReply {
+          $0.connectionHandle = request.connectionHandle
+          $0.reason = .unacceptableConnectionParameters
+        })
+    }
+    return .init(
+      HCI.LERemoteConnectionParameterRequestReply {
         $0.connectionHandle = request.connectionHandle
-        $0.reason = .unacceptableConnectionParameters
-      }
-    }
-    return HCI.LERemoteConnectionParameterRequestReply {
-      $0.connectionHandle = request.connectionHandle
-      $0.parameters = parameters.wire
-    }
+        $0.parameters = parameters.wire
+      })
   }
 }
 

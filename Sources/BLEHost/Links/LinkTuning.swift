@@ -129,7 +129,7 @@ struct LinkTuning: Sendable {
     return start(into: &effects)
   }
 
-  private func send(_ command: any HCICommand, into effects: inout [Effect<LinkEffect>]) {
+  private func send(_ command: some HCICommand, into effects: inout [Effect<LinkEffect>]) {
     effects.append(.command(command, for: .link(peer, .tuning)))
   }
 

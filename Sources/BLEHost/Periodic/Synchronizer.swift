@@ -325,16 +325,17 @@ extension Synchronizer {
   }
 
   private mutating func take(_ step: Step, _ radio: RadioContext, into effects: inout [Effect<SynchronizerEffect>]) {
-    let command: any HCICommand
+    let command: EncodedCommand
     switch step {
-    case .clear: command = HCI.LEClearPeriodicAdvertiserList()
+    case .clear: command = .init(HCI.LEClearPeriodicAdvertiserList())
     case .add(let index):
       let train = applied[index].train
-      command = HCI.LEAddDeviceToPeriodicAdvertiserList {
-        ($0.advertiserAddress, $0.advertisingSID) = (train.advertiser.identity, train.advertisingSet)
-      }
-    case .create: command = create(radio)
-    case .cancel: command = HCI.LEPeriodicAdvertisingCreateSyncCancel()
+      command = .init(
+        HCI.LEAddDeviceToPeriodicAdvertiserList {
+          ($0.advertiserAddress, $0.advertisingSID) = (train.advertiser.identity, train.advertisingSet)
+        })
+    case .create: command = .init(create(radio))
+    case .cancel: command = .init(HCI.LEPeriodicAdvertisingCreateSyncCancel())
     case .terminate, .unfilter, .expect: return
     }
     phase = .working(step)

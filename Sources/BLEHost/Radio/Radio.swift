@@ -81,7 +81,7 @@ struct Radio: Sendable {
   /// The command that transfers a synchronization to the device of a link.
   func command(
     for transfer: SyncTransfer, on link: ConnectionHandle, serviceData: UInt16, _ controller: ControllerCapabilities
-  ) throws(HostError) -> any HCICommand {
+  ) throws(HostError) -> EncodedCommand {
     let lack = HostError.unsupported("periodic advertising sync transfer")
     switch transfer.subject {
     case .advertisement(let id):
@@ -89,17 +89,19 @@ struct Radio: Sendable {
       guard let set = advertiser.trainSet(of: id, of: transfer.owner) else {
         throw .invalidParameters("the advertisement has no periodic advertising that is sent")
       }
-      return HCI.LEPeriodicAdvertisingSetInfoTransfer {
-        ($0.connectionHandle, $0.serviceData, $0.advertisingHandle) = (link, serviceData, set)
-      }
+      return .init(
+        HCI.LEPeriodicAdvertisingSetInfoTransfer {
+          ($0.connectionHandle, $0.serviceData, $0.advertisingHandle) = (link, serviceData, set)
+        })
     case .synchronization(let id):
       guard controller.commands.contains(HCI.LEPeriodicAdvertisingSyncTransfer.self) else { throw lack }
       guard let handle = syncHandle(of: id, of: transfer.owner) else {
         throw .invalidParameters("the train is not received now: transfer it when it is synchronized")
       }
-      return HCI.LEPeriodicAdvertisingSyncTransfer {
-        ($0.connectionHandle, $0.serviceData, $0.syncHandle) = (link, serviceData, handle)
-      }
+      return .init(
+        HCI.LEPeriodicAdvertisingSyncTransfer {
+          ($0.connectionHandle, $0.serviceData, $0.syncHandle) = (link, serviceData, handle)
+        })
     }
   }
 

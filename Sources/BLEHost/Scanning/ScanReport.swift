@@ -4,7 +4,9 @@ package import BLEWire
 /// One advertisement or scan response, as received.
 ///
 /// Reports of a device with the same content share that content: only the signal strength differs.
-@dynamicMemberLookup
+#if !hasFeature(Embedded)
+  @dynamicMemberLookup
+#endif
 package struct ScanReport: Equatable, Sendable {
   /// Everything except the signal strength.
   package struct Content: Equatable, Sendable {
@@ -68,15 +70,18 @@ package struct ScanReport: Equatable, Sendable {
     self.rssi = rssi
   }
 
-  /// A part of the content; setting it creates another content.
-  package subscript<Value>(dynamicMember part: WritableKeyPath<Content, Value>) -> Value {
-    get { shared.content[keyPath: part] }
-    set {
-      var content = shared.content
-      content[keyPath: part] = newValue
-      shared = Shared(content)
+  // Embedded Swift has no key paths.
+  #if !hasFeature(Embedded)
+    /// A part of the content; setting it creates another content.
+    package subscript<Value>(dynamicMember part: WritableKeyPath<Content, Value>) -> Value {
+      get { shared.content[keyPath: part] }
+      set {
+        var content = shared.content
+        content[keyPath: part] = newValue
+        shared = Shared(content)
+      }
     }
-  }
+  #endif
 
   package static func == (a: Self, b: Self) -> Bool {
     a.rssi == b.rssi && a.isOverdue == b.isOverdue && (a.shared === b.shared || a.content == b.content)

@@ -57,11 +57,11 @@ extension ScanRequest {
     for scanReport: ScanReport, _ report: ReportTable.Entry, at slot: Int, now: Instant
   ) -> ScanReport? {
     guard parameters.waitsForScanResponse else { return nil }
-    if scanReport.isScanResponse {
+    if scanReport.content.isScanResponse {
       if let index = index(of: scanReport) { settle(waiting.remove(at: index)) }
       return nil
     }
-    guard scanReport.isScannable, !isSettled(report, at: slot) else { return nil }
+    guard scanReport.content.isScannable, !isSettled(report, at: slot) else { return nil }
     if let index = index(of: scanReport) {
       waiting[index].scanReport = scanReport
       return nil
@@ -80,9 +80,11 @@ extension ScanRequest {
 
   /// The advertisement that a scan response belongs to, or the same advertisement.
   private func index(of scanReport: ScanReport) -> Int? {
-    waiting.firstIndex {
-      $0.scanReport.reportedAddress == scanReport.reportedAddress && $0.scanReport.isLegacy == scanReport.isLegacy
-        && $0.scanReport.advertisingSet == scanReport.advertisingSet
+    let content = scanReport.content
+    return waiting.firstIndex {
+      let other = $0.scanReport.content
+      return other.reportedAddress == content.reportedAddress && other.isLegacy == content.isLegacy
+        && other.advertisingSet == content.advertisingSet
     }
   }
 
@@ -140,40 +142,44 @@ extension ScanParameters {
   }
 
   /// The parameters as the controller takes them.
-  func command(extended: Bool, from own: HCI.OwnAddressType) -> any HCICommand {
+  func command(extended: Bool, from own: HCI.OwnAddressType) -> EncodedCommand {
     let type: HCI.ScanType = isActive || waitsForScanResponse ? .active : .passive
     guard extended else {
-      return HCI.LESetScanParameters {
-        $0.scanType = type
-        $0.scanInterval = interval
-        $0.scanWindow = window
-        $0.ownAddressType = own
-      }
-    }
-    return HCI.LESetExtendedScanParameters {
-      $0.ownAddressType = own
-      $0.scanningPHYs = phys
-      $0.scans = phys.phys.map { _ in
-        HCI.ScanParameters {
+      return .init(
+        HCI.LESetScanParameters {
           $0.scanType = type
           $0.scanInterval = interval
           $0.scanWindow = window
-        }
-      }
+          $0.ownAddressType = own
+        })
     }
+    return .init(
+      HCI.LESetExtendedScanParameters {
+        $0.ownAddressType = own
+        $0.scanningPHYs = phys
+        $0.scans = phys.phys.map { _ in
+          HCI.ScanParameters {
+            $0.scanType = type
+            $0.scanInterval = interval
+            $0.scanWindow = window
+          }
+        }
+      })
   }
 
   /// The command that enables or disables a scan with these parameters.
-  func switchCommand(extended: Bool, on isOn: Bool) -> any HCICommand {
+  func switchCommand(extended: Bool, on isOn: Bool) -> EncodedCommand {
     guard extended else {
-      return HCI.LESetScanEnable {
-        $0.scanEnable = isOn
-        $0.filterDuplicates = filtersDuplicates
-      }
+      return .init(
+        HCI.LESetScanEnable {
+          $0.scanEnable = isOn
+          $0.filterDuplicates = filtersDuplicates
+        })
     }
-    return HCI.LESetExtendedScanEnable {
-      $0.enable = isOn
-      $0.filterDuplicates = filtersDuplicates ? .enabled : .disabled
-    }
+    return .init(
+      HCI.LESetExtendedScanEnable {
+        $0.enable = isOn
+        $0.filterDuplicates = filtersDuplicates ? .enabled : .disabled
+      })
   }
 }

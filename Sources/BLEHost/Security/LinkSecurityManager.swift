@@ -100,7 +100,7 @@ struct SecurityContext: Sendable {
   var rules = BondRules()
   /// How the pairings on the link have ended.
   var pairings = LinkPairings()
-  let cryptography: any Cryptography
+  let cryptography: AnyCryptography
   /// Drawn from by a new machine.
   var random: RandomSource
   /// The last identifier given to a question of a pairing, on any link.

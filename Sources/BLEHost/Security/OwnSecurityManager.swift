@@ -66,7 +66,7 @@ struct OwnSecurityManager: LinkSecurityManager {
   }
 
   /// Makes the machine that pairs.
-  mutating func prepare(_ settings: PairingSettings, _ cryptography: any Cryptography, _ random: RandomSource) {
+  mutating func prepare(_ settings: PairingSettings, _ cryptography: AnyCryptography, _ random: RandomSource) {
     machine = PairingMachine(
       role: isCentral ? .initiator : .responder, own: own, peer: other, settings: settings, cryptography: cryptography,
       random: random)

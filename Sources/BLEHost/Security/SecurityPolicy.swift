@@ -38,13 +38,14 @@ struct SecurityPolicy: Sendable {
   func makeManager(
     peer: LinkID, handle: ConnectionHandle, isCentral: Bool, own: DeviceAddress, other: DeviceAddress,
     procedureTimeout: Duration
-  ) -> any LinkSecurityManager {
+  ) -> AnyLinkSecurityManager {
     guard kernel == nil else {
-      return KernelSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other)
+      return .init(KernelSecurityManager(peer: peer, handle: handle, isCentral: isCentral, address: other))
     }
-    return OwnSecurityManager(
-      peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity,
-      procedureTimeout: procedureTimeout)
+    return .init(
+      OwnSecurityManager(
+        peer: peer, handle: handle, isCentral: isCentral, own: own, other: other.identity,
+        procedureTimeout: procedureTimeout))
   }
 
   /// The controller requests a key for an unknown link. The kernel answers for the links of its controller.

@@ -20,7 +20,7 @@ struct ServiceRegistry: Sendable {
   /// The identifier of the attributes that have replaced the whole database.
   private var replacement: ServiceID?
 
-  init(_ configuration: HostConfiguration, _ cryptography: any Cryptography) {
+  init(_ configuration: HostConfiguration, _ cryptography: some Cryptography) {
     let cmac: @Sendable ([UInt8]) -> [UInt8] = { message in
       // Without libcrypto's AES there is no hash: the characteristic is then zero, and clients discover again.
       let mac = (try? cryptography.cmac(message, key: 0)) ?? 0
@@ -73,9 +73,8 @@ struct ServiceRegistry: Sendable {
       replacement = id
       owners.add(definitions, as: id, of: owner)
       let last = definitions.last?.handle ?? .first
-      let handles = Dictionary(
-        definitions.compactMap { definition in definition.id.map { ($0, definition.handle) } }, uniquingKeysWith: { $1 }
-      )
+      var handles: [AttributeID: AttributeHandle] = [:]
+      for definition in definitions { if let id = definition.id { handles[id] = definition.handle } }
       effects.append(.own(.changed(.first ... .last)))
       effects.append(
         .event(

@@ -4,7 +4,7 @@ package import BLEWire
 /// The capabilities that a controller reported during its bring-up. The host uses no others.
 package struct ControllerCapabilities: Equatable, Sendable {
   package var version = HCI.ReadLocalVersionInformation.Response()
-  package var commands = HCI.SupportedCommands()
+  package var commands = UsableCommands()
   package var features: HCI.LMPFeatures = []
   package var leFeatures: HCI.LEFeatures = []
   /// The features beyond the first 64, where it has any.
@@ -111,7 +111,7 @@ package struct ControllerCapabilities: Equatable, Sendable {
   /// its commands. One of the two is not enough, because some controllers report one of them wrong; one that has
   /// reported none decides with its answer to the first LE command.
   var lackOfLowEnergy: HostError? {
-    guard !features.isEmpty, !features.contains(.leSupported), commands != HCI.SupportedCommands(),
+    guard !features.isEmpty, !features.contains(.leSupported), commands.reported != HCI.SupportedCommands(),
       !commands.contains(HCI.LEReadLocalSupportedFeatures.self)
     else { return nil }
     return Self.noLowEnergy("LE Supported (Controller) is not among its features")
@@ -150,5 +150,18 @@ package struct ControllerCapabilities: Equatable, Sendable {
   /// advertising.
   package var scansByExtendedCommands: Bool {
     hasExtendedScanning && commands.contains(HCI.LEExtendedCreateConnection.self) && usesExtendedCommands
+  }
+}
+
+/// The commands of a controller that the host uses.
+package struct UsableCommands: Equatable, Sendable {
+  /// Those that the controller reports.
+  package var reported = HCI.SupportedCommands()
+  /// Those that it has rejected, although it reports them.
+  var withdrawn: [HCIOpcode] = []
+
+  /// Whether the controller performs the command.
+  package func contains<Command: HCICommand>(_ command: Command.Type) -> Bool {
+    reported.contains(command) && !withdrawn.contains(Command.opcode)
   }
 }

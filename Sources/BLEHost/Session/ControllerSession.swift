@@ -50,7 +50,7 @@ struct ControllerSession: Sendable {
   /// Whether the controller takes commands other than those of the bring-up.
   private(set) var isReady = false
   /// Commands that the controller has reported as supported, and does not perform.
-  private var withdrawn: Set<HCIOpcode> = []
+  private var withdrawn: [HCIOpcode] = []
   /// The owners that receive the capabilities.
   private var capabilityOwners: [OwnerID] = []
   private var queue: CommandQueue<Purpose>
@@ -117,7 +117,7 @@ struct ControllerSession: Sendable {
     } catch {
       return refused(step, .unspecifiedError, "its answer to \(step.opcode) is malformed: \(error)", into: &effects)
     }
-    if step == .supportedCommands { for opcode in withdrawn { learned.commands.remove(opcode) } }
+    if step == .supportedCommands { learned.commands.withdrawn = withdrawn }
     proceed(after: step, into: &effects)
   }
 
@@ -203,7 +203,7 @@ extension ControllerSession {
 extension ControllerSession {
   /// Sends a command, or queues it until the controller takes one.
   mutating func send(
-    _ command: some HCICommand, for purpose: Purpose, now: Instant, packets: inout PacketBuffer,
+    _ command: EncodedCommand, for purpose: Purpose, now: Instant, packets: inout PacketBuffer,
     into effects: inout [Effect<SessionEffect>]
   ) {
     do throws(CommandQueueError) {
@@ -300,7 +300,8 @@ extension ControllerSession {
   /// The controller does not perform a command that it reports as supported. It is not sent again, and the controller is
   /// reset before others take its place: legacy and extended commands do not go together (Vol 4, Part E, 3.1.1).
   mutating func withdraw(_ opcode: HCIOpcode, _ status: HCIErrorCode, into effects: inout [Effect<SessionEffect>]) {
-    guard isExclusive, withdrawn.insert(opcode).inserted else { return }
+    guard isExclusive, !withdrawn.contains(opcode) else { return }
+    withdrawn.append(opcode)
     let text = "it rejects \(opcode), which it reports as supported: \(status). It is reset, and used without"
     effects.append(.report(.controller, text, peer: nil))
     needsReset = true

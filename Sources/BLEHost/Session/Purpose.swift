@@ -68,10 +68,12 @@ enum LinkPurpose: Sendable, Equatable {
   func answer(about peer: LinkID, _ returned: Bytes, _ error: HostError?) -> AddressedEvent<HostEvent>? {
     switch self {
     case .rssi(let owner):
-      let result = Self.result(.readRSSI, error) { try HCI.ReadRSSI.Response(returned: returned).rssi }
+      let result = Self.result(.readRSSI, error) { () throws(CodecError) in
+        try HCI.ReadRSSI.Response(returned: returned).rssi
+      }
       return AddressedEvent(.link(peer, .rssi(result)), to: owner.recipient)
     case .readPHY(let owner):
-      let result = Self.result(.leReadPHY, error) {
+      let result = Self.result(.leReadPHY, error) { () throws(CodecError) in
         let response = try HCI.LEReadPHY.Response(returned: returned)
         return ConnectionPHY(reported: response.txPHY, response.rxPHY)
       }
@@ -92,9 +94,9 @@ enum LinkPurpose: Sendable, Equatable {
   }
 
   private static func result<Value>(
-    _ opcode: HCIOpcode, _ error: HostError?, _ decode: () throws -> Value
+    _ opcode: HCIOpcode, _ error: HostError?, _ decode: () throws(CodecError) -> Value
   ) -> Result<Value, HostError> {
     if let error { return .failure(error) }
-    do { return .success(try decode()) } catch { return .failure(.malformedAnswer(opcode)) }
+    do throws(CodecError) { return .success(try decode()) } catch { return .failure(.malformedAnswer(opcode)) }
   }
 }

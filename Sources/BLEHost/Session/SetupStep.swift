@@ -96,47 +96,49 @@ enum SetupStep: Int, CaseIterable, Sendable {
 /// The command of each step.
 extension SetupStep {
   var opcode: HCIOpcode {
-    type(of: command(ControllerCapabilities(), DeviceAddress(octets: BD_ADDR(), kind: .public))).opcode
+    command(ControllerCapabilities(), DeviceAddress(octets: BD_ADDR(), kind: .public)).opcode
   }
 
   /// - Parameters:
   ///   - capabilities: what the steps before have returned.
   ///   - address: the address that the controller is to use, where it is a random one.
-  func command(_ capabilities: ControllerCapabilities, _ address: DeviceAddress) -> any HCICommand {
+  func command(_ capabilities: ControllerCapabilities, _ address: DeviceAddress) -> EncodedCommand {
     switch self {
-    case .reset: HCI.Reset()
-    case .localVersion: HCI.ReadLocalVersionInformation()
-    case .supportedCommands: HCI.ReadLocalSupportedCommands()
-    case .supportedFeatures: HCI.ReadLocalSupportedFeatures()
-    case .publicAddress: HCI.ReadBDADDR()
-    case .leFeatures: HCI.LEReadLocalSupportedFeatures()
-    case .leBufferSizeV2: HCI.LEReadBufferSizeV2()
-    case .leBufferSize: HCI.LEReadBufferSize()
-    case .bufferSize: HCI.ReadBufferSize()
-    case .eventMask: HCI.SetEventMask { $0.eventMask = capabilities.hasFirstEvents ? Self.firstEvents : Self.events }
-    case .leEventMask: HCI.LESetEventMask { $0.eventMask = Self.leEvents(for: capabilities) }
-    case .leHostSupport: HCI.WriteLEHostSupport { $0.leSupportedHost = true }
+    case .reset: .init(HCI.Reset())
+    case .localVersion: .init(HCI.ReadLocalVersionInformation())
+    case .supportedCommands: .init(HCI.ReadLocalSupportedCommands())
+    case .supportedFeatures: .init(HCI.ReadLocalSupportedFeatures())
+    case .publicAddress: .init(HCI.ReadBDADDR())
+    case .leFeatures: .init(HCI.LEReadLocalSupportedFeatures())
+    case .leBufferSizeV2: .init(HCI.LEReadBufferSizeV2())
+    case .leBufferSize: .init(HCI.LEReadBufferSize())
+    case .bufferSize: .init(HCI.ReadBufferSize())
+    case .eventMask:
+      .init(HCI.SetEventMask { $0.eventMask = capabilities.hasFirstEvents ? Self.firstEvents : Self.events })
+    case .leEventMask: .init(HCI.LESetEventMask { $0.eventMask = Self.leEvents(for: capabilities) })
+    case .leHostSupport: .init(HCI.WriteLEHostSupport { $0.leSupportedHost = true })
     // Bit 38 (Vol 6, Part B, 4.6.33.1).
-    case .subratingHostSupport: HCI.LESetHostFeature { ($0.bitNumber, $0.bitValue) = (38, true) }
-    case .defaultSubrate: HCI.LESetDefaultSubrate { $0.parameters = SubratingParameters.acceptable.wire }
-    case .leFeaturePages: HCI.LEReadAllLocalSupportedFeatures()
-    case .shortestInterval: HCI.LEReadMinimumSupportedConnectionInterval()
+    case .subratingHostSupport: .init(HCI.LESetHostFeature { ($0.bitNumber, $0.bitValue) = (38, true) })
+    case .defaultSubrate: .init(HCI.LESetDefaultSubrate { $0.parameters = SubratingParameters.acceptable.wire })
+    case .leFeaturePages: .init(HCI.LEReadAllLocalSupportedFeatures())
+    case .shortestInterval: .init(HCI.LEReadMinimumSupportedConnectionInterval())
     // Shorter Connection Intervals (Host Support) (Vol 6, Part B, 4.6).
-    case .rateHostSupport: HCI.LESetHostFeatureV2 { ($0.bitNumber, $0.bitValue) = (73, true) }
+    case .rateHostSupport: .init(HCI.LESetHostFeatureV2 { ($0.bitNumber, $0.bitValue) = (73, true) })
     case .defaultRate:
-      HCI.LESetDefaultRateParameters { $0.parameters = LinkRateParameters.acceptable(to: capabilities).wire }
-    case .leStates: HCI.LEReadSupportedStates()
-    case .acceptListSize: HCI.LEReadFilterAcceptListSize()
-    case .resolvingListSize: HCI.LEReadResolvingListSize()
-    case .maximumDataLength: HCI.LEReadMaximumDataLength()
+      .init(HCI.LESetDefaultRateParameters { $0.parameters = LinkRateParameters.acceptable(to: capabilities).wire })
+    case .leStates: .init(HCI.LEReadSupportedStates())
+    case .acceptListSize: .init(HCI.LEReadFilterAcceptListSize())
+    case .resolvingListSize: .init(HCI.LEReadResolvingListSize())
+    case .maximumDataLength: .init(HCI.LEReadMaximumDataLength())
     case .suggestedDataLength:
-      HCI.LEWriteSuggestedDefaultDataLength {
-        $0.suggestedMaxTXOctets = capabilities.maximumDataLength.supportedMaxTXOctets
-        $0.suggestedMaxTXTime = capabilities.maximumDataLength.supportedMaxTXTime
-      }
-    case .advertisingSets: HCI.LEReadNumberOfSupportedAdvertisingSets()
-    case .maximumAdvertisingData: HCI.LEReadMaximumAdvertisingDataLength()
-    case .randomAddress: HCI.LESetRandomAddress { $0.randomAddress = address.octets }
+      .init(
+        HCI.LEWriteSuggestedDefaultDataLength {
+          $0.suggestedMaxTXOctets = capabilities.maximumDataLength.supportedMaxTXOctets
+          $0.suggestedMaxTXTime = capabilities.maximumDataLength.supportedMaxTXTime
+        })
+    case .advertisingSets: .init(HCI.LEReadNumberOfSupportedAdvertisingSets())
+    case .maximumAdvertisingData: .init(HCI.LEReadMaximumAdvertisingDataLength())
+    case .randomAddress: .init(HCI.LESetRandomAddress { $0.randomAddress = address.octets })
     }
   }
 
@@ -193,7 +195,7 @@ extension ControllerCapabilities {
     switch step {
     case .localVersion: version = try .init(returned: returned)
     case .supportedCommands:
-      commands = try HCI.ReadLocalSupportedCommands.Response(returned: returned).supportedCommands
+      commands.reported = try HCI.ReadLocalSupportedCommands.Response(returned: returned).supportedCommands
     case .supportedFeatures:
       features = try HCI.ReadLocalSupportedFeatures.Response(returned: returned).features
     case .publicAddress: publicAddress = try HCI.ReadBDADDR.Response(returned: returned).address
