@@ -56,8 +56,8 @@ def vault(radio, folder, **pairing):
 class Visitor:
     """A central with Bumble's own security manager."""
 
-    def __init__(self, central):
-        self.central = central
+    def __init__(self, central, name=NAME):
+        self.central, self.name = central, name
         self.handles = None
 
     async def connect(self):
@@ -73,7 +73,7 @@ class Visitor:
     async def find(self):
         # A private address may change between being heard and being called.
         while True:
-            data, _ = await self.central.scan(NAME)
+            data, _ = await self.central.scan(self.name)
             with contextlib.suppress(bumble.core.TimeoutError):
                 return await self.central.connect_to(data.address, 5)
 
