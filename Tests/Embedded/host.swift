@@ -50,6 +50,7 @@ private struct Thermometer {
     configuration.deviceName = "Thermometer"
     configuration.staticAddress = BD_ADDR(0xC011_2233_4455)
     configuration.maximumBonds = 4
+    configuration.expectedLinks = 4
     configuration.pairing = PairingSettings()
     core = HostCore(configuration: configuration, cryptography: MbedTLS(), random: .system)
   }

@@ -53,8 +53,8 @@ public struct ACLScheduler: Sendable {
   public private(set) var bufferCount = 0
   /// The number of free buffers.
   public var freeBuffers: Int { max(0, bufferCount - inFlight) }
-  /// The number of links that memory is reserved for; more are possible.
-  private static let expectedLinks = 64
+  /// The number of links that memory is reserved for when the first one comes up; more are possible.
+  private let expectedLinks: Int
 
   private var inFlight = 0
   private var links: [ACLLink] = []
@@ -68,7 +68,13 @@ public struct ACLScheduler: Sendable {
   private var turn = 0
 
   /// A scheduler without links and buffers.
-  public init(limits: Limits = Limits()) { self.limits = limits }
+  ///
+  /// - Parameter expectedLinks: the number of links that memory is reserved for when the first one comes up; more are
+  ///   possible.
+  public init(limits: Limits = Limits(), expectedLinks: Int = 64) {
+    self.limits = limits
+    self.expectedLinks = max(0, expectedLinks)
+  }
 
   /// Sets the buffers of the controller, from HCI_LE_Read_Buffer_Size, or from HCI_Read_Buffer_Size if that returns
   /// 0.
@@ -80,9 +86,8 @@ public struct ACLScheduler: Sendable {
   /// Adds a new link.
   public mutating func addLink(_ handle: ConnectionHandle) {
     guard index(of: handle) == nil else { return }
-    // This reserves address space only: memory is taken as links come up. An array that grows would leave its copies
-    // behind.
-    if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
+    // An array that grows would leave its copies behind.
+    if links.isEmpty { links.reserveCapacity(expectedLinks) }
     indices[handle] = links.count
     links.append(ACLLink(handle: handle))
   }

@@ -27,6 +27,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   private(set) var withChannelFrames: Set<LinkID> = []
   /// The links that have ended for their owners and not yet at the controller.
   private var endings: [ConnectionHandle: Ending] = [:]
+  /// The number of links for which the first one reserves space; more are possible.
+  private let expectedLinks: Int
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
   private var starvationDeadline: Instant?
   /// When ``takeStalled(_:)`` has work: a link has packets in the controller.
@@ -49,11 +51,9 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// the link then, even if the peer does not answer (Vol 6, Part B, 5.1.6).
   static let endTime = Duration.seconds(2)
 
-  /// The number of links for which the first one reserves space; more are possible.
-  private static let expectedLinks = 64
-
   init(_ configuration: HostConfiguration = HostConfiguration()) {
-    acl = ACLScheduler(limits: configuration.linkQueue)
+    acl = ACLScheduler(limits: configuration.linkQueue, expectedLinks: configuration.expectedLinks)
+    expectedLinks = configuration.expectedLinks
     congestion = configuration.congestion
   }
 
@@ -85,9 +85,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// - Returns: its index.
   mutating func append(_ link: Link) -> Int {
     let index = links.count
-    // This reserves only address space: memory is taken as links come up. An array that grows leaves copies of its
-    // links behind.
-    if links.isEmpty { links.reserveCapacity(Self.expectedLinks) }
+    // An array that grows leaves copies of its links behind.
+    if links.isEmpty { links.reserveCapacity(expectedLinks) }
     links.append(link)
     places.append(link.handle, link.peer)
     deadlines.append(link.deadline, count: index)
