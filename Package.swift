@@ -67,6 +67,7 @@ func tests(_ name: String, on dependencies: [String], excluding: [String] = []) 
 //   shares its adapters among clients that scan and connect for themselves   | BLEProxy
 //   encodes or decodes packets: a sniffer, a controller, a host of its own   | BLEHCI, BLEL2CAP, BLEATT, BLESMP, BLEGAP
 //   needs the server or the client of GATT without the rest of the stack     | BLEGATT
+//   is the firmware of a peripheral, or a peripheral with a loop of its own  | BLEPeripheral
 //   tests a program in virtual time                                          | BLETesting, beside the program's own
 //   tests a host against simulated controllers                               | BLEVirtual
 //   serves simulated controllers to other programs                           | BLEVirtualServer
@@ -91,6 +92,7 @@ let package = Package(
     .library(name: "BLEATT", targets: ["BLEATT"]),
     .library(name: "BLEGATT", targets: ["BLEGATT"]),
     .library(name: "BLESMP", targets: ["BLESMP"]),
+    .library(name: "BLEPeripheral", targets: ["BLEPeripheral"]),
     .library(name: "BLEVirtual", targets: ["BLEVirtual"]),
     .library(name: "BLEVirtualServer", targets: ["BLEVirtualServer"]),
     .library(name: "BLETesting", targets: ["BLETesting"]),
@@ -117,6 +119,10 @@ let package = Package(
     layer("BLESMP", on: ["BLECrypto", "BLEWire"]),
     layer("BLEGATT", on: ["BLEATT", "BLEWire"]),
     layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
+    // For a firmware, too: Examples/Microcontroller compiles it and the layers below as Embedded Swift.
+    layer(
+      "BLEPeripheral",
+      on: ["BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire"]),
     layer("BLEVirtual", on: ["BLECrypto", "BLEHCI", "BLEWire"]),
     layer("BLELinux", on: ["CLinux", "BLEWire"]),
     layer(
@@ -336,6 +342,11 @@ let package = Package(
       on: [
         "BLEKit", "CoreBluetoothTypes", "BLEAdapter", "AdapterFixtures", "BLEHost", "BLEVirtual", "BLEATT", "BLECrypto",
         "BLEGATT", "BLEHCI", "BLEWire",
+      ]),
+    tests(
+      "BLEPeripheralTests",
+      on: [
+        "BLEPeripheral", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
     tests(

@@ -1,0 +1,83 @@
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHost
+public import BLESMP
+public import BLEWire
+
+/// The configuration of a ``Peripheral``. It is fixed when the peripheral is created.
+public struct PeripheralConfiguration: Sendable {
+  /// The Device Name characteristic of the GAP service, at most 248 octets of UTF-8 (Vol 3, Part C, 12.1).
+  public var name: String
+  /// The Appearance characteristic of the GAP service (Vol 3, Part C, 12.2); 0 is unknown.
+  public var appearance: UInt16 = 0
+  /// A static random address, whose two most significant bits are 1 (Vol 6, Part B, 1.3.2.1). Nil: the public address
+  /// of the controller. Centrals know a bonded device by its address, so a device always uses the same one.
+  public var address: BD_ADDR?
+  /// How the peripheral pairs; nil rejects every attempt. ``Peripheral/setPairing(_:now:)`` changes it.
+  public var pairing: PairingSettings? = defaultPairing
+  /// The sizes of all tables and queues.
+  public var limits = PeripheralLimits()
+
+  /// A configuration with the default pairing and limits.
+  public init(name: String) { self.name = name }
+
+  /// Just Works with bonding, by LE Secure Connections or LE legacy pairing, without signing keys: each signed write
+  /// would write a counter to the store of bonds.
+  public static var defaultPairing: PairingSettings {
+    var pairing = PairingSettings()
+    pairing.initiatorKeys = [.encKey, .idKey]
+    pairing.responderKeys = [.encKey, .idKey]
+    return pairing
+  }
+
+  var host: HostConfiguration {
+    var host = HostConfiguration()
+    host.deviceName = name
+    host.appearance = appearance
+    host.staticAddress = address
+    host.pairing = pairing
+    host.maximumBonds = max(0, limits.bonds)
+    let (updates, mtu) = (max(1, limits.updates), min(max(limits.mtu, ATT.defaultMTU), ATT.maximumMTU))
+    host.maximumPendingUpdates = updates
+    // Responses, signalling and pairing find room beside the values (``HostConfiguration/maximumPendingUpdates``).
+    let frames = updates + 16
+    host.linkQueue = ACLScheduler.Limits(frames: frames, octets: frames * (mtu + 4))
+    let prepared = max(0, limits.preparedOctets)
+    host.serverLimits = GATTServer.Limits(
+      maximumMTU: mtu, maximumPreparedWrites: (prepared + 17) / 18, maximumPreparedOctets: prepared,
+      maximumWaitingPDUs: 4, maximumQueuedIndications: updates)
+    host.maximumAdvertisements = 1
+    host.maximumPendingConnections = 0
+    host.maximumSynchronizations = 0
+    return host
+  }
+}
+
+/// The sizes of the tables and queues of a ``Peripheral``.
+///
+/// The memory of a peripheral grows until each table and queue has once been as full as its limit permits, and not
+/// further.
+public struct PeripheralLimits: Hashable, Sendable {
+  /// The number of links. The peripheral does not advertise while so many are up, and ends one more immediately.
+  public var links = 1
+  /// The number of bonds. One more removes the bond whose device has not connected for the longest time, unless that
+  /// bond is authenticated and the new one is not; then the new pairing makes no bond.
+  public var bonds = 4
+  /// The number of notifications and indications of one link that the controller has not sent. For one more,
+  /// ``Peripheral/update(_:_:to:now:)`` reports ``UpdateResult/full``.
+  public var updates = 8
+  /// The number of events that wait for ``Peripheral/nextEvent()``. Later ones are discarded and counted:
+  /// ``PeripheralEvent/eventsDropped(_:)``.
+  public var events = 32
+  /// The largest ATT_MTU that the peripheral accepts, in octets, 23 to 517.
+  public var mtu = 247
+  /// The octets of the prepared writes of one client. More are rejected with Prepare Queue Full (0x09).
+  public var preparedOctets = 512
+  /// The longest packet from the controller, in octets, packet indicator included. A longer one throws
+  /// `H4Error.tooLong`.
+  public var packetOctets = 1029
+
+  /// The default limits.
+  public init() {}
+}
