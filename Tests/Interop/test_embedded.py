@@ -1,41 +1,105 @@
-"""The host as Embedded Swift (Tests/Embedded), as a program of Linux and as the firmware of a Cortex-M4 in QEMU."""
+"""The firmware of Examples/Microcontroller, as a process of Linux and on a Cortex-M4 in QEMU: BLEPeripheral as Embedded Swift."""
 
+import asyncio
+import contextlib
 import re
-import subprocess
+import struct
 
 import pytest
-from central import Central
-from programs import ROOT, Program, product, wait_until
+from bumble.pairing import PairingConfig, PairingDelegate
+from central import Central, error, uuid
+from programs import HERE, LIMIT, ROOT, Program, Terminal, until, wait_until
 from radios import RADIOS
+from test_acceptance import PEERS, check
+from test_ble_tool import run
 from test_security import Visitor
 
 pytestmark = pytest.mark.embedded
 
 LINUX, CORTEX_M4 = "x86_64-unknown-linux-gnu", "armv7em-none-none-eabi"
-NAME, TEMPERATURE = "Thermometer", bytes.fromhex("6e2a")
-NOTIFY = b"\x01\x00"
-INSUFFICIENT_AUTHENTICATION, INSUFFICIENT_ENCRYPTION = 0x05, 0x0F
+NAME, NOTIFY = "Thermometer", b"\x01\x00"
+TEMPERATURE, INTERVAL, LOCATION = range(3)
+TYPES = [uuid("2A6E"), *(uuid(f"9E3C000{n}-7B1F-4C52-9D7A-7C2D5F5B0A01") for n in (1, 2))]
+INSUFFICIENT_AUTHENTICATION, INSUFFICIENT_ENCRYPTION, OUT_OF_RANGE = 0x05, 0x0F, 0xFF
+IO = PairingDelegate.IoCapability
+
+versions = pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
+models = pytest.mark.parametrize("passkey", [False, True], ids=["just-works", "passkey"])
+
+
+class Firmware(Program):
+    """The thermometer. Its flash is a file of the folder: another one there has the same bonds."""
+
+    def __init__(self, triple, radio, folder):
+        built = ROOT / ".cache/embedded" / triple
+        command = ["env", f"PORT={radio.port}", built / "thermometer"]
+        if triple == CORTEX_M4:
+            command = ["qemu-system-arm", "-M", "mps2-an386", "-cpu", "cortex-m4", "-display", "none", "-monitor", "none"]
+            command += ["-semihosting-config", "enable=on,target=native"]
+            command += ["-chardev", f"socket,id=controller,host=127.0.0.1,port={radio.port}"]
+            command += ["-serial", "chardev:controller", "-serial", "stdio", "-kernel", built / "thermometer.elf"]
+        super().__init__(command, folder / "firmware.log")
+
+    def __enter__(self):
+        self.wait_for_line("advertising")
+        return self
+
+    def __exit__(self, *failure):
+        self.process.kill()
+        super().__exit__(*failure)
+        if not any(failure):
+            assert "fault" not in self.output, self.output
+
+    def wait_for_line(self, line):
+        wait_until(lambda: self.check_alive() or line in self.output.splitlines(), lambda: f"no {line!r}: {self.output}")
+
+    def press(self, key, answer):
+        """Presses a key of the console; gives the matches of its answer."""
+        before = len(re.findall(answer, self.output))
+        self.process.stdin.write(key.encode())
+        self.process.stdin.flush()
+        return wait_until(lambda: re.findall(answer, self.output)[before:], lambda: self.output)
+
+    def memory(self):
+        [numbers] = self.press("m", r"memory: heap (\d+), allocations (\d+), live (\d+), stack (\d+)\n")
+        return tuple(map(int, numbers))
 
 
 class Guest(Visitor):
-    """A visitor of the thermometer, whose temperature is its first handle."""
+    def __init__(self, central, firmware):
+        super().__init__(central, NAME)
+        self.firmware = firmware
 
     async def connect(self):
         self.link = await self.find()
         if self.handles is None:
             found = [c for s in await self.link.discover() for c in s.characteristics]
-            self.handles = [c.handle for c in found if c.uuid == TEMPERATURE]
+            self.handles = [next(c.handle for c in found if c.uuid == kind) for kind in TYPES]
+            self.cccd = next(c for c in found if c.uuid == TYPES[TEMPERATURE]).descriptors[uuid("2902")]
 
+    async def pair_with(self, passkey, sc):
+        firmware = self.firmware
 
-def firmware(triple, radio, folder):
-    built = ROOT / ".cache/embedded" / triple
-    log = folder / "firmware.log"
-    if triple == LINUX:
-        return Program(["env", f"PORT={radio.port}", built / "host"], log)
-    machine = ["qemu-system-arm", "-M", "mps2-an386", "-cpu", "cortex-m4", "-display", "none", "-monitor", "none"]
-    controller = f"socket,id=controller,host=127.0.0.1,port={radio.port}"
-    serial = ["-chardev", controller, "-serial", "chardev:controller", "-serial", "stdio"]
-    return Program([*machine, *serial, "-kernel", built / "host.elf"], log)
+        class User(PairingDelegate):
+            async def get_number(self):
+                await until(lambda: "passkey " in firmware.output, "a passkey")
+                return int(re.findall(r"passkey (\d{6})", firmware.output)[-1])
+
+        io = IO.KEYBOARD_INPUT_ONLY if passkey else IO.NO_OUTPUT_NO_INPUT
+        self.central.device.pairing_config_factory = lambda _: PairingConfig(
+            sc=sc, mitm=passkey, delegate=User(io), identity_address_type=PairingConfig.AddressType.RANDOM
+        )
+        await asyncio.wait_for(self.link.connection.pair(), LIMIT)
+        [(_, keys)] = await self.central.device.keystore.get_all()
+        return keys.ltk or keys.ltk_central
+
+    async def set_interval(self, milliseconds):
+        return await self.link.request(struct.pack("<BHH", 0x12, self.handles[INTERVAL], milliseconds))
+
+    async def notified(self):
+        handle, value = await self.link.update(self.link.notifications)
+        assert handle == self.handles[TEMPERATURE] and len(value) == 2
+        return int.from_bytes(value, "little")
 
 
 @pytest.fixture(params=["bumble", "virtual"])
@@ -46,45 +110,133 @@ def radio(request, tmp_path):
 
 
 @pytest.fixture(params=[LINUX, CORTEX_M4])
-def thermometer(request, radio, tmp_path):
-    with firmware(request.param, radio, tmp_path) as program:
-        program.wait_for("advertising")
-        yield program
-        assert "fault" not in program.output, program.output
+def start(request, radio, tmp_path):
+    return lambda: Firmware(request.param, radio, tmp_path)
 
 
-def ble(command, radio):
-    words = [*product("ble"), command, NAME, "--transport", radio.transport]
-    ended = subprocess.run(words, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
-
-
-def test_our_central_pairs_and_returns(thermometer, radio):
-    assert "bonded, encrypted" in ble("pair", radio)
-    assert "0.20 °C" in ble("inspect", radio)
-    assert thermometer.output.count("paired") == 1, thermometer.output
-
-
-@pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
-async def test_bumbles_central_pairs_and_returns(thermometer, radio, sc):
-    """Four links: one that pairs, and three that return with its key. The memory in use is the same after the last two."""
+@versions
+@models
+async def test_bumbles_central_pairs_and_returns_after_a_restart(start, radio, passkey, sc):
     async with Central(radio.transport) as central:
-        guest = Guest(central, NAME)
-        await guest.connect()
-        assert await guest.read(0) == guest.refused(0, INSUFFICIENT_AUTHENTICATION)
-        key = (await guest.pair(sc=sc)).ltk
-        for number in range(1, 5):
-            value = (await guest.read(0))[1:]
-            await guest.link.write(guest.handles[0] + 1, NOTIFY)
-            handle, notified = await guest.link.update(guest.link.notifications)
-            assert [handle] == guest.handles and notified == bytes([value[0] + 1, 0])
+        with start() as firmware:
+            if passkey:
+                firmware.press("p", "pairing: passkey")
+            guest = Guest(central, firmware)
+            await guest.connect()
+            assert await guest.read(TEMPERATURE) == guest.refused(TEMPERATURE, INSUFFICIENT_AUTHENTICATION)
+            key = await guest.pair_with(passkey, sc)
+            level = 2 if not passkey else 4 if sc else 3
+            wait_until(lambda: f"level {level}\n" in firmware.output, lambda: firmware.output)
+            assert len(await guest.read(TEMPERATURE)) == 3
+            # The interval: one that is too short, one that is accepted, and its value.
+            assert await guest.set_interval(9) == error(0x12, guest.handles[INTERVAL], OUT_OF_RANGE)
+            assert await guest.set_interval(10) == b"\x13"
+            assert await guest.read(INTERVAL) == b"\x0b\x0a\x00"
+            await guest.link.write(guest.cccd, NOTIFY)
+            values = [await guest.notified() for _ in range(5)]
+            assert values == list(range(values[0], values[0] + 5))
             await guest.link.disconnect()
-            wait_until(lambda: thermometer.output.count("disconnected") == number, lambda: thermometer.output)
-            if number < 4:
+            # With the link, or before, the subscription is stored.
+            wait_until(lambda: "disconnected" in firmware.output, lambda: firmware.output)
+            wait_until(lambda: firmware.output.count("bond stored") >= 2, lambda: firmware.output)
+        with start() as firmware:
+            assert "1 bonds" in firmware.output
+            await guest.connect()
+            assert await guest.read(TEMPERATURE) == guest.refused(TEMPERATURE, INSUFFICIENT_ENCRYPTION)
+            assert await guest.encrypt(key.value, key.ediv or 0, key.rand or bytes(8)) == 0
+            assert len(await guest.read(TEMPERATURE)) == 3
+            # The subscription is that of the bond.
+            assert await guest.link.read(guest.cccd) == NOTIFY
+            await guest.set_interval(10)
+            await guest.notified()
+            assert "paired" not in firmware.output
+
+
+@versions
+@models
+def test_our_central_pairs_and_returns_after_a_restart(start, radio, passkey, sc):
+    # The controller of each run has another address.
+    words = [NAME, "--transport", radio.transport, "--address", "C7:00:00:00:00:01"]
+    with start() as firmware:
+        if passkey:
+            firmware.press("p", "pairing: passkey")
+        with Terminal("pair", *words, *([] if sc else ["--legacy"])) as terminal:
+            if passkey:
+                terminal.wait_for("The six digits that")
+                terminal.tell(wait_until(lambda: re.findall(r"passkey (\d{6})", firmware.output), lambda: firmware.output)[0])
+            terminal.check_end(0)
+            level = "authenticated, LE Secure Connections" if passkey and sc else "authenticated" if passkey else "encrypted"
+            assert f"bonded, {level}" in terminal.output
+        # Otherwise it loses its power before it has the bond.
+        firmware.wait_for("bond stored")
+    with start() as firmware:
+        assert re.search(r"2\d\.\d\d °C\n", run("inspect", *words)), firmware.output
+        interval = "9E3C0001-7B1F-4C52-9D7A-7C2D5F5B0A01"
+        run("write", NAME, interval, "f4 01", *words[1:])
+        assert "f4 01" in run("read", NAME, interval, *words[1:])
+        assert "paired" not in firmware.output
+
+
+async def test_memory_is_allocated_at_the_start_alone(start, radio):
+    """Reads and notifications allocate nothing, and links leave nothing allocated."""
+    async with Central(radio.transport) as central:
+        with start() as firmware:
+            guest = Guest(central, firmware)
+            await guest.connect()
+            key = await guest.pair_with(False, True)
+            await guest.link.write(guest.cccd, NOTIFY)
+            memory = []
+            for number in range(1, 5):
+                await guest.link.disconnect()
+                wait_until(lambda: firmware.output.count("disconnected") == number, lambda: firmware.output)
+                memory.append(firmware.memory())
                 await guest.connect()
-                assert await guest.read(0) == guest.refused(0, INSUFFICIENT_ENCRYPTION)
                 assert await guest.encrypt(key.value, key.ediv or 0, key.rand or bytes(8)) == 0
-    assert thermometer.output.count("paired, a bond") == 1, thermometer.output
-    heaps = re.findall(r"heap (\d+)", thermometer.output)
-    assert heaps[2] == heaps[3], heaps
+            # Sizes are rounded differently, and a buffer may have grown; the number of allocations that live is the same.
+            (heap, _, live, _), (last_heap, _, last_live, _) = memory[1], memory[-1]
+            assert last_live == live and last_heap < heap + 1024, memory
+
+            async def use(count):
+                for _ in range(count):
+                    await guest.read(TEMPERATURE)
+                    await guest.notified()
+
+            await guest.set_interval(10)
+            # Buffers of octets are filled up to 1 kB before they are reused from the beginning.
+            await use(200)
+            before = firmware.memory()
+            await use(200)
+            after = firmware.memory()
+            assert after[:3] == before[:3], (before, after)
+
+
+async def test_four_links_at_once(start, radio):
+    async with contextlib.AsyncExitStack() as stack:
+        firmware = stack.enter_context(start())
+        guests = []
+        for number in range(4):
+            guest = Guest(await stack.enter_async_context(Central(radio.transport)), firmware)
+            await guest.connect()
+            await guest.pair_with(False, number % 2 == 0)
+            guests.append(guest)
+        # With four links the firmware no longer advertises.
+        wait_until(lambda: firmware.output.splitlines().count("not advertising") > 0, lambda: firmware.output)
+        await guests[0].set_interval(10)
+        for guest in guests:
+            await guest.link.write(guest.cccd, NOTIFY)
+        for _ in range(20):
+            for guest in guests:
+                await guest.notified()
+        print("with four links: heap {}, allocations {}, live {}, stack {}".format(*firmware.memory()))
+        await guests[3].link.disconnect()
+        wait_until(lambda: firmware.output.splitlines()[-1] == "advertising", lambda: firmware.output)
+
+
+@pytest.mark.skipif(not (PEERS / "central_check.py").exists(), reason=f"no acceptance checks at {PEERS}")
+def test_acceptance_checks_that_apply(start, radio, tmp_path, capsys):
+    with start():
+        failed, closing = check(radio.transport, HERE / "thermometer.json", tmp_path)
+    with capsys.disabled():
+        print(f"\n    central_check: {closing}")
+    assert failed == []
+    assert int(re.match(r"(\d+) passed, 0 failed", closing)[1]) >= 60
