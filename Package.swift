@@ -287,8 +287,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEProfiles", "BLEProxy", "BLESMP",
-        "BLETesting", "BLEVirtual", "BluetoothLE", "BLEVirtualServer", "CoreBluetooth", "BLEWire",
+        "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEKit", "BLEL2CAP", "BLEPeripheral", "BLEProfiles",
+        "BLEProxy", "BLESMP", "BLETesting", "BLEVirtual", "BluetoothLE", "BLEVirtualServer", "CoreBluetooth", "BLEWire",
       ],
       packageAccess: false, swiftSettings: strict),
 
@@ -346,7 +346,8 @@ let package = Package(
     tests(
       "BLEPeripheralTests",
       on: [
-        "BLEPeripheral", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP", "BLEWire",
+        "BLEPeripheral", "BLEVirtual", "BLEATT", "BLECrypto", "BLEGAP", "BLEGATT", "BLEHCI", "BLEHost", "BLESMP",
+        "BLEWire",
       ]),
     tests("BLEVirtualTests", on: ["BLEVirtual", "BLECrypto", "BLEHCI", "BLEWire"]),
     tests(

@@ -63,8 +63,10 @@ public struct Peripheral: ~Copyable {
   private var advertisement: AdvertisingIntent?
   /// Whether the host has it.
   private var isAdvertisementDeclared = false
-
-  private static let advertisementID = AdvertisingID(rawValue: 1)
+  /// The declaration at the host; each has a name of its own.
+  private var advertisementID = AdvertisingID(rawValue: 0)
+  /// Whether the host has rejected the declaration, because the controller has not yet stopped the one before.
+  private var isAdvertisementDelayed = false
 
   /// A peripheral that has not started.
   ///
@@ -141,6 +143,11 @@ public struct Peripheral: ~Copyable {
         core.receive(packet.span, now: now, into: &output)
       }
       process(now)
+      if isAdvertisementDelayed {
+        isAdvertisementDelayed = false
+        reviewAdvertising(now)
+        process(now)
+      }
     }
   }
 
@@ -232,13 +239,14 @@ public struct Peripheral: ~Copyable {
     guard let advertisement, hasRoom else { return withdrawAdvertisement(now) }
     guard isReady, !isAdvertisementDeclared else { return }
     isAdvertisementDeclared = true
-    perform(.advertising(.start(Self.advertisementID, advertisement)), now)
+    advertisementID.rawValue &+= 1
+    perform(.advertising(.start(advertisementID, advertisement)), now)
   }
 
   private mutating func withdrawAdvertisement(_ now: Instant) {
     guard isAdvertisementDeclared else { return }
     isAdvertisementDeclared = false
-    perform(.advertising(.stop(Self.advertisementID)), now)
+    perform(.advertising(.stop(advertisementID)), now)
     append(.advertising(false))
   }
 
@@ -356,7 +364,7 @@ extension Peripheral {
     case .state(_, let error):
       isReady = false
       append(.notReady(error.map { $0.description } ?? "the controller is being set up"))
-    case .advertising(_, let event): take(event)
+    case .advertising(let id, let event): if isAdvertisementDeclared, id == advertisementID { take(event) }
     case .connected(let connection):
       guard links.count < limits.links else {
         return perform(.link(connection.peer, .disconnect(.remoteDeviceTerminatedLowResources)), now)
@@ -377,8 +385,9 @@ extension Peripheral {
   }
 
   private mutating func take(_ event: HostEvent.Advertising) {
-    guard isAdvertisementDeclared else { return }
     switch event {
+    // There is one, so that the others are being stopped.
+    case .started(.failure(.tooMany)): (isAdvertisementDeclared, isAdvertisementDelayed) = (false, true)
     case .started(.success), .resumed: append(.advertising(true))
     case .paused: append(.advertising(false))
     case .started(.failure(let error)), .ended(let error):

@@ -1,5 +1,6 @@
 import BLEATT
 import BLECrypto
+import BLEGAP
 import BLEGATT
 import BLEHCI
 import BLEHost
@@ -20,6 +21,34 @@ import Testing
     }
     #expect(address == DeviceAddress(octets: BD_ADDR(0xC0_1122_3344_55), kind: .random))
     #expect(bench.connect() != nil)
+  }
+
+  @Test func replacesTheAdvertisementWhileTheOneBeforeIsStopped() throws {
+    let bench = try Bench()
+    _ = bench.takeEvents()
+    bench.call { peripheral, now in
+      for name in ["One", "Two", "Three"] { try? peripheral.advertise(Advertisement(localName: name), now: now) }
+    }
+    bench.call { peripheral, now in
+      peripheral.stopAdvertising(now: now)
+      try? peripheral.advertise(Advertisement(localName: "Four"), now: now)
+    }
+    let events = bench.takeEvents()
+    guard case .advertising(true)? = events.last else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(bench.connect() != nil)
+  }
+
+  @Test func stopsAdvertising() throws {
+    let bench = try Bench()
+    bench.call { $0.stopAdvertising(now: $1) }
+    guard case .advertising(false)? = bench.events.last else {
+      Issue.record("\(bench.events)")
+      return
+    }
+    #expect(bench.connect() == nil)
   }
 
   @Test(arguments: [1, 2, 7, Int.max]) func readsAndWritesByFunctions(chunk: Int) throws {

@@ -4,6 +4,7 @@ import BLEGAP
 import BLEHCI
 import BLEKit
 import BLEL2CAP
+import BLEPeripheral
 import BLESMP
 import BLEVirtual
 import BLEVirtualServer
@@ -18,6 +19,30 @@ import Testing
     #expect(temperature == 250)
     #expect(text.first == "0..<2  Sequence: 0x7" && text.count == 6)
     #expect(throws: CodecError.truncated(field: "Temperature")) { try warmest(in: [0x07, 0x00, 0x01, 0x01, 0xC8]) }
+  }
+
+  /// Records what a peripheral sends, and ends with the first deadline.
+  struct RecordingBoard: PeripheralBoard {
+    let now = Instant.start
+    var sent: [UInt8] = []
+    var deadline: Instant?
+
+    mutating func send(_ octets: Span<UInt8>) { sent += [UInt8](copying: octets) }
+    mutating func receive(until deadline: Instant?) -> [UInt8]? {
+      self.deadline = deadline
+      return nil
+    }
+    mutating func store(_ bond: [UInt8], of address: String) {}
+    mutating func show(_ digits: String) {}
+  }
+
+  @Test func thePeripheralOfALoopResetsItsController() throws {
+    var peripheral = try Peripheral(
+      PeripheralConfiguration(name: "Lamp"), services: [], cryptography: LibCrypto(), random: .seeded(1))
+    var board = RecordingBoard()
+    try run(&peripheral, on: &board)
+    #expect(board.sent == [0x01, 0x03, 0x0C, 0x00])
+    #expect(board.deadline == .start + .seconds(2))
   }
 
   /// AES by libcrypto, instead of hardware.
