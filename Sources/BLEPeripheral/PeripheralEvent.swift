@@ -34,6 +34,7 @@ public enum PeripheralEvent: Sendable {
 
   /// A central has connected. The address is the identity, if the bond of the device has resolved a private address.
   case connected(Peer, DeviceAddress)
+  /// A link has ended. The code says why, such as 0x13, Remote User Terminated Connection.
   case disconnected(Peer, HCIErrorCode)
   /// The security of the link has changed.
   case security(Peer, SecurityState)
