@@ -61,8 +61,8 @@ public struct PeripheralConfiguration: Sendable {
 public struct PeripheralLimits: Hashable, Sendable {
   /// The number of links. The peripheral does not advertise while so many are up, and ends one more immediately.
   public var links = 1
-  /// The number of bonds. One more removes the bond whose device has not connected for the longest time, unless that
-  /// bond is authenticated and the new one is not; then the new pairing makes no bond.
+  /// The number of bonds. One more removes the bond without authentication whose device has not connected for the
+  /// longest time. If all are authenticated, the new pairing makes no bond.
   public var bonds = 4
   /// The number of notifications and indications of one link that the controller has not sent. For one more,
   /// ``Peripheral/update(_:_:to:now:)`` reports ``UpdateResult/full``.
