@@ -38,6 +38,8 @@ public struct PeripheralConfiguration: Sendable {
     host.staticAddress = address
     host.pairing = pairing
     host.maximumBonds = max(0, limits.bonds)
+    // One more link is up while it is being ended.
+    host.expectedLinks = min(max(1, limits.links), 64) + 1
     let (updates, mtu) = (max(1, limits.updates), min(max(limits.mtu, ATT.defaultMTU), ATT.maximumMTU))
     host.maximumPendingUpdates = updates
     // Responses, signalling and pairing find room beside the values (``HostConfiguration/maximumPendingUpdates``).
