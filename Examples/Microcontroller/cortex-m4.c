@@ -1,7 +1,7 @@
 // The board of QEMU's machine mps2-an386, a Cortex-M4: the controller is on UART 0, the console on UART 1, the clock is
 // SysTick. The flash is the file flash.bin of the computer, and random numbers are those of the computer: both by
 // semihosting, because the machine has neither.
-#include "Board/board.h"
+#include "flash.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -143,24 +143,11 @@ void board_flash_read(int32_t page, uint8_t octets[BOARD_FLASH_PAGE_SIZE]) {
   file_transfer(SYS_READ, flash_at(page), octets, BOARD_FLASH_PAGE_SIZE);
 }
 
-static void write_page(int32_t page, const uint8_t octets[BOARD_FLASH_PAGE_SIZE]) {
+void flash_write(int32_t page, const uint8_t octets[BOARD_FLASH_PAGE_SIZE]) {
   static const char failure[] = "the flash cannot be written\n";
   if (file_transfer(SYS_WRITE, flash_at(page), octets, BOARD_FLASH_PAGE_SIZE)) {
     board_log((const uint8_t *)failure, sizeof failure - 1);
   }
-}
-
-void board_flash_erase(int32_t page) {
-  uint8_t octets[BOARD_FLASH_PAGE_SIZE];
-  memset(octets, 0xFF, sizeof octets);
-  write_page(page, octets);
-}
-
-void board_flash_program(int32_t page, const uint8_t *octets, int32_t size) {
-  uint8_t whole[BOARD_FLASH_PAGE_SIZE];
-  board_flash_read(page, whole);
-  for (int32_t index = 0; index < size && index < BOARD_FLASH_PAGE_SIZE; index++) whole[index] &= octets[index];
-  write_page(page, whole);
 }
 
 static void write_number(uint32_t number, uint32_t base) {

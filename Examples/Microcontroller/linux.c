@@ -1,6 +1,6 @@
 // The board of a process on Linux: the controller is at the TCP port of the variable PORT on this computer, the console is
 // the terminal, and the flash is the file of the variable FLASH.
-#include "Board/board.h"
+#include "flash.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -91,22 +91,9 @@ void board_flash_read(int32_t page, uint8_t octets[BOARD_FLASH_PAGE_SIZE]) {
   if (pread(flash(), octets, BOARD_FLASH_PAGE_SIZE, (off_t)page * BOARD_FLASH_PAGE_SIZE) < 0) fail("read from the flash");
 }
 
-static void write_page(int32_t page, const uint8_t octets[BOARD_FLASH_PAGE_SIZE]) {
+void flash_write(int32_t page, const uint8_t octets[BOARD_FLASH_PAGE_SIZE]) {
   ssize_t count = pwrite(flash(), octets, BOARD_FLASH_PAGE_SIZE, (off_t)page * BOARD_FLASH_PAGE_SIZE);
   if (count != BOARD_FLASH_PAGE_SIZE) fail("write to the flash");
-}
-
-void board_flash_erase(int32_t page) {
-  uint8_t octets[BOARD_FLASH_PAGE_SIZE];
-  memset(octets, 0xFF, sizeof octets);
-  write_page(page, octets);
-}
-
-void board_flash_program(int32_t page, const uint8_t *octets, int32_t size) {
-  uint8_t whole[BOARD_FLASH_PAGE_SIZE];
-  board_flash_read(page, whole);
-  for (int32_t index = 0; index < size && index < BOARD_FLASH_PAGE_SIZE; index++) whole[index] &= octets[index];
-  write_page(page, whole);
 }
 
 // The linker sends the calls of Swift's runtime here (--wrap).
