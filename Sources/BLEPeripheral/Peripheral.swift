@@ -103,8 +103,8 @@ public struct Peripheral: ~Copyable {
     }
     for event in added.events { if case .services(.added(_, .failure(let error))) = event.event { throw error } }
     self.core = core
-    limits = configuration.limits
-    framer = H4Framer(limit: configuration.limits.packetOctets)
+    limits = configuration.limits.bounded
+    framer = H4Framer(limit: limits.packetOctets)
     characteristics = services.flatMap { $0.characteristics }
   }
 
@@ -268,7 +268,7 @@ public struct Peripheral: ~Copyable {
     recipients.removeAll(keepingCapacity: true)
     for index in links.indices where peer == nil || peer?.link == links[index].id {
       guard links[index].subscriptions.contains(attribute) else { continue }
-      guard links[index].waiting < max(1, limits.updates) else {
+      guard links[index].waiting < limits.updates else {
         links[index].wasFull = true
         result.full += 1
         continue

@@ -33,22 +33,21 @@ public struct PeripheralConfiguration: Sendable {
 
   var host: HostConfiguration {
     var host = HostConfiguration()
+    let limits = limits.bounded
     host.deviceName = name
     host.appearance = appearance
     host.staticAddress = address
     host.pairing = pairing
-    host.maximumBonds = max(0, limits.bonds)
+    host.maximumBonds = limits.bonds
     // One more link is up while it is being ended.
-    host.expectedLinks = min(max(1, limits.links), 64) + 1
-    let (updates, mtu) = (max(1, limits.updates), min(max(limits.mtu, ATT.defaultMTU), ATT.maximumMTU))
-    host.maximumPendingUpdates = updates
+    host.expectedLinks = min(limits.links, 64) + 1
+    host.maximumPendingUpdates = limits.updates
     // Responses, signalling and pairing find room beside the values (``HostConfiguration/maximumPendingUpdates``).
-    let frames = updates + 16
-    host.linkQueue = ACLScheduler.Limits(frames: frames, octets: frames * (mtu + 4))
-    let prepared = max(0, limits.preparedOctets)
+    let frames = limits.updates + 16
+    host.linkQueue = ACLScheduler.Limits(frames: frames, octets: frames * (limits.mtu + 4))
     host.serverLimits = GATTServer.Limits(
-      maximumMTU: mtu, maximumPreparedWrites: (prepared + 17) / 18, maximumPreparedOctets: prepared,
-      maximumWaitingPDUs: 4, maximumQueuedIndications: updates)
+      maximumMTU: limits.mtu, maximumPreparedWrites: (limits.preparedOctets + 17) / 18,
+      maximumPreparedOctets: limits.preparedOctets, maximumWaitingPDUs: 4, maximumQueuedIndications: limits.updates)
     host.maximumAdvertisements = 1
     host.maximumPendingConnections = 0
     host.maximumSynchronizations = 0
@@ -59,7 +58,8 @@ public struct PeripheralConfiguration: Sendable {
 /// The sizes of the tables and queues of a ``Peripheral``.
 ///
 /// The memory of a peripheral grows until each table and queue has once been as full as its limit permits, and not
-/// further.
+/// further. A number out of range is taken as the nearest one in range. Of all but ``packetOctets``, none is above
+/// 65,535.
 public struct PeripheralLimits: Hashable, Sendable {
   /// The number of links. The peripheral does not advertise while so many are up, and ends one more immediately.
   public var links = 1
@@ -82,4 +82,19 @@ public struct PeripheralLimits: Hashable, Sendable {
 
   /// The default limits.
   public init() {}
+
+  /// The limits that are kept. Sums of them fit an integer of 32 bits.
+  var bounded: Self {
+    func bounded(_ limit: Int, from minimum: Int = 0, to maximum: Int = 0xFFFF) -> Int {
+      min(max(minimum, limit), maximum)
+    }
+    var limits = self
+    limits.links = bounded(links)
+    limits.bonds = bounded(bonds)
+    limits.updates = bounded(updates, from: 1)
+    limits.events = bounded(events)
+    limits.mtu = bounded(mtu, from: ATT.defaultMTU, to: ATT.maximumMTU)
+    limits.preparedOctets = bounded(preparedOctets)
+    return limits
+  }
 }

@@ -17,6 +17,22 @@ import Testing
     #expect(bench.connect(limit) != nil)
   }
 
+  @Test(arguments: [Int.min, 0, 65_536, .max]) func aLimitOutOfRangeIsTheNearestInRange(limit: Int) throws {
+    let bench = try Bench {
+      $0.limits.links = max(1, limit)
+      $0.limits.bonds = limit
+      $0.limits.updates = limit
+      $0.limits.mtu = limit
+      $0.limits.preparedOctets = limit
+    }
+    #expect(bench.connect() != nil)
+    let handle = try bench.handle(0xFFF1)
+    _ = try bench.write(AttributeHandle(rawValue: handle.rawValue + 1), [1, 0])
+    #expect(bench.call { $0.update(Bench.open, [7].span, now: $1).accepted } == 1)
+    bench.run(for: .seconds(1))
+    #expect(bench.notified() == [[7]])
+  }
+
   @Test func aValueHasNoRoomBehindAsManyAsTheLimit() throws {
     let bench = try Bench(pacing: .connectionEvents(packetsPerEvent: 4)) { $0.limits.updates = 3 }
     bench.connect()
