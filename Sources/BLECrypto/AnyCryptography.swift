@@ -1,12 +1,12 @@
-/// The primitives of any implementation, as a host stores them. In Embedded Swift, which has no existential types, copies
-/// share a box.
+/// The primitives of any implementation, as a host stores them. In Embedded Swift, which has no existential types,
+/// copies share a box.
 ///
 /// ```swift
 /// let crypto = AnyCryptography(LibCrypto())
 /// ```
 public struct AnyCryptography: Cryptography {
-  // With an existential, a host is not loadable: the compiler passes it by address. Without one it copies the whole host
-  // before it calls a getter, which costs 1,100 instructions for each read.
+  // With an existential, a host is not loadable: the compiler passes it by address. Without one it copies the whole
+  // host before it calls a getter, which costs 1,100 instructions for each read.
   #if hasFeature(Embedded)
     private let box: Box
   #else
@@ -44,6 +44,7 @@ public struct AnyCryptography: Cryptography {
 }
 
 #if hasFeature(Embedded)
+  // Unchecked, because a class with subclasses cannot be checked: it has constants alone.
   private class Box: @unchecked Sendable {
     private static let none = CryptographyError.library(function: "none", code: 0)
 

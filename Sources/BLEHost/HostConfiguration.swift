@@ -32,8 +32,8 @@ package struct HostConfiguration: Sendable {
   package var linkQueue = ACLScheduler.Limits(frames: 512, octets: 1 << 18)
   /// The number of frames waiting on a link at which its client stops sending commands, and below which it continues.
   package var congestion = (from: 32, below: 8)
-  /// The links that memory is reserved for when the first one comes up; more are possible. Where memory is virtual, that
-  /// takes address space only; a firmware sets the number of its links.
+  /// The links that memory is reserved for when the first one comes up; more are possible. Where memory is virtual,
+  /// that takes address space only; a firmware sets the number of its links.
   package var expectedLinks = 64
   /// The priority of each link that comes up; nil leaves links as they come up.
   package var priority: ConnectionPriority?

@@ -172,8 +172,8 @@ struct ChannelOpenings: Sendable {
 
   /// Withdraws the requests of an owner. A channel that the peer opens after this is closed.
   mutating func detach(_ owner: OwnerID, _ turn: inout LinkTurn) {
-    for opening in requests.values.filter({ $0.owner == owner }) + waiting.map({ $0.opening }).filter({ $0.owner == owner })
-    {
+    let openings = Array(requests.values) + waiting.map { $0.opening }
+    for opening in openings where opening.owner == owner {
       turn.effects.append(.own(.channel(.ended(opening.channel))))
     }
     requests = requests.filter { $0.value.owner != owner }
