@@ -83,8 +83,7 @@ extension Host {
     _ transport: TransportSpec, _ options: HostOptions = HostOptions(), cryptography: any Cryptography = LibCrypto(),
     random: RandomSource = .system
   ) throws(TransportError) -> Host {
-    var configuration = options.configuration
-    if case .linux = transport { configuration.ownership = .sharedWithKernel }
+    let configuration = options.configuration(on: transport)
     return try shared(transport, options) {
       HostCore(configuration: configuration, cryptography: cryptography, random: random)
     }

@@ -11,6 +11,20 @@ package struct HostOptions: Sendable {
   package var traceKeepsKeys = false
 
   package init() {}
+
+  /// The configuration of a host on a transport.
+  func configuration(on transport: TransportSpec) -> HostConfiguration {
+    var configuration = configuration
+    switch transport {
+    case .linux: configuration.ownership = .sharedWithKernel
+    case .virtual:
+      // Its radio is a thread of this process, which answers once it has run: a computer with much other work, or a
+      // debugger, can keep it waiting. A reset would then end links that have no fault.
+      configuration.commandTimeout = max(configuration.commandTimeout, .seconds(30))
+    case .hciSocket, .stream: break
+    }
+    return configuration
+  }
 }
 
 /// The times and limits of the event loop.

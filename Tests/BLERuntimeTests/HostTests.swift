@@ -130,6 +130,13 @@ typealias Host = BLERuntime.Host
     #expect(try far.readAll(4) == Self.reset)
   }
 
+  @Test func aRadioOfTheProcessMayBeLate() {
+    let options = HostOptions()
+    #expect(options.configuration(on: .virtual(name: "")).commandTimeout == .seconds(30))
+    #expect(options.configuration(on: .hciSocket(index: 0)).commandTimeout == .seconds(2))
+    #expect(options.configuration(on: .linux(.first)).ownership == .sharedWithKernel)
+  }
+
   @Test func bringsUpAndTracesAVirtualController() throws {
     let folder = try TemporaryFolder()
     var options = HostOptions()
