@@ -40,6 +40,15 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
     if let error { continuation?.resume(throwing: error) } else { continuation?.resume() }
   }
 
+  /// Ends every wait for an answer over a link, which does not come any more.
+  private func fail(_ error: any Error, but last: Call? = nil) {
+    let waiting = state.withLock { state in
+      defer { state.waiting = state.waiting.filter { [last, .poweredOn].contains($0.key) } }
+      return state.waiting.filter { ![last, .poweredOn].contains($0.key) }
+    }
+    waiting.values.forEach { $0.resume(throwing: error) }
+  }
+
   // MARK: - Operations
 
   func waitUntilPoweredOn() async throws {
@@ -98,7 +107,7 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
   // MARK: - Delegate calls
 
   func centralManagerDidUpdateState(_ central: CentralManager) {
-    if central.state == .poweredOn { answer(.poweredOn) }
+    if central.state == .poweredOn { answer(.poweredOn) } else { fail(BluetoothError(.notConnected)) }
   }
   func centralManager(
     _ central: CentralManager, didDiscover peripheral: Peripheral, advertisementData: [String: Any], rssi: NSNumber
@@ -113,6 +122,7 @@ final class AsyncCentral: NSObject, CentralManagerDelegate, PeripheralDelegate, 
   }
   func centralManager(_ central: CentralManager, didDisconnectPeripheral peripheral: Peripheral, error: (any Error)?) {
     answer(.disconnected, error)
+    fail(error ?? BluetoothError(.peripheralDisconnected), but: .discovered)
   }
   func peripheralDidUpdateName(_ peripheral: Peripheral) { answer(.name) }
   func peripheral(_ peripheral: Peripheral, didDiscoverServices error: (any Error)?) { answer(.services, error) }

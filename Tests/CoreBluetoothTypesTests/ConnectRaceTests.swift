@@ -33,7 +33,10 @@ import Testing
       task?.resume()
     }
 
-    func centralManagerDidUpdateState(_ central: CentralManager) {}
+    /// Without an adapter the round has no last call.
+    func centralManagerDidUpdateState(_ central: CentralManager) {
+      if central.state != .poweredOn { ended("the adapter is \(central.state)") }
+    }
     func centralManager(_ central: CentralManager, didConnect peripheral: Peripheral) {
       state.withLock { state in
         state.round.connected += 1

@@ -81,6 +81,7 @@ import Testing
     let (temperatures, received) = AsyncStream.makeStream(of: Int16.self)
     let address = try #require(sensor.address)
     let following = Task {
+      defer { received.finish() }
       try await followTemperature(of: address, with: follower, pause: .zero) { received.yield($0) }
     }
     var links = sensor.connections.makeAsyncIterator()
