@@ -28,9 +28,10 @@ struct uart {
   volatile uint32_t head, tail;
   uint8_t ring[1024];
 };
-static struct uart controller = {.base = 0x40004000}, console = {.base = 0x40005000};
+static struct uart controller, console;
 
-static void uart_start(struct uart *uart) {
+static void uart_start(struct uart *uart, uint32_t base) {
+  uart->base = base;
   REGISTER(uart->base + BAUD) = 16;
   REGISTER(uart->base + CONTROL) = TRANSMITS | RECEIVES | RECEIVE_INTERRUPT;
 }
@@ -236,8 +237,8 @@ void reset(void) {
   memcpy(&data_start, &data_source, (size_t)((char *)&data_end - (char *)&data_start));
   memset(&bss_start, 0, (size_t)((char *)&bss_end - (char *)&bss_start));
   for (uint32_t *word = &heap_end; word < (uint32_t *)__builtin_frame_address(0) - 64; word++) *word = stack_mark;
-  uart_start(&controller);
-  uart_start(&console);
+  uart_start(&controller, 0x40004000);
+  uart_start(&console, 0x40005000);
   REGISTER(0xE000E100) = 1 << 0 | 1 << 2;  // NVIC: the receivers of UART 0 and UART 1
   REGISTER(0xE000E014) = 25000 - 1;  // SysTick: a millisecond of 25 MHz
   REGISTER(0xE000E018) = 0;
