@@ -12,9 +12,6 @@ package import BLEWire
 /// (Docs/Decisions/host.md#a-router-and-parts). The parts keep one controller, any number of links, one attribute
 /// database, and what the application has declared (advertising, scanning, connecting), which survives a reset of the
 /// controller.
-///
-/// A firmware has each of its functions once, in this module's object file: `@export(interface)` keeps the compiler
-/// from compiling them again with each module above.
 package struct HostCore: Sendable {
   var radio: Radio
   var links: HostLinks
@@ -54,9 +51,6 @@ package struct HostCore: Sendable {
   }
 
   /// Handles one whole H4 packet from the controller.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func receive(_ packet: Span<UInt8>, now: Instant, into output: inout HostOutput) {
     guard !packet.isEmpty else { return }
     begin(now, &output)
@@ -76,9 +70,6 @@ package struct HostCore: Sendable {
   /// Performs a command of one owner.
   ///
   /// - Parameter octets: the value of an answer to a read, or of an update, where the command has an empty one.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func perform(
     _ command: HostCommand, _ octets: Span<UInt8> = Span(), from owner: OwnerID, now: Instant,
     into output: inout HostOutput
@@ -121,9 +112,6 @@ package struct HostCore: Sendable {
 
   /// Notifies or indicates values of one attribute: `lengths` has the number of octets of each, and `octets` all of
   /// them.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func update(
     _ run: UpdateRun, _ lengths: Span<Int>, _ octets: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {
@@ -134,9 +122,6 @@ package struct HostCore: Sendable {
   }
 
   /// Handles the timeouts of commands, transactions and links.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func tick(now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     withSession { $0.tick(now: now, packets: &$1, into: &$2) }
@@ -152,9 +137,6 @@ package struct HostCore: Sendable {
   }
 
   /// The transport is open: brings the controller up.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func start(now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     withSession { $0.start(into: &$2) }
@@ -164,9 +146,6 @@ package struct HostCore: Sendable {
   /// The transport is closed: links have ended. ``start(now:into:)`` restores what is declared when it is open again.
   ///
   /// - Parameter state: the state of the adapter: `resetting` while it is expected back, or worse.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func transportFailed(
     _ error: HostError, state: AdapterState = .resetting, now: Instant, into output: inout HostOutput
   ) {
@@ -176,9 +155,6 @@ package struct HostCore: Sendable {
   }
 
   /// Begins the shutdown: disables advertising and ends the links. ``isShutDown`` reports when it is complete.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func shutdown(now: Instant, into output: inout HostOutput) {
     guard !context.session.isEnding else { return }
     begin(now, &output)
@@ -189,9 +165,6 @@ package struct HostCore: Sendable {
   }
 
   /// Takes a report of the kernel.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func receive(_ report: KernelReport, now: Instant, into output: inout HostOutput) {
     begin(now, &output)
     links.receive(report, &context)
@@ -202,9 +175,6 @@ package struct HostCore: Sendable {
   /// Reports the adapter's address and state and each link that is up to a new owner, and to no other one.
   ///
   /// The address is chosen, and reported to the owners that are attached, before the controller is ready.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func attach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     if radio.identity.octets != BD_ADDR() { output.append(.address(radio.identity), to: owner.recipient) }
     if state != .unknown { output.append(.state(state, context.session.reason), to: owner.recipient) }
@@ -215,9 +185,6 @@ package struct HostCore: Sendable {
   ///
   /// Requests that wait for its answer get Unlikely Error; its services, advertisements, scan and pending connections
   /// are removed; the links that our central made end where no other owner uses them.
-  #if hasFeature(Embedded)
-    @export(interface)
-  #endif
   package mutating func detach(_ owner: OwnerID, now: Instant, into output: inout HostOutput) {
     guard owner != .process else { return }
     begin(now, &output)

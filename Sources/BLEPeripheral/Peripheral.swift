@@ -33,9 +33,6 @@ public import BLEWire
 ///
 /// The sizes of its tables and queues are in ``PeripheralLimits``. Nothing reports that memory is exhausted: Swift's
 /// runtime ends the program then. Measure the heap with all tables full, as Examples/Microcontroller does.
-///
-/// In Embedded Swift, the code of the host is in this module's object file: `@export(interface)`, which Swift 6.2
-/// lacks, keeps the compiler from compiling it again with each program.
 public struct Peripheral: ~Copyable {
   private struct Link {
     var id: LinkID
@@ -82,17 +79,6 @@ public struct Peripheral: ~Copyable {
     _ configuration: PeripheralConfiguration, services: [PeripheralService], cryptography: some Cryptography,
     random: RandomSource = .system, bonds: [Bond] = []
   ) throws(DatabaseError) {
-    try self.init(configuration, services, AnyCryptography(cryptography), random, bonds)
-  }
-
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
-  @inline(never)
-  init(
-    _ configuration: PeripheralConfiguration, _ services: [PeripheralService], _ cryptography: AnyCryptography,
-    _ random: RandomSource, _ bonds: [Bond]
-  ) throws(DatabaseError) {
     var host = configuration.host
     host.bonds = bonds
     var core = HostCore(configuration: host, cryptography: cryptography, random: random)
@@ -112,9 +98,6 @@ public struct Peripheral: ~Copyable {
   ///
   /// Call it again after the controller was reset or has lost octets. Links have then ended, and the stream begins
   /// anew.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func start(now: Instant) {
     if hasStarted {
       core.transportFailed(.transport("the program has started the controller again"), now: now, into: &output)
@@ -130,9 +113,6 @@ public struct Peripheral: ~Copyable {
   ///
   /// - Throws: `H4Error` if the octets are no H4 packets. The boundaries of packets are lost: reset the controller and
   ///   call ``start(now:)``.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func receive(_ octets: Span<UInt8>, now: Instant) throws(H4Error) {
     var offset = 0
     while let place = try framer.next(in: octets, from: &offset) {
@@ -152,9 +132,6 @@ public struct Peripheral: ~Copyable {
   }
 
   /// Handles the timeouts that are due. It may be called at any time, and must be when ``deadline`` has passed.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func tick(now: Instant) {
     guard let deadline = core.deadline, deadline <= now else { return }
     core.tick(now: now, into: &output)
@@ -163,21 +140,12 @@ public struct Peripheral: ~Copyable {
 
   /// When ``tick(now:)`` next has work; nil: the peripheral waits for the controller or the program alone. It changes
   /// with each call.
-  public var deadline: Instant? { nextDeadline() }
-
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
-  @inline(never)
-  func nextDeadline() -> Instant? { core.deadline }
+  public var deadline: Instant? { core.deadline }
 
   /// Whether the peripheral has stopped to reset a controller that does not answer or cannot be used.
   public var hasFailed: Bool { core.hasFailed }
 
   /// Passes the packets for the controller to `send`, in order, and forgets them. The octets are valid during the call.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func transmit(_ send: (Span<UInt8>) -> Void) {
     if output.packets.isEmpty { return }
     output.packets.forEach(send)
@@ -185,9 +153,6 @@ public struct Peripheral: ~Copyable {
   }
 
   /// The next event; nil if there is none.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func nextEvent() -> PeripheralEvent? {
     if let event = events.first {
       // The memory of the event is not kept by the queue.
@@ -206,9 +171,6 @@ public struct Peripheral: ~Copyable {
   /// - Parameter interval: the shortest and the longest interval in units of 0.625 ms, 0x0020 to 0x4000 (Vol 4, Part E,
   ///   7.8.5). The default is 100 to 150 ms.
   /// - Throws: `AdvertisingDataError` if the content does not fit 31 octets and 31 octets of scan response.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func advertise(
     _ advertisement: Advertisement, interval: ClosedRange<UInt16> = 0x00A0...0x00F0, now: Instant
   ) throws(AdvertisingDataError) {
@@ -223,9 +185,6 @@ public struct Peripheral: ~Copyable {
   }
 
   /// Stops advertising. Links stay up.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func stopAdvertising(now: Instant) {
     advertisement = nil
     reviewAdvertising(now)
@@ -258,9 +217,6 @@ public struct Peripheral: ~Copyable {
   /// - Parameter peer: the only link that gets the value; nil: all links.
   /// - Returns: the number of links that get it, and of those that have no room.
   @discardableResult
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func update(
     _ attribute: AttributeID, _ value: Span<UInt8>, to peer: Peer? = nil, now: Instant
   ) -> UpdateResult {
@@ -286,9 +242,6 @@ public struct Peripheral: ~Copyable {
   }
 
   /// Ends a link; ``PeripheralEvent/disconnected(_:_:)`` follows.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func disconnect(_ peer: Peer, now: Instant) {
     perform(.link(peer.link, .disconnect(.remoteUserTerminatedConnection)), now)
     process(now)
@@ -296,9 +249,6 @@ public struct Peripheral: ~Copyable {
 
   /// Requests that the central pair or encrypt the link (Vol 3, Part H, 2.4.6). Without it a central does so when its
   /// request is rejected for missing security.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func requestSecurity(of peer: Peer, now: Instant) {
     perform(.link(peer.link, .requestSecurity), now)
     process(now)
@@ -306,27 +256,18 @@ public struct Peripheral: ~Copyable {
 
   /// Answers ``PeripheralEvent/question(_:_:_:)``. An answer to a question that is not open changes nothing, and is
   /// reported by ``PeripheralEvent/diagnostic(_:)``.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func answer(_ question: PairingQuestionID, _ answer: PairingAnswer, of peer: Peer, now: Instant) {
     perform(.link(peer.link, .answerPairing(question, answer)), now)
     process(now)
   }
 
   /// Changes how the peripheral pairs from now on; nil rejects every attempt.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func setPairing(_ settings: PairingSettings?, now: Instant) {
     perform(.security(.setPairing(settings)), now)
     process(now)
   }
 
   /// Removes the bond of a device; ``PeripheralEvent/bondRemoved(_:)`` follows if there was one.
-  #if hasAttribute(export)
-    @export(interface)
-  #endif
   public mutating func removeBond(of identity: DeviceAddress, now: Instant) {
     perform(.security(.removeBond(identity)), now)
     process(now)
