@@ -16,10 +16,12 @@ public struct EnvironmentalFormat: Hashable, Sendable {
   public let decimals: Int
   /// The symbol of the unit; empty if there is none.
   public let unit: String
-  /// The integers that are allowed.
-  public let range: ClosedRange<Int>
+  /// The integers that are allowed; those of 32 bits do not all fit into an `Int` of 32 bits.
+  public var range: ClosedRange<Int> { Int(clamping: limits.lowerBound)...Int(clamping: limits.upperBound) }
   /// The integer for "value is not known"; nil if the characteristic has none.
   public let unknown: Int?
+
+  let limits: ClosedRange<Int64>
 
   /// A format.
   ///
@@ -36,18 +38,45 @@ public struct EnvironmentalFormat: Hashable, Sendable {
     range: ClosedRange<Int>? = nil, unknown: Int? = nil
   ) {
     let length = Swift.min(Swift.max(octets, 1), 4)
-    let bits = length * 8
+    let bits = Int64(length) * 8
     (self.uuid, self.octets, self.isSigned) = (uuid, length, isSigned)
     (self.decimals, self.unit, self.unknown) = (decimals, unit, unknown)
-    self.range = range ?? (isSigned ? -(1 << (bits - 1))...(1 << (bits - 1) - 1) : 0...(1 << bits - 1))
+    let all: ClosedRange<Int64> = isSigned ? -(1 << (bits - 1))...(1 << (bits - 1) - 1) : 0...(1 << bits - 1)
+    limits = range.map { Int64($0.lowerBound)...Int64($0.upperBound) } ?? all
   }
 
   /// The integer in the octets of a value; nil for "value is not known".
-  func integer(_ number: UInt32) -> Int? {
-    let shift = Int.bitWidth - octets * 8
-    let integer = isSigned ? (Int(number) << shift) >> shift : Int(number)
-    return integer == unknown ? nil : integer
+  func integer(_ number: UInt32) -> Int64? {
+    let shift = Int64.bitWidth - octets * 8
+    let integer = isSigned ? (Int64(number) << shift) >> shift : Int64(number)
+    return integer == unknown.map(Int64.init) ? nil : integer
   }
+}
+
+/// What is done with the type of each quantity that is a number.
+package protocol EnvironmentalQuantityVisitor {
+  mutating func visit<Quantity: EnvironmentalQuantity>(_ quantity: Quantity.Type)
+}
+
+/// Gives the quantities that are numbers to `visitor`: all of this library but ``BarometricPressureTrend``.
+package func visitQuantities(with visitor: inout some EnvironmentalQuantityVisitor) {
+  visitor.visit(MagneticDeclination.self)
+  visitor.visit(Elevation.self)
+  visitor.visit(Pressure.self)
+  visitor.visit(Temperature.self)
+  visitor.visit(Humidity.self)
+  visitor.visit(TrueWindSpeed.self)
+  visitor.visit(TrueWindDirection.self)
+  visitor.visit(ApparentWindSpeed.self)
+  visitor.visit(ApparentWindDirection.self)
+  visitor.visit(GustFactor.self)
+  visitor.visit(PollenConcentration.self)
+  visitor.visit(UVIndex.self)
+  visitor.visit(Irradiance.self)
+  visitor.visit(Rainfall.self)
+  visitor.visit(WindChill.self)
+  visitor.visit(HeatIndex.self)
+  visitor.visit(DewPoint.self)
 }
 
 extension String {

@@ -139,7 +139,7 @@ extension DecimalFloat {
 }
 
 /// A number as decimal digits: `21.50` for 2150 and -2, `4200` for 42 and 2.
-func decimalText(_ mantissa: Int, exponent: Int) -> String {
+func decimalText(_ mantissa: some FixedWidthInteger, exponent: Int) -> String {
   let sign = mantissa < 0 ? "-" : ""
   let digits = String(mantissa.magnitude)
   guard exponent < 0 else {

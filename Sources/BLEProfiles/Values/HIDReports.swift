@@ -109,7 +109,7 @@ public struct KeyboardReport: ProfileValue {
     try field.value("Modifier keys", &modifiers)
     var reserved: UInt8 = 0
     try field.integer("Reserved", &reserved)
-    var codes = Bytes(keys.prefix(6).map(\.rawValue))
+    var codes = Bytes(keys.prefix(6).map { $0.rawValue })
     try field.octets("Keycodes", count: 6, &codes)
     keys = codes.filter { $0 != 0 }.map { Key(rawValue: $0) }
   }
