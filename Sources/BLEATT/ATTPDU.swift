@@ -368,29 +368,47 @@ extension ATTPDU: CustomStringConvertible {
   }
 }
 
+extension ATTPDU {
+  /// A PDU of each case, in the order of the opcodes (Vol 3, Part F, 3.4.8).
+  fileprivate static let all: [Self] = [
+    .errorResponse(.init()), .exchangeMTURequest(.init()), .exchangeMTUResponse(.init()),
+    .findInformationRequest(.init()), .findInformationResponse(.init()), .findByTypeValueRequest(.init()),
+    .findByTypeValueResponse(.init()), .readByTypeRequest(.init()), .readByTypeResponse(.init()), .readRequest(.init()),
+    .readResponse(.init()), .readBlobRequest(.init()), .readBlobResponse(.init()), .readMultipleRequest(.init()),
+    .readMultipleResponse(.init()), .readByGroupTypeRequest(.init()), .readByGroupTypeResponse(.init()),
+    .writeRequest(.init()), .writeResponse(.init()), .prepareWriteRequest(.init()), .prepareWriteResponse(.init()),
+    .executeWriteRequest(.init()), .executeWriteResponse(.init()), .handleValueNotification(.init()),
+    .handleValueIndication(.init()), .handleValueConfirmation(.init()), .readMultipleVariableRequest(.init()),
+    .readMultipleVariableResponse(.init()), .multipleHandleValueNotification(.init()), .writeCommand(.init()),
+    .signedWriteCommand(.init()),
+  ]
+
+  private struct Name: ATTPacketVisitor {
+    func visit<Declared: ATTPacket>(_ packet: Declared) -> StaticString { Declared.name }
+  }
+
+  private struct TypeOfPDU: ATTPacketVisitor {
+    func visit<Declared: ATTPacket>(_ packet: Declared) -> ATTPDUType { Declared.pduType }
+  }
+
+  /// Who sends the PDU, and whether it is answered.
+  package var type: ATTPDUType {
+    var type = TypeOfPDU()
+    return visit(with: &type)
+  }
+
+  /// The name in plain words.
+  package var name: StaticString {
+    var name = Name()
+    return visit(with: &name)
+  }
+}
+
 // Embedded Swift has no existential types; what they serve is for tools.
 #if !hasFeature(Embedded)
   extension ATT {
     /// The packet of each case of ``ATTPDU``, for tools and tests, in the order of the opcodes (Vol 3, Part F, 3.4.8).
-    public static let packets: [any ATTPacket.Type] = [
-      ErrorResponse.self,
-      ExchangeMTURequest.self, ExchangeMTUResponse.self,
-      FindInformationRequest.self, FindInformationResponse.self,
-      FindByTypeValueRequest.self, FindByTypeValueResponse.self,
-      ReadByTypeRequest.self, ReadByTypeResponse.self,
-      ReadRequest.self, ReadResponse.self,
-      ReadBlobRequest.self, ReadBlobResponse.self,
-      ReadMultipleRequest.self, ReadMultipleResponse.self,
-      ReadByGroupTypeRequest.self, ReadByGroupTypeResponse.self,
-      WriteRequest.self, WriteResponse.self,
-      PrepareWriteRequest.self, PrepareWriteResponse.self,
-      ExecuteWriteRequest.self, ExecuteWriteResponse.self,
-      HandleValueNotification.self,
-      HandleValueIndication.self, HandleValueConfirmation.self,
-      ReadMultipleVariableRequest.self, ReadMultipleVariableResponse.self,
-      MultipleHandleValueNotification.self,
-      WriteCommand.self, SignedWriteCommand.self,
-    ]
+    public static let packets: [any ATTPacket.Type] = ATTPDU.all.map { type(of: $0.packet) }
   }
 
   extension ATTPDU {
@@ -404,9 +422,12 @@ extension ATTPDU: CustomStringConvertible {
       return visit(with: &box)
     }
   }
+#endif
 
+// A firmware prints numbers instead of names. `-D NAMES` gives them to other programs in Embedded Swift.
+#if !hasFeature(Embedded) || NAMES
   extension ATTOpcode {
-    public static let names: [Self: StaticString] = Dictionary(
-      ATT.packets.map { ($0.opcode, $0.name) }, uniquingKeysWith: { first, _ in first })
+    public static let names: [Self: StaticString] =
+      ATTPDU.all.reduce(into: [:]) { $0[$1.opcode] = $1.name }
   }
 #endif

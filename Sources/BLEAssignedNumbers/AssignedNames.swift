@@ -18,8 +18,9 @@ public enum AssignedNames {
   }
 
   /// The names of all UUIDs that have one.
-  package static let all: [BluetoothUUID: String] = vendorUUIDs.merging(
-    uuids.map { (BluetoothUUID($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
+  package static let all: [BluetoothUUID: String] = uuids.reduce(into: vendorUUIDs) {
+    $0[BluetoothUUID($1.key)] = $1.value
+  }
 
   /// The name of the company with this identifier; nil for one that is not in the table.
   public static func company(_ identifier: UInt16) -> String? { companies[identifier] }

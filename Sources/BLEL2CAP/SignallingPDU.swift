@@ -250,17 +250,34 @@ public struct SignallingCode: AssignedNumber {
   public static let spaceName: StaticString = "signalling code"
 }
 
+extension SignallingCommand {
+  /// A command of each declared case, in the order of the codes (Vol 3, Part A, 4, table 4.2).
+  fileprivate static let all: [Self] = [
+    .commandReject(.init()), .disconnectionRequest(.init()), .disconnectionResponse(.init()),
+    .connectionParameterUpdateRequest(.init()), .connectionParameterUpdateResponse(.init()),
+    .leCreditBasedConnectionRequest(.init()), .leCreditBasedConnectionResponse(.init()), .flowControlCredit(.init()),
+    .creditBasedConnectionRequest(.init()), .creditBasedConnectionResponse(.init()),
+    .creditBasedReconfigureRequest(.init()), .creditBasedReconfigureResponse(.init()),
+  ]
+
+  private struct Name: SignallingPacketVisitor {
+    func visit<Declared: SignallingPacket>(_ packet: Declared) -> StaticString { Declared.name }
+  }
+
+  /// The name in plain words; nil for a command without a declaration.
+  package var name: StaticString? {
+    var name = Name()
+    return visit(with: &name)
+  }
+}
+
 // Embedded Swift has no existential types; what they serve is for tools.
 #if !hasFeature(Embedded)
   extension SignallingPDU {
     /// The packet of each declared case of ``SignallingCommand``, for tools and tests, in the order of the codes
     /// (Vol 3, Part A, 4, table 4.2).
-    public static let packets: [any SignallingPacket.Type] = [
-      CommandReject.self, DisconnectionRequest.self, DisconnectionResponse.self, ConnectionParameterUpdateRequest.self,
-      ConnectionParameterUpdateResponse.self, LECreditBasedConnectionRequest.self, LECreditBasedConnectionResponse.self,
-      FlowControlCredit.self, CreditBasedConnectionRequest.self, CreditBasedConnectionResponse.self,
-      CreditBasedReconfigureRequest.self, CreditBasedReconfigureResponse.self,
-    ]
+    public static let packets: [any SignallingPacket.Type] =
+      SignallingCommand.all.compactMap(\.packet).map { type(of: $0) }
   }
 
   extension SignallingCommand {
@@ -275,9 +292,12 @@ public struct SignallingCode: AssignedNumber {
       return visit(with: &box)
     }
   }
+#endif
 
+// A firmware prints numbers instead of names. `-D NAMES` gives them to other programs in Embedded Swift.
+#if !hasFeature(Embedded) || NAMES
   extension SignallingCode {
-    public static let names: [Self: StaticString] = Dictionary(
-      SignallingPDU.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
+    public static let names: [Self: StaticString] =
+      SignallingCommand.all.reduce(into: [:]) { $0[$1.code] = $1.name }
   }
 #endif

@@ -201,17 +201,33 @@ public struct SMPCode: AssignedNumber {
   public static let spaceName: StaticString = "SMP code"
 }
 
+extension SMPPDU {
+  /// A PDU of each case, in the order of the codes (Vol 3, Part H, 3.3, table 3.3).
+  fileprivate static let all: [Self] = [
+    .pairingRequest(.init()), .pairingResponse(.init()), .pairingConfirm(.init()), .pairingRandom(.init()),
+    .pairingFailed(.init()), .encryptionInformation(.init()), .centralIdentification(.init()),
+    .identityInformation(.init()), .identityAddressInformation(.init()), .signingInformation(.init()),
+    .securityRequest(.init()), .pairingPublicKey(.init()), .pairingDHKeyCheck(.init()),
+    .pairingKeypressNotification(.init()),
+  ]
+
+  private struct Name: SMPPacketVisitor {
+    func visit<Declared: SMPPacket>(_ packet: Declared) -> StaticString { Declared.name }
+  }
+
+  /// The name in plain words.
+  package var name: StaticString {
+    var name = Name()
+    return visit(with: &name)
+  }
+}
+
 // Embedded Swift has no existential types; what they serve is for tools.
 #if !hasFeature(Embedded)
   extension SMP {
     /// The packet of each case of ``SMPPDU``, for tools and tests, in the order of the codes (Vol 3, Part H, 3.3,
     /// table 3.3).
-    public static let packets: [any SMPPacket.Type] = [
-      PairingRequest.self, PairingResponse.self, PairingConfirm.self, PairingRandom.self, PairingFailed.self,
-      EncryptionInformation.self, CentralIdentification.self, IdentityInformation.self,
-      IdentityAddressInformation.self, SigningInformation.self, SecurityRequest.self, PairingPublicKey.self,
-      PairingDHKeyCheck.self, PairingKeypressNotification.self,
-    ]
+    public static let packets: [any SMPPacket.Type] = SMPPDU.all.map { type(of: $0.packet) }
   }
 
   extension SMPPDU {
@@ -225,9 +241,12 @@ public struct SMPCode: AssignedNumber {
       return visit(with: &box)
     }
   }
+#endif
 
+// A firmware prints numbers instead of names. `-D NAMES` gives them to other programs in Embedded Swift.
+#if !hasFeature(Embedded) || NAMES
   extension SMPCode {
-    public static let names: [Self: StaticString] = Dictionary(
-      SMP.packets.map { ($0.code, $0.name) }, uniquingKeysWith: { first, _ in first })
+    public static let names: [Self: StaticString] =
+      SMPPDU.all.reduce(into: [:]) { $0[$1.code] = $1.name }
   }
 #endif

@@ -25,6 +25,12 @@ public protocol FieldVisitor {
   mutating func value<R: RawRepresentable>(_ name: FieldName, _ value: inout R) throws(Failure)
   where R.RawValue: FixedWidthInteger
 
+  /// Such a field whose type describes its values. A visitor for which the description does not matter treats it as
+  /// any other.
+  mutating func value<R: RawRepresentable & CustomStringConvertible>(
+    _ name: FieldName, _ value: inout R
+  ) throws(Failure) where R.RawValue: FixedWidthInteger
+
   /// Exactly `count` octets.
   mutating func octets(_ name: FieldName, count: Int, _ value: inout Bytes) throws(Failure)
 
@@ -61,4 +67,17 @@ public protocol FieldVisitor {
 
   /// A UUID of the given size.
   mutating func uuid(_ name: FieldName, size: BluetoothUUID.Size, _ uuid: inout BluetoothUUID) throws(Failure)
+}
+
+extension FieldVisitor {
+  @inlinable public mutating func value<R: RawRepresentable & CustomStringConvertible>(
+    _ name: FieldName, _ value: inout R
+  ) throws(Failure) where R.RawValue: FixedWidthInteger {
+    try number(name, &value)
+  }
+
+  @inlinable mutating func number<R: RawRepresentable>(_ name: FieldName, _ value: inout R) throws(Failure)
+  where R.RawValue: FixedWidthInteger {
+    try self.value(name, &value)
+  }
 }

@@ -90,4 +90,8 @@ private struct NoValue: RawRepresentable {
 }
 
 /// The two values of a flag octet.
-private enum Switch: UInt8 { case off, on }
+private enum Switch: UInt8, CustomStringConvertible {
+  case off, on
+
+  var description: String { self == .on ? "on" : "off" }
+}
