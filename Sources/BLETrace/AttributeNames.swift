@@ -21,7 +21,7 @@ struct AttributeNames {
 
   /// The server of the other device; that of this host if only that one was discovered; nil without a discovery.
   var discovered: SeenDatabase? {
-    [.hostToController, .controllerToHost].lazy.compactMap { servers[$0]?.database }.first(where: \.hasServices)
+    [.hostToController, .controllerToHost].lazy.compactMap { servers[$0]?.database }.first { $0.hasServices }
   }
 
   /// The type of an attribute, and the characteristic that it belongs to.
@@ -49,7 +49,7 @@ struct AttributeNames {
   mutating func describe(_ payload: Bytes, in entry: inout TraceEntry) throws(CodecError) {
     let pdu = try ATTPDU(decoding: payload)
     entry.content = .attribute(pdu)
-    entry.name = pdu.opcode.name ?? "\(pdu.opcode)"
+    entry.name = "\(pdu.name)"
     let client = pdu.client(sentAs: entry.direction)
     var server = servers[client] ?? Server()
     defer { servers[client] = server }
@@ -132,7 +132,7 @@ struct AttributeNames {
       return "\(place(packet.handle, server)), \(packet.partAttributeValue.count) octets at \(packet.valueOffset)"
     case .readMultipleRequest, .readMultipleVariableRequest, .handleValueConfirmation, .readMultipleResponse,
       .readMultipleVariableResponse, .writeResponse, .executeWriteResponse:
-      return FieldSummary.text(of: pdu.packet)
+      return FieldSummary.text(of: pdu)
     }
   }
 

@@ -5,7 +5,7 @@ import BLEWire
 extension ATTPDU {
   /// Whether a client sends it: a command, a request or a confirmation.
   private var isFromClient: Bool {
-    switch type(of: packet).pduType {
+    switch type {
     case .command, .request, .confirmation: true
     case .response, .notification, .indication: false
     }

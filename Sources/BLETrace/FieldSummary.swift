@@ -1,3 +1,7 @@
+import BLEATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BLEWire
 
 /// Collects the fields of a packet as pairs of name and value, without the places of their octets.
@@ -6,11 +10,40 @@ struct FieldSummary: FieldVisitor {
   private var lowerHalf: UInt64 = 0
 
   /// The fields of `packet`: `Status: Success (0x00), Connection_Handle: 0x0040`.
-  static func text(of packet: any Packet) -> String {
+  static func text(of packet: some Packet) -> String {
     var summary = Self()
     var copy = packet
     copy.layout(&summary)
     return summary.fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
+  }
+
+  /// The fields of an event; nil for one that is not declared.
+  static func text(of event: HCIEvent) -> String? {
+    var visitor = Visitor()
+    return event.visit(with: &visitor)
+  }
+
+  static func text(of pdu: ATTPDU) -> String {
+    var visitor = Visitor()
+    return pdu.visit(with: &visitor)
+  }
+
+  static func text(of pdu: SMPPDU) -> String {
+    var visitor = Visitor()
+    return pdu.visit(with: &visitor)
+  }
+
+  /// The fields of a signalling command; nil for one that is not declared.
+  static func text(of command: SignallingCommand) -> String? {
+    var visitor = Visitor()
+    return command.visit(with: &visitor)
+  }
+
+  private struct Visitor: HCIEventVisitor, ATTPacketVisitor, SMPPacketVisitor, SignallingPacketVisitor {
+    func visit(_ event: some HCIEventParameters) -> String { FieldSummary.text(of: event) }
+    func visit(_ packet: some ATTPacket) -> String { FieldSummary.text(of: packet) }
+    func visit(_ packet: some SMPPacket) -> String { FieldSummary.text(of: packet) }
+    func visit(_ packet: some SignallingPacket) -> String { FieldSummary.text(of: packet) }
   }
 
   mutating func integer<T: FixedWidthInteger>(_ name: FieldName, _ value: inout T) throws(Never) {
@@ -22,7 +55,13 @@ struct FieldSummary: FieldVisitor {
   mutating func value<R: RawRepresentable>(
     _ name: FieldName, _ value: inout R
   ) throws(Never) where R.RawValue: FixedWidthInteger {
-    add(name, "\(value)")
+    add(name, "\(value.rawValue)")
+  }
+
+  mutating func value<R: RawRepresentable & CustomStringConvertible>(
+    _ name: FieldName, _ value: inout R
+  ) throws(Never) where R.RawValue: FixedWidthInteger {
+    add(name, value.description)
   }
 
   mutating func octets(_ name: FieldName, count: Int, _ value: inout Bytes) throws(Never) { add(name, value) }

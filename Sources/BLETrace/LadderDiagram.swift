@@ -8,7 +8,7 @@ import ToolCore
 /// Commands and events are arrows between host and controller; L2CAP, ATT and SMP are arrows between the host and the
 /// device.
 package struct LadderDiagram {
-  private let entries: [TraceEntry]
+  private let entries: [TraceLine]
   private let peers: [DeviceAddress]
 
   private static let top = 70, step = 27, timeWidth = 90, columnWidth = 420
@@ -16,7 +16,9 @@ package struct LadderDiagram {
     .hci: "#5b6770", .l2cap: "#8a5a00", .att: "#0b5cad", .smp: "#8b1a62",
   ]
 
-  package init(_ entries: [TraceEntry]) {
+  package init(_ entries: [TraceEntry]) { self.init(entries.map { TraceLine($0) }) }
+
+  package init(_ entries: [TraceLine]) {
     self.entries = entries
     peers = entries.reduce(into: []) { peers, entry in
       if let peer = entry.peer, !peers.contains(peer) { peers.append(peer) }
@@ -24,7 +26,7 @@ package struct LadderDiagram {
   }
 
   /// The lines from left to right: host, controller, other devices.
-  private var titles: [String] { ["Host", "Controller"] + peers.map(\.description) }
+  private var titles: [String] { ["Host", "Controller"] + peers.map { $0.description } }
 
   /// The document.
   package var svg: String {
@@ -50,7 +52,7 @@ package struct LadderDiagram {
     return (lines + ["</svg>", ""]).joined(separator: "\n")
   }
 
-  private func arrow(_ entry: TraceEntry, y: Int) -> [String] {
+  private func arrow(_ entry: TraceLine, y: Int) -> [String] {
     let other = entry.layer == .hci ? 1 : entry.peer.flatMap { peers.firstIndex(of: $0) }.map { $0 + 2 } ?? 1
     let (left, right) = (Self.x(0), Self.x(other))
     let (from, to) = entry.direction == .hostToController ? (left, right) : (right, left)
@@ -58,12 +60,11 @@ package struct LadderDiagram {
     let back = to > from ? -8 : 8
     let colour = entry.isFailure ? "#c01c28" : Self.colours[entry.layer] ?? "#000000"
     let room = (right - left - 30) * 10 / 68
-    let text = entry.name + (entry.details.isEmpty ? "" : ": \(entry.details)")
     return [
       "<g><title>\(Self.escaped(entry.line))</title>",
       "<text x=\"\(Self.timeWidth - 20)\" y=\"\(y + 4)\" text-anchor=\"end\" fill=\"#6b7680\">\(entry.seconds)</text>",
       "<path d=\"M\(from),\(y) H\(to) m\(back),-4 L\(to),\(y) l\(back),4\" fill=\"none\" stroke=\"\(colour)\" stroke-width=\"1.5\"/>",
-      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\">\(Self.escaped(text.shortened(to: room)))</text></g>",
+      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\">\(Self.escaped(entry.text.shortened(to: room)))</text></g>",
     ]
   }
 

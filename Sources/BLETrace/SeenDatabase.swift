@@ -101,7 +101,7 @@ package struct SeenDatabase {
           uuid: uuid, properties: characteristic.properties, value: values[handle], security: security[handle] ?? .none,
           descriptors: inOrder.map { ($0.value, values[$0.key]) })
         (found.declaration, found.handle) = (characteristic.declaration, handle)
-        found.descriptorHandles = inOrder.map(\.key)
+        found.descriptorHandles = inOrder.map { $0.key }
         seen.characteristics.append(found)
       }
       device.services.append(seen)

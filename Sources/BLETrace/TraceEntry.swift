@@ -3,16 +3,16 @@ package import BLEHCI
 package import BLEL2CAP
 package import BLESMP
 package import BLEWire
-import ToolCore
 
 /// One packet of a trace in plain words.
 package struct TraceEntry: Sendable {
   /// The protocol of the packet.
-  package enum Layer: String, Sendable { case hci = "HCI", l2cap = "L2CAP", att = "ATT", smp = "SMP" }
+  package enum Layer: String, CaseIterable, Sendable { case hci = "HCI", l2cap = "L2CAP", att = "ATT", smp = "SMP" }
 
   /// The decoded packet, for an explanation of the trace.
   package enum Content: Sendable {
-    case command(any HCICommand)
+    /// A command that is declared and well-formed.
+    case command(HCICommandPacket)
     case event(HCIEvent)
     case attribute(ATTPDU)
     case security(SMPPDU)
@@ -59,12 +59,5 @@ package struct TraceEntry: Sendable {
     let (whole, fraction) = time.magnitude.quotientAndRemainder(dividingBy: 1_000_000)
     let digits = String(fraction)
     return (time < 0 ? "-" : "") + "\(whole)." + String(repeating: "0", count: 6 - digits.count) + digits
-  }
-
-  /// The line of the entry in a terminal: time, direction, layer, name and parameters.
-  package var line: String {
-    let arrow = direction == .hostToController ? ">" : "<"
-    let layerName = layer.rawValue.padded(to: 5)
-    return "\(seconds.leftPadded(to: 11)) \(arrow) \(layerName) \(name)" + (details.isEmpty ? "" : ": \(details)")
   }
 }

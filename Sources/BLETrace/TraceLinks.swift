@@ -28,6 +28,9 @@ package struct TraceLinks: CustomStringConvertible {
     if links.count < Self.limit { links.append(link) } else { hasMore = true }
   }
 
+  /// The error about a link that the trace does not have.
+  package func absence(of link: String) -> String { "has no link '\(link)'. \(self)" }
+
   package var description: String {
     if links.isEmpty { return "It has no links" }
     let names = links.map { link in link.peer.map { "\(link.handle) with \($0.word)" } ?? "\(link.handle)" }

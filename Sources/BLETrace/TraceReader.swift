@@ -44,7 +44,7 @@ package struct TraceReader {
     let current = links.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { handle, link in
       link.attributes.device.map { (link: Optional(handle), address: link.peer, device: $0) }
     }
-    let connected = Set(current.compactMap(\.address))
+    let connected = Set(current.compactMap { $0.address })
     let before = attributes.filter { !connected.contains($0.key) }.sorted { $0.key.word < $1.key.word }
       .compactMap { address, names in
         names.device.map { (link: ConnectionHandle?.none, address: Optional(address), device: $0) }
@@ -116,14 +116,15 @@ package struct TraceReader {
 extension TraceReader {
   private mutating func describe(_ packet: HCICommandPacket, in entry: inout TraceEntry) throws(CodecError) {
     entry.name = packet.opcode.name ?? "\(packet.opcode)"
-    guard let command = try packet.decoded() else {
+    guard let command = DeclaredCommand(packet.opcode) else {
       entry.details = packet.parameters.hexadecimal
       return
     }
-    entry.content = .command(command)
+    let (text, link) = try command.summary(packet.parameters)
+    entry.content = .command(packet)
     entry.isRoutine = packet.opcode.group == Self.informationalParameters || Self.setUp.contains(packet.opcode)
-    entry.details = Self.commandsWithKeys.contains(packet.opcode) ? "with a key" : FieldSummary.text(of: command)
-    if let command = command as? any LinkCommand { entry.link = command.connectionHandle }
+    entry.details = Self.commandsWithKeys.contains(packet.opcode) ? "with a key" : text
+    entry.link = link
     entry.peer = entry.link.flatMap { links[$0]?.peer }
   }
 
@@ -151,13 +152,13 @@ extension TraceReader {
   private mutating func describe(_ packet: HCIEventPacket, in entry: inout TraceEntry) throws(CodecError) {
     let event = try HCIEvent(packet)
     entry.content = .event(event)
-    guard let parameters = event.parameters else {
+    guard let name = event.name, let fields = FieldSummary.text(of: event) else {
       entry.name = "\(event.eventCode)"
       entry.details = packet.parameters.hexadecimal
       return
     }
-    entry.name = "\(type(of: parameters).name)"
-    entry.details = FieldSummary.text(of: parameters)
+    entry.name = "\(name)"
+    entry.details = fields
     switch event {
     case .commandComplete(let event): try describe(event, in: &entry)
     case .commandStatus(let event):
@@ -220,10 +221,8 @@ extension TraceReader {
 
   private func describe(_ event: HCI.CommandComplete, in entry: inout TraceEntry) throws(CodecError) {
     entry.name = "Command Complete of \(event.opcode.name ?? "\(event.opcode)")"
-    let answer = try event.decodedResponse()
-    entry.details =
-      event.opcode == .leEncrypt
-      ? "with a key" : answer.map { FieldSummary.text(of: $0) } ?? event.returnParameters.hexadecimal
+    let answer = try DeclaredCommand(event.opcode)?.response(event.returnParameters)
+    entry.details = event.opcode == .leEncrypt ? "with a key" : answer ?? event.returnParameters.hexadecimal
     // Every answer begins with the status (Vol 4, Part E, 7.7.14), except that of a vendor's command.
     let status = HCIErrorCode(rawValue: event.returnParameters.first ?? 0)
     if answer != nil { report(status, in: &entry, keepingDetails: true) }
@@ -295,7 +294,7 @@ extension TraceReader {
     (entry.peer, entry.layer) = (link.peer, .l2cap)
     let outcome = link.fragments[entry.direction, default: Reassembler()]
       .receive(packet.data.span, packetBoundary: UInt8(packet.packetBoundaryFlag.rawValue))
-    if let drop = outcome.dropped { return entry.malformed("fragment dropped: \(drop)") }
+    if let drop = outcome.dropped { return entry.malformed("fragment dropped: \(drop.text)") }
     switch outcome.frame {
     case nil: entry.content = .fragment
     case .inFragment(let channel, let payload):
@@ -319,11 +318,11 @@ extension TraceReader {
       entry.layer = .smp
       let pdu = try SMPPDU(decoding: payload)
       entry.content = .security(pdu)
-      entry.name = pdu.code.name ?? "\(pdu.code)"
+      entry.name = "\(pdu.name)"
       // Keys and the values that they follow from are not shown.
       switch pdu {
       case .pairingFailed(let failure): (entry.details, entry.isFailure) = ("\(failure.reason)", true)
-      case .pairingRequest, .pairingResponse, .securityRequest: entry.details = FieldSummary.text(of: pdu.packet)
+      case .pairingRequest, .pairingResponse, .securityRequest: entry.details = FieldSummary.text(of: pdu)
       case .pairingConfirm, .pairingRandom, .encryptionInformation, .centralIdentification, .identityInformation,
         .identityAddressInformation, .signingInformation, .pairingPublicKey, .pairingDHKeyCheck,
         .pairingKeypressNotification:
@@ -332,8 +331,8 @@ extension TraceReader {
     case .signalling:
       let pdu = try SignallingPDU(decoding: payload)
       entry.content = .signalling(pdu)
-      entry.name = pdu.command.code.name ?? "\(pdu.command.code)"
-      entry.details = pdu.command.packet.map { FieldSummary.text(of: $0) } ?? Bytes(pdu.command.data).hexadecimal
+      entry.name = pdu.command.name.map { "\($0)" } ?? "\(pdu.command.code)"
+      entry.details = FieldSummary.text(of: pdu.command) ?? Bytes(pdu.command.data).hexadecimal
       entry.isRoutine = pdu.command.code == .flowControlCredit
       entry.isFailure = pdu.command.code == .commandReject
     default:
@@ -351,5 +350,18 @@ extension TraceEntry {
     entry.details = text
     entry.isFailure = true
     return entry
+  }
+}
+
+extension Reassembler.Drop {
+  fileprivate var text: String {
+    switch self {
+    case .unfinished(let received, let expected):
+      "unfinished(received: \(received), expected: \(expected.map { "Optional(\($0))" } ?? "nil"))"
+    case .overlong(let received, let expected): "overlong(received: \(received), expected: \(expected))"
+    case .aboveLimit(let payload): "aboveLimit(payload: \(payload))"
+    case .continuationWithoutStart(let octets): "continuationWithoutStart(octets: \(octets))"
+    case .reservedBoundary: "reservedBoundary"
+    }
   }
 }

@@ -216,7 +216,7 @@ struct TwinBehaviour {
     var (sent, shortest): (Int64?, Int64) = (nil, .max)
     for packet in packets {
       guard case .attribute(let pdu) = packet.content else { continue }
-      switch type(of: pdu.packet).pduType {
+      switch pdu.type {
       case .request: if packet.direction == client { sent = packet.time }
       case .response:
         if packet.direction != client, let start = sent, packet.time >= start {
@@ -298,7 +298,7 @@ struct TwinBehaviour {
   }
 
   private mutating func request(_ pdu: ATTPDU, _ time: Int64, _ progress: inout Progress) {
-    if type(of: pdu.packet).pduType == .request { (progress.request, progress.pending) = ((pdu, time), nil) }
+    if pdu.type == .request { (progress.request, progress.pending) = ((pdu, time), nil) }
     switch pdu {
     case .readBlobRequest, .handleValueConfirmation: break
     case .writeCommand(let packet):

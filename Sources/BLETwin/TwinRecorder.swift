@@ -88,7 +88,8 @@ package struct TwinRecorder {
   package mutating func add(_ entry: TraceEntry) {
     switch entry.content {
     case .event(let event): add(event, entry)
-    case .command(let command): add(command, entry)
+    case .command(let packet):
+      if let command = try? packet.decoded() { add(command, entry) }
     case .attribute(let pdu): keep(.attribute(pdu), entry)
     case .security(let pdu): keep(.security(pdu), entry)
     case .signalling(let pdu): keep(.signalling(pdu), entry)

@@ -54,8 +54,8 @@ public struct AddressWord: Hashable, Sendable {
     let all = groups.joined()
     let digits =
       groups.count == 6 && groups.allSatisfy { $0.count == 1 } ? groups.map { "0\($0)" }.joined() : all
-    let isEven = Set(groups.map(\.count)).count == 1
-    guard digits.utf8.count == 12, isEven, groups.count > 1 || !all.allSatisfy(\.isNumber),
+    let isEven = Set(groups.map { $0.count }).count == 1
+    guard digits.utf8.count == 12, isEven, groups.count > 1 || !all.allSatisfy({ $0.isNumber }),
       let octets = UInt64(digits, radix: 16)
     else { return nil }
     return "\(BD_ADDR(octets))"

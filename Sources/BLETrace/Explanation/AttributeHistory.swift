@@ -82,16 +82,17 @@ struct AttributeHistory {
   mutating func add(_ pdu: ATTPDU, _ entry: TraceEntry, lateAfter limit: Double) -> (Transaction, seconds: Double)? {
     let opposite = entry.direction.opposite
     note(pdu, entry, opposite)
-    switch type(of: pdu.packet).pduType {
+    let type = pdu.type
+    switch type {
     case .request, .indication:
-      let isIndication = type(of: pdu.packet).pduType == .indication
+      let isIndication = type == .indication
       waiting[Sender(direction: entry.direction, isIndication: isIndication)] = Transaction(
         entry: entry.withoutContent, opcode: pdu.opcode, handle: pdu.attribute, isIndication: isIndication,
         valueLength: pdu.writtenLength)
       return nil
     case .command, .notification: return nil
     case .response, .confirmation:
-      let isIndication = type(of: pdu.packet).pduType == .confirmation
+      let isIndication = type == .confirmation
       let sender = Sender(direction: opposite, isIndication: isIndication)
       guard let request = waiting.removeValue(forKey: sender) else { return nil }
       let seconds = elapsed(request.entry.time, entry.time)
@@ -155,7 +156,7 @@ struct AttributeHistory {
   }
 
   /// The link is encrypted: the demands of the servers so far have been met.
-  mutating func encrypted() { refusals.removeAll(where: \.isAboutSecurity) }
+  mutating func encrypted() { refusals.removeAll { $0.isAboutSecurity } }
 
   /// What the history shows at the end of the link or of the trace.
   ///

@@ -94,7 +94,7 @@ struct ChannelHistory {
   }
 
   /// The link is encrypted: the demands of the devices so far have been met.
-  mutating func encrypted() { refusals.removeAll(where: \.isAboutSecurity) }
+  mutating func encrypted() { refusals.removeAll { $0.isAboutSecurity } }
 
   private mutating func open(_ request: Request, _ endpoints: [ChannelID], _ credits: UInt16, _ entry: TraceEntry) {
     let senders =
@@ -151,7 +151,7 @@ struct ChannelHistory {
   /// What the channels show at the end of the link or of the trace.
   mutating func findings(of link: LinkName) -> [TraceFinding] {
     for sender in Array(channels.keys) { close(sender) }
-    return refusals.map(\.finding) + (wait(of: link).map { [$0] } ?? [])
+    return refusals.map { $0.finding } + (wait(of: link).map { [$0] } ?? [])
   }
 
   private func wait(of link: LinkName) -> TraceFinding? {

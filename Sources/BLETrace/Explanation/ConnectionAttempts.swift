@@ -32,22 +32,25 @@ struct ConnectionAttempts {
   private var acceptList: [DeviceAddress] = []
   private var advertised: [DeviceAddress: TraceEntry] = [:]
 
-  mutating func command(_ command: any HCICommand, _ entry: TraceEntry) -> [TraceFinding] {
-    switch command {
-    case let command as HCI.LECreateConnection:
+  mutating func command(_ packet: HCICommandPacket, _ entry: TraceEntry) -> [TraceFinding] {
+    if let command = packet.decoded(as: HCI.LECreateConnection.self) {
       return begin(command.initiatorFilterPolicy, command.peerAddress, entry)
-    case let command as HCI.LEExtendedCreateConnection:
+    }
+    if let command = packet.decoded(as: HCI.LEExtendedCreateConnection.self) {
       return begin(command.initiatorFilterPolicy, command.peerAddress, entry)
-    case let command as HCI.LEExtendedCreateConnectionV2:
+    }
+    if let command = packet.decoded(as: HCI.LEExtendedCreateConnectionV2.self) {
       return begin(command.connection.initiatorFilterPolicy, command.connection.peerAddress, entry)
-    case is HCI.LECreateConnectionCancel: attempt?.cancel = entry.withoutContent
-    case let command as HCI.LEAddDeviceToFilterAcceptList:
-      if acceptList.count < Self.deviceLimit, !acceptList.contains(command.address) {
-        acceptList.append(command.address)
-      }
-    case let command as HCI.LERemoveDeviceFromFilterAcceptList: acceptList.removeAll { $0 == command.address }
-    case is HCI.LEClearFilterAcceptList: acceptList = []
-    case is HCI.Reset: (acceptList, attempt) = ([], nil)
+    }
+    if let device = packet.decoded(as: HCI.LEAddDeviceToFilterAcceptList.self)?.address {
+      if acceptList.count < Self.deviceLimit, !acceptList.contains(device) { acceptList.append(device) }
+    } else if let device = packet.decoded(as: HCI.LERemoveDeviceFromFilterAcceptList.self)?.address {
+      acceptList.removeAll { $0 == device }
+    }
+    switch packet.opcode {
+    case .leCreateConnectionCancel: attempt?.cancel = entry.withoutContent
+    case .leClearFilterAcceptList: acceptList = []
+    case .reset: (acceptList, attempt) = ([], nil)
     default: break
     }
     return []

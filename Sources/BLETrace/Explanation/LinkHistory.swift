@@ -75,11 +75,12 @@ struct LinkHistory {
 
   // MARK: Commands and events
 
-  mutating func command(_ command: any HCICommand, _ entry: TraceEntry) {
-    switch command {
-    case let command as HCI.Disconnect: disconnect = (entry.withoutContent, command.reason)
-    case is HCI.LEEnableEncryption: pairing.enables(entry)
-    case is HCI.LELongTermKeyRequestNegativeReply: pairing.lacksKey(entry, of: name)
+  mutating func command(_ command: HCICommandPacket, _ entry: TraceEntry) {
+    switch command.opcode {
+    case .disconnect:
+      if let command = command.decoded(as: HCI.Disconnect.self) { disconnect = (entry.withoutContent, command.reason) }
+    case .leEnableEncryption: pairing.enables(entry)
+    case .leLongTermKeyRequestNegativeReply: pairing.lacksKey(entry, of: name)
     default: break
     }
   }
@@ -242,7 +243,7 @@ struct LinkHistory {
     } else if let failure = recentFailure(at: entry.time) {
       finding.headline += "; \(elapsed(failure.time, entry.time).duration) before, \(failure.text)"
       finding.evidence.append(failure.evidence)
-    } else if let transaction = attributes.unanswered.first(where: \.isOfThisHost) {
+    } else if let transaction = attributes.unanswered.first(where: { $0.isOfThisHost }) {
       finding.headline +=
         ", \(elapsed(transaction.entry.time, entry.time).duration) after \(transaction.name.withArticle) "
         + "that it had not answered"

@@ -95,7 +95,7 @@ struct PairingHistory {
     let (model, isSecure) = AssociationModel.chosen(request: pairing.initiatorFeatures, response: responder)
     let isOwn = pairing.initiator == .hostToController
     let (own, peer) = isOwn ? (pairing.initiatorFeatures, responder) : (responder, pairing.initiatorFeatures)
-    let wanted = [(own, "this host"), (peer, "the peer")].filter { $0.0.authReq.contains(.mitm) }.map(\.1)
+    let wanted = [(own, "this host"), (peer, "the peer")].filter { $0.0.authReq.contains(.mitm) }.map { $0.1 }
     let wish =
       wanted.isEmpty
       ? "no device requires authentication" : "\(wanted.joined(separator: " and ")) required authentication"

@@ -11,6 +11,8 @@ package struct TraceExplainer {
   package static let problemLimit = 256
   /// The findings without a problem that are kept of a trace.
   package static let noteLimit = 256
+  /// The problems, and the findings without one, that are kept of a trace whose link is chosen later.
+  static let undecidedLimit = 16_384
   /// The refused commands with different opcodes and codes that are kept of a trace.
   package static let commandLimit = 32
 
@@ -23,7 +25,7 @@ package struct TraceExplainer {
     var isSetUp: Bool
   }
 
-  private let filter: TraceFilter
+  private var kept: Selection
   private var links: [ConnectionHandle: LinkHistory] = [:]
   /// The handles of links that have ended: packets that the host sent before it received the event can follow.
   private var ended: Set<ConnectionHandle> = []
@@ -32,13 +34,19 @@ package struct TraceExplainer {
   private var trains = TrainHistory()
   private var buffers = BufferUse()
   private var refusals: [Refusal] = []
-  private var findings: [TraceFinding] = []
-  private var (problems, notes, omitted) = (0, 0, 0)
   private var lastTime: Int64 = 0
   private var packets = 0
 
   /// - Parameter filter: the links whose findings are kept.
-  package init(_ filter: TraceFilter = TraceFilter()) { self.filter = filter }
+  package init(_ filter: TraceFilter = TraceFilter()) { kept = Selection(filter) }
+
+  /// An explainer for ``explanation(of:)``.
+  static var undecided: Self {
+    var explainer = Self()
+    explainer.kept.problemLimit = undecidedLimit
+    explainer.kept.noteLimit = undecidedLimit
+    return explainer
+  }
 
   /// Adds the next entry.
   package mutating func add(_ entry: TraceEntry) {
@@ -52,14 +60,28 @@ package struct TraceExplainer {
     }
   }
 
-  private mutating func keep(_ new: [TraceFinding]) {
-    for finding in new where filter.isLink(finding.link?.handle, with: finding.peer) {
-      if finding.isProblem {
-        problems += 1
-        if problems > Self.problemLimit { omitted += 1 } else { findings.append(finding) }
-      } else {
-        notes += 1
-        if notes > Self.noteLimit { omitted += 1 } else { findings.append(finding) }
+  private mutating func keep(_ new: [TraceFinding]) { kept.add(new) }
+
+  /// The findings of the chosen links, within the limits.
+  private struct Selection {
+    let filter: TraceFilter
+    var problemLimit = TraceExplainer.problemLimit
+    var noteLimit = TraceExplainer.noteLimit
+    private(set) var findings: [TraceFinding] = []
+    private var (problems, notes) = (0, 0)
+    var omitted = 0
+
+    init(_ filter: TraceFilter) { self.filter = filter }
+
+    mutating func add(_ new: [TraceFinding]) {
+      for finding in new where filter.isLink(finding.link?.handle, with: finding.peer) {
+        if finding.isProblem {
+          problems += 1
+          if problems > problemLimit { omitted += 1 } else { findings.append(finding) }
+        } else {
+          notes += 1
+          if notes > noteLimit { omitted += 1 } else { findings.append(finding) }
+        }
       }
     }
   }
@@ -88,7 +110,7 @@ package struct TraceExplainer {
 
   // MARK: Commands
 
-  private mutating func command(_ command: any HCICommand, _ entry: TraceEntry) {
+  private mutating func command(_ command: HCICommandPacket, _ entry: TraceEntry) {
     keep(attempts.command(command, entry))
     guard let handle = command.link else { return }
     links[handle]?.command(command, entry)
@@ -153,8 +175,8 @@ package struct TraceExplainer {
         }
         links[wait.link]?.stalled(wait.seconds, from: wait.start, to: entry.withoutContent)
       }
-    case .leAdvertisingReport(let event): attempts.advertises(event.reports.map(\.address), entry)
-    case .leExtendedAdvertisingReport(let event): attempts.advertises(event.reports.map(\.address), entry)
+    case .leAdvertisingReport(let event): attempts.advertises(event.reports.map { $0.address }, entry)
+    case .leExtendedAdvertisingReport(let event): attempts.advertises(event.reports.map { $0.address }, entry)
     case .hardwareError:
       keep([
         TraceFinding(
@@ -197,7 +219,7 @@ package struct TraceExplainer {
 
   private mutating func completed(_ event: HCI.CommandComplete, _ entry: TraceEntry) {
     // Every answer begins with the status (Vol 4, Part E, 7.7.14), except that of a vendor's command.
-    guard HCI.commands[event.opcode] != nil, let first = event.returnParameters.first else { return }
+    guard DeclaredCommand.isDeclared(event.opcode), let first = event.returnParameters.first else { return }
     let code = HCIErrorCode(rawValue: first)
     status(code, of: event.opcode, entry)
     guard code == .success else { return }
@@ -207,9 +229,10 @@ package struct TraceExplainer {
       trains.reset()
       for var link in open { keep(link.findings(atReset: entry)) }
       buffers = BufferUse()
-    } else if let answer = try? event.decodedResponse() {
-      if let answer = answer as? HCI.LEReadBufferSize.Response { buffers.total = Int(answer.totalNumACLDataPackets) }
-      if let answer = answer as? HCI.LEReadBufferSizeV2.Response { buffers.total = Int(answer.totalNumACLDataPackets) }
+    } else if event.opcode == .leReadBufferSize, let answer = try? event.response(to: HCI.LEReadBufferSize.self) {
+      buffers.total = Int(answer.totalNumACLDataPackets)
+    } else if event.opcode == .leReadBufferSizeV2, let answer = try? event.response(to: HCI.LEReadBufferSizeV2.self) {
+      buffers.total = Int(answer.totalNumACLDataPackets)
     }
   }
 
@@ -224,7 +247,17 @@ package struct TraceExplainer {
     keep(attempts.findings(atEnd: lastTime))
     keep(trains.findings())
     keep(refusals.map(finding))
-    return TraceExplanation(findings: findings, omitted: omitted, packets: packets)
+    return TraceExplanation(findings: kept.findings, omitted: kept.omitted, packets: packets)
+  }
+
+  /// What the entries so far show of the chosen links. The explainer is ``undecided``.
+  func explanation(of filter: TraceFilter) -> TraceExplanation {
+    var ended = self
+    _ = ended.finish()
+    var chosen = Selection(filter)
+    chosen.add(ended.kept.findings)
+    chosen.omitted += ended.kept.omitted
+    return TraceExplanation(findings: chosen.findings, omitted: chosen.omitted, packets: packets)
   }
 
   private func finding(_ refusal: Refusal) -> TraceFinding {
@@ -315,15 +348,11 @@ private struct BufferUse {
   }
 }
 
-extension HCICommand {
+extension HCICommandPacket {
   /// The link of a command that the explanation of a link needs.
   fileprivate var link: ConnectionHandle? {
-    switch self {
-    case let command as HCI.Disconnect: command.connectionHandle
-    case let command as HCI.LEEnableEncryption: command.connectionHandle
-    case let command as HCI.LELongTermKeyRequestNegativeReply: command.connectionHandle
-    default: nil
-    }
+    decoded(as: HCI.Disconnect.self)?.connectionHandle ?? decoded(as: HCI.LEEnableEncryption.self)?.connectionHandle
+      ?? decoded(as: HCI.LELongTermKeyRequestNegativeReply.self)?.connectionHandle
   }
 }
 
@@ -346,15 +375,15 @@ package struct TraceExplanation: Sendable {
         (item.element.link?.place ?? 0, item.element.time, item.offset)
       }
       return key(one) < key(other)
-    }.map(\.element)
+    }.map { $0.element }
     (self.omitted, self.packets) = (omitted, packets)
   }
 
-  package var problems: [TraceFinding] { findings.filter(\.isProblem) }
+  package var problems: [TraceFinding] { findings.filter { $0.isProblem } }
 
   /// The lines in a terminal, each with its style.
   package var lines: [(text: String, isProblem: Bool)] {
-    var lines: [(String, Bool)] = []
+    var lines: [(text: String, isProblem: Bool)] = []
     var section: LinkName??
     for finding in findings {
       if section != .some(finding.link) {
@@ -375,6 +404,7 @@ package struct TraceExplanation: Sendable {
       count == 0
       ? "Nothing wrong in \(packets) packets."
       : "\(count) \(count == 1 ? "problem" : "problems") in \(packets) packets."
-    return lines + [("\(verdict) \(Self.scope)", false)]
+    lines.append(("\(verdict) \(Self.scope)", false))
+    return lines
   }
 }

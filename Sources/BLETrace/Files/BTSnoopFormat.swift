@@ -16,7 +16,7 @@ struct BTSnoopFormat: TraceFormat {
         throw TraceFault("\(error)")
       }
       header = octets.prefix(Self.headerLength)
-      return .skip(Self.headerLength)
+      return .skip(Int64(Self.headerLength))
     }
     guard let included = OctetOrder.big.uint32(octets, at: 4) else { return .more }
     guard included <= TraceFile.maximumPacketLength else { throw .tooLong(included) }
@@ -50,7 +50,7 @@ struct BTSnoopFormat: TraceFormat {
 extension TraceStep {
   /// A record, if the first `length` octets are one; otherwise they are left out.
   static func step(_ record: BTSnoopRecord?, _ length: Int) -> Self {
-    record.map { .record($0, length: length) } ?? .skip(length)
+    record.map { .record($0, length: length) } ?? .skip(Int64(length))
   }
 }
 

@@ -36,9 +36,9 @@ struct PacketLoggerFormat: TraceFormat {
       let seconds = order.uint32(octets, at: 4), let microseconds = order.uint32(octets, at: 8)
     else { return .more }
     guard length >= 9 else { throw TraceFault("a record of \(length) octets; the shortest one has 9") }
-    let whole = 4 + Int(length)
-    guard let (kind, direction) = Self.types[type] else { return .skip(whole) }
+    guard let (kind, direction) = Self.types[type] else { return .skip(4 + Int64(length)) }
     guard length <= TraceFile.maximumPacketLength else { throw .tooLong(length) }
+    let whole = 4 + Int(length)
     guard octets.count >= whole else { return .more }
     let packet: Bytes = [kind.rawValue] + octets.prefix(whole).dropFirst(Self.headerLength)
     let record = BTSnoopRecord(

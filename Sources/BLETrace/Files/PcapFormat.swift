@@ -20,7 +20,7 @@ struct PcapFormat: TraceFormat {
         throw TraceFault(CapturedPackets.unsupported([UInt16(truncatingIfNeeded: number)]))
       }
       packets = CapturedPackets(link)
-      return .skip(Self.headerLength)
+      return .skip(Int64(Self.headerLength))
     }
     guard let seconds = order.uint32(octets, at: 0), let fraction = order.uint32(octets, at: 4),
       let included = order.uint32(octets, at: 8), let original = order.uint32(octets, at: 12)
@@ -83,7 +83,7 @@ struct CapturedPackets {
     _ packet: Bytes, _ originalLength: UInt32, _ direction: HCIPacketDirection, _ microseconds: Int64
   ) -> BTSnoopRecord {
     var record = BTSnoopRecord(packet: packet, direction: direction, microseconds: microseconds)
-    record.originalLength = Int(originalLength)
+    record.originalLength = Int(clamping: originalLength)
     return record
   }
 

@@ -46,6 +46,7 @@ struct PcapngFormat: TraceFormat {
 
   init() {}
 
+  /// Why a file without records has none, if it has packets that are not HCI packets.
   var emptiness: String? {
     otherLinkTypes.isEmpty ? nil : CapturedPackets.unsupported(otherLinkTypes.sorted())
   }
@@ -56,7 +57,7 @@ struct PcapngFormat: TraceFormat {
     if type == Self.sectionHeader { try beginSection(octets) }
     let length = order.uint32(octets, at: 4) ?? 0
     guard length >= 12, length % 4 == 0 else { throw TraceFault("a block of \(length) octets") }
-    guard let kind = BlockType(rawValue: type) else { return .skip(Int(length)) }
+    guard let kind = BlockType(rawValue: type) else { return .skip(Int64(length)) }
     guard length <= Self.maximumBlockLength else {
       throw TraceFault("a block of \(length) octets; the longest one that is read has \(Self.maximumBlockLength)")
     }
@@ -68,7 +69,7 @@ struct PcapngFormat: TraceFormat {
     switch kind {
     case .interfaceDescription:
       try addInterface(content)
-      return .skip(Int(length))
+      return .skip(Int64(length))
     case .enhancedPacket: return .step(try enhancedPacket(content), Int(length))
     case .simplePacket: return .step(try simplePacket(content), Int(length))
     }

@@ -17,12 +17,12 @@ package struct TraceFile {
   /// The octets that identify a format: PacketLogger's are those before the first packet.
   private static let identificationLength = 16
 
-  private var format: (any TraceFormat)?
+  private var format = Format.unknown
   /// The octets that are not read, and the place of the first one in the file.
   private var pending: Bytes = []
   private var offset = 0
   /// The octets to leave out before the next record.
-  private var skipped = 0
+  private var skipped: Int64 = 0
   /// The place of the record or the header that was read last.
   private var start = 0
   private var isAtEnd = false
@@ -49,7 +49,7 @@ package struct TraceFile {
         case .more: return nil
         case .skip(let length): skipped = length
         case .record(let record, let length):
-          skipped = length
+          skipped = Int64(length)
           hasRecords = true
           return record
         }
@@ -57,16 +57,12 @@ package struct TraceFile {
     } catch {
       throw TraceFault(error.text, at: offset)
     }
-    if isAtEnd, skipped == 0, let notice = hasRecords ? nil : format?.emptiness { throw TraceFault(notice) }
+    if isAtEnd, skipped == 0, let notice = hasRecords ? nil : format.emptiness { throw TraceFault(notice) }
     return nil
   }
 
   private mutating func step() throws(TraceFault) -> TraceStep {
-    guard var format else { return .more }
     start = offset
-    // The only copy: what it keeps is changed in place.
-    self.format = nil
-    defer { self.format = format }
     return try format.step(pending)
   }
 
@@ -74,44 +70,88 @@ package struct TraceFile {
   /// returned nil at the end.
   package var incompleteRecord: Int? { pending.isEmpty && skipped == 0 ? nil : start }
 
+  /// The text about a record that the file ends within; nil for a complete file.
+  package var incompleteness: String? {
+    incompleteRecord.map { "the last packet is incomplete: it begins at octet \($0)" }
+  }
+
   /// Leaves out what was read, and chooses the format.
   ///
   /// - Returns: whether there are octets of a record.
   private mutating func prepare() throws(TraceFault) -> Bool {
-    let passed = min(skipped, pending.count)
+    let passed = Int(min(skipped, Int64(pending.count)))
     pending = pending.dropFirst(passed)
-    (offset, skipped) = (offset + passed, skipped - passed)
+    (offset, skipped) = (offset + passed, skipped - Int64(passed))
     if skipped > 0 { return false }
-    if format == nil, isAtEnd || pending.count >= Self.identificationLength { format = try Self.format(of: pending) }
-    return format != nil && !pending.isEmpty
+    if case .unknown = format, isAtEnd || pending.count >= Self.identificationLength {
+      format = try Format(of: pending)
+    }
+    if case .unknown = format { return false }
+    return !pending.isEmpty
   }
+}
 
-  private static func format(of octets: Bytes) throws(TraceFault) -> any TraceFormat {
+/// The format of a file, with what it keeps from record to record.
+private enum Format {
+  case unknown
+  case btsnoop(BTSnoopFormat)
+  case pcap(PcapFormat)
+  case pcapng(PcapngFormat)
+  case packetLogger(PacketLoggerFormat)
+
+  /// The format that the first octets of a file identify.
+  init(of octets: Bytes) throws(TraceFault) {
     if octets.isEmpty { throw TraceFault("the file is empty") }
-    if octets.starts(with: "btsnoop\0".utf8) { return BTSnoopFormat() }
+    if octets.starts(with: "btsnoop\0".utf8) {
+      self = .btsnoop(BTSnoopFormat())
+      return
+    }
     for order in OctetOrder.allCases {
       switch order.uint32(octets, at: 0) {
-      case 0xA1B2_C3D4: return PcapFormat(order, isInNanoseconds: false)
-      case 0xA1B2_3C4D: return PcapFormat(order, isInNanoseconds: true)
-      case PcapngFormat.sectionHeader: return PcapngFormat()
-      default: break  // Another format, or the other order.
+      case 0xA1B2_C3D4: self = .pcap(PcapFormat(order, isInNanoseconds: false))
+      case 0xA1B2_3C4D: self = .pcap(PcapFormat(order, isInNanoseconds: true))
+      case PcapngFormat.sectionHeader: self = .pcapng(PcapngFormat())
+      default: continue  // Another format, or the other order.
       }
+      return
     }
-    if let format = PacketLoggerFormat(beginningOf: octets) { return format }
+    if let format = PacketLoggerFormat(beginningOf: octets) {
+      self = .packetLogger(format)
+      return
+    }
     throw TraceFault("this is not a packet trace: neither btsnoop, pcap, pcapng nor PacketLogger")
   }
+
+  /// Reads the record or the header at the beginning of `octets`.
+  mutating func step(_ octets: Bytes) throws(TraceFault) -> TraceStep {
+    let format = self
+    // The only copy: what it keeps is changed in place.
+    self = .unknown
+    switch consume format {
+    case .unknown: return .more
+    case .btsnoop(var format):
+      defer { self = .btsnoop(format) }
+      return try format.step(octets)
+    case .pcap(var format):
+      defer { self = .pcap(format) }
+      return try format.step(octets)
+    case .pcapng(var format):
+      defer { self = .pcapng(format) }
+      return try format.step(octets)
+    case .packetLogger(let format):
+      self = .packetLogger(format)
+      return try format.step(octets)
+    }
+  }
+
+  /// Why a file without records has none, if it has packets that are not HCI packets.
+  var emptiness: String? { if case .pcapng(let format) = self { format.emptiness } else { nil } }
 }
 
 /// A format of packet traces: it reads the record or the header at the beginning of some octets.
 protocol TraceFormat {
   /// - Returns: ``TraceStep/more`` if the octets are not enough.
   mutating func step(_ octets: Bytes) throws(TraceFault) -> TraceStep
-  /// Why a file without records has none, if it has packets that are not HCI packets.
-  var emptiness: String? { get }
-}
-
-extension TraceFormat {
-  var emptiness: String? { nil }
 }
 
 enum TraceStep {
@@ -120,7 +160,7 @@ enum TraceStep {
   /// The record in the first octets, and their number.
   case record(BTSnoopRecord, length: Int)
   /// The first octets, of which some may follow later, have no HCI packet.
-  case skip(Int)
+  case skip(Int64)
 }
 
 /// The reason why a trace cannot be read further, and the place in the file.

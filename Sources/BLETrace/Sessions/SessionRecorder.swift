@@ -206,8 +206,8 @@ extension SessionRecorder {
     with(handle, entry) { $0.omit(name, "the link of the replay has its own timing", entry, $1) }
   }
 
-  private mutating func add(_ command: any HCICommand, _ entry: TraceEntry) {
-    guard command is HCI.LESetDataLength, let handle = entry.link else { return }
+  private mutating func add(_ command: HCICommandPacket, _ entry: TraceEntry) {
+    guard command.opcode == .leSetDataLength, let handle = entry.link else { return }
     omitTiming("LE Set Data Length", handle, entry)
   }
 
@@ -276,7 +276,7 @@ extension SessionRecorder {
   }
 
   private mutating func add(_ pdu: ATTPDU, _ entry: TraceEntry, _ link: inout Open) {
-    let type = Swift.type(of: pdu.packet).pduType
+    let type = pdu.type
     let client = pdu.client(sentAs: entry.direction)
     // Without the event of the connection, the first PDU decides.
     let expected = link.client ?? client

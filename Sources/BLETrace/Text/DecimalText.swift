@@ -5,7 +5,7 @@ extension Double {
   /// - Parameter decimals: at least 1.
   package func text(decimals: Int) -> String {
     let scale = (0..<decimals).reduce(1.0) { scale, _ in scale * 10 }
-    guard let scaled = Int(exactly: (magnitude * scale).rounded()) else { return description }
+    guard let scaled = Int64(exactly: (magnitude * scale).rounded()) else { return description }
     let digits = String(scaled)
     let text = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
     return "\(self < 0 && scaled > 0 ? "-" : "")\(text.dropLast(decimals)).\(text.suffix(decimals))"

@@ -54,10 +54,20 @@ package enum ValueText {
 
   private typealias Decode = @Sendable (Bytes) -> String?
 
-  private static let decoders = others.merging(
-    EnvironmentalSensing.quantities.compactMap { quantity in
-      quantity.format.uuid.number.map { ($0, environmental(quantity)) }
-    }, uniquingKeysWith: { other, _ in other })
+  private static let decoders: [UInt16: Decode] = {
+    var table = Quantities(decoders: others)
+    visitQuantities(with: &table)
+    return table.decoders
+  }()
+
+  private struct Quantities: EnvironmentalQuantityVisitor {
+    var decoders: [UInt16: Decode]
+
+    mutating func visit<Quantity: EnvironmentalQuantity>(_ quantity: Quantity.Type) {
+      guard let number = Quantity.format.uuid.number, decoders[number] == nil else { return }
+      decoders[number] = { EnvironmentalValue<Quantity>(octets: Array($0)).map { "\($0)" } }
+    }
+  }
 
   private static let others: [UInt16: Decode] = [
     0x2A01: { $0.exactly(2)?.uint16(at: 0).map { AssignedNames.appearance($0) ?? "appearance \($0)" } },
@@ -86,9 +96,9 @@ package enum ValueText {
     0x2A32: { KeyboardLEDs(octets: Array($0)).map { "lights: \($0)" } },
     0x2A4A: hidInformation,
     0x2A4C: { HIDControl(octets: Array($0)).map { $0 == .suspend ? "suspend" : "exit suspend" } },
-    0x2A4E: { HIDProtocolMode(octets: Array($0)).map { "\($0) protocol" } },
+    0x2A4E: { HIDProtocolMode(octets: Array($0)).map { $0 == .boot ? "boot protocol" : "report protocol" } },
     0x2A50: pnpIdentifier,
-    0x2908: { HIDReportReference(octets: Array($0)).map { "\($0.kind) report \($0.id)" } },
+    0x2908: { HIDReportReference(octets: Array($0)).map { "\($0.kind.word) report \($0.id)" } },
     0x2BED: batteryStatus,
     0x2AA6: { $0.exactly(1)?.first.map { $0 == 0 ? "resolution is not supported" : "resolution is supported" } },
     0x2B29: { $0.first.map { "client features: \(flags($0, ["robust caching", "EATT", "multiple notifications"]))" } },
@@ -114,10 +124,6 @@ package enum ValueText {
     func interval(_ value: UInt16) -> String { value == 0xFFFF ? "any" : "\(Double(value) * 1.25) ms" }
     let end = timeout == 0xFFFF ? "any" : "\(Int(timeout) * 10) ms"
     return "interval \(interval(minimum)) to \(interval(maximum)), latency \(latency), timeout \(end)"
-  }
-
-  private static func environmental<Quantity: EnvironmentalQuantity>(_ quantity: Quantity.Type) -> Decode {
-    { EnvironmentalValue<Quantity>(octets: Array($0)).map { "\($0)" } }
   }
 
   private static func heartRate(_ octets: Bytes) -> String? {
@@ -168,7 +174,7 @@ package enum ValueText {
 
   private static func batteryStatus(_ octets: Bytes) -> String? {
     guard let value = BatteryLevelStatus(octets: Array(octets)) else { return nil }
-    return "\(value.powerState.chargeState), charge \(value.powerState.chargeLevel)"
+    return "\(value.powerState.chargeState.word), charge \(value.powerState.chargeLevel.word)"
       + (value.level.map { ", \($0) %" } ?? "")
   }
 
@@ -224,4 +230,36 @@ extension Bytes {
 extension Array {
   /// The element at `index`; nil past the end.
   fileprivate subscript(ifPresent index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
+}
+
+extension BatteryLevelStatus.PowerState.ChargeState {
+  fileprivate var word: String {
+    switch self {
+    case .unknown: "unknown"
+    case .charging: "charging"
+    case .discharging: "discharging"
+    case .idle: "idle"
+    }
+  }
+}
+
+extension BatteryLevelStatus.PowerState.ChargeLevel {
+  fileprivate var word: String {
+    switch self {
+    case .unknown: "unknown"
+    case .good: "good"
+    case .low: "low"
+    case .critical: "critical"
+    }
+  }
+}
+
+extension HIDReportReference.Kind {
+  fileprivate var word: String {
+    switch self {
+    case .input: "input"
+    case .output: "output"
+    case .feature: "feature"
+    }
+  }
 }

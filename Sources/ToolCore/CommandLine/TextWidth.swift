@@ -1,6 +1,3 @@
-import CLinux
-import Glibc
-
 /// The width of text on a terminal, in columns: two for a wide character, none for a combining one (wcwidth(3)).
 extension String {
   package var columns: Int { reduce(0) { $0 + $1.columns } }
@@ -58,16 +55,5 @@ extension StringProtocol {
 
 extension Character {
   /// A base character and those that combine with it.
-  fileprivate var columns: Int { isASCII ? 1 : unicodeScalars.reduce(0) { $0 + Self.columns(of: $1) } }
-
-  /// The C library's table is that of its locale, which is C until a program chooses another one.
-  private static let knowsUnicode = unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil
-
-  private static func columns(of scalar: Unicode.Scalar) -> Int {
-    guard knowsUnicode else { return 1 }
-    // `wchar_t` is signed on amd64 and unsigned on arm64; each has room for a scalar.
-    let columns = Int(wcwidth(wchar_t(scalar.value)))
-    // A control character, or one that the C library does not know yet.
-    return columns < 0 ? 1 : columns
-  }
+  fileprivate var columns: Int { isASCII ? 1 : unicodeScalars.reduce(0) { $0 + $1.columns } }
 }

@@ -91,7 +91,7 @@ enum LogCommand {
     {
       throw ToolError.usage("--explain reads the whole trace, and has no --\(other)", of: arguments.command)
     }
-    var (shown, count, links, explainer) = ([TraceEntry](), 0, TraceLinks(), TraceExplainer(filter))
+    var (shown, count, links, explainer) = ([TraceLine](), 0, TraceLinks(), TraceExplainer(filter))
     var source = try TraceSource(file)
     let fault = try source.forEachEntry(withFragments: explains) { entry in
       count += 1
@@ -103,7 +103,7 @@ enum LogCommand {
       }
       guard filter.admits(entry) else { return !Output.isClosed }
       if picture != nil {
-        shown.append(entry.withoutContent)
+        shown.append(TraceLine(entry))
       } else if arguments.has("json") {
         Output.json(line(entry))
       } else {
@@ -117,12 +117,10 @@ enum LogCommand {
     let isSelected = arguments.value("link") == nil || links.hasSelected || explanation?.findings.isEmpty == false
     if let explanation, isSelected { explain(explanation, asJSON: arguments.has("json")) }
     if let picture { try draw(shown, of: count, into: picture) }
-    if fault == nil, let incomplete = source.incompleteRecord {
-      Output.error("ble: \(file): the last packet is incomplete: it begins at octet \(incomplete)")
-    }
+    if fault == nil, let incompleteness = source.incompleteness { Output.error("ble: \(file): \(incompleteness)") }
     if let fault { throw ToolError.data("\(file): \(fault)") }
     if let link = arguments.value("link"), !isSelected {
-      throw ToolError.notFound("\(file) has no link '\(link)'. \(links)")
+      throw ToolError.notFound("\(file) \(links.absence(of: link))")
     }
     if describes {
       let (device, name) = try seen(in: source, filter, of: file)
@@ -177,7 +175,7 @@ enum LogCommand {
   }
 
   /// Writes the diagram into a file; `-` is standard output.
-  private static func draw(_ entries: [TraceEntry], of count: Int, into picture: String) throws(ToolError) {
+  private static func draw(_ entries: [TraceLine], of count: Int, into picture: String) throws(ToolError) {
     let svg = LadderDiagram(entries).svg
     if picture == "-" { return Output.text(svg) }
     do throws(SystemError) { try Files.write(svg.utf8, to: picture) } catch {

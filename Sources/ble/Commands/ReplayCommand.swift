@@ -125,9 +125,7 @@ enum ReplayCommand {
     }
     // Packets may be missing that the comparison needs.
     if let fault { throw .data("\(file): \(fault)") }
-    if let incomplete = source.incompleteRecord {
-      Output.error("ble: \(file): the last packet is incomplete: it begins at octet \(incomplete)")
-    }
+    if let incompleteness = source.incompleteness { Output.error("ble: \(file): \(incompleteness)") }
     do throws(SessionFault) { return try recorder.finish() } catch {
       throw .data("\(file): \(error)\(error.reason == .several ? ". Use: --session NUMBER" : "")")
     }

@@ -6,14 +6,9 @@ extension TraceFilter {
   init(_ arguments: ParsedArguments) throws(ToolError) {
     self.init()
     showsAll = arguments.has("all")
-    layers = Set(arguments.allValues("layer"))
+    layers = Set(arguments.allValues("layer").compactMap { TraceEntry.Layer(rawValue: $0.uppercased()) })
     guard let text = arguments.value("link") else { return }
-    guard let link = Link(text) else {
-      throw .usage(
-        "--link takes a handle such as 0x0040 or an address such as C0:11:22:33:44:55 or C0:11:22:33:44:55-random, not "
-          + "'\(text)'",
-        of: arguments.command)
-    }
+    guard let link = Link(text) else { throw .usage("--link takes \(Link.rule(text))", of: arguments.command) }
     self.link = link
   }
 }

@@ -69,6 +69,6 @@ struct TraceSource: ~Copyable {
   /// The devices whose services the entries have shown.
   var devices: [(link: ConnectionHandle?, address: DeviceAddress?, device: SeenDevice)] { reader.devices }
 
-  /// The place of a record that the trace ends within; nil for a complete trace.
-  var incompleteRecord: Int? { records.incompleteRecord }
+  /// The text about a record that the trace ends within; nil for a complete trace.
+  var incompleteness: String? { records.incompleteness }
 }
