@@ -2,19 +2,32 @@
 
 import base64
 import contextlib
+import ctypes
+import fcntl
 import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 
-from programs import LIMIT, wait_until
+from programs import LIMIT, PR_SET_PDEATHSIG, wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # The tests may run as root, where Chromium has no sandbox, and in a container with a small /dev/shm.
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+def connect(command, answer):
+    """In the process of Chromium: it reads from descriptor 3 and writes to descriptor 4, and ends with the tests."""
+    # Either may have the number of the other.
+    command, answer = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (command, answer))
+    for descriptor, number in ((command, 3), (answer, 4)):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Browser:
@@ -23,13 +36,12 @@ class Browser:
     def __init__(self, *options):
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-            # Chromium reads from descriptor 3 and writes to descriptor 4.
             (command, self.output), (self.input, answer) = os.pipe(), os.pipe()
             words = [CHROMIUM, *OPTIONS, *options, "--remote-debugging-pipe", f"--user-data-dir={folder}", "about:blank"]
             self.log = stack.enter_context(open(f"{folder}/log", "w+"))
             self.process = subprocess.Popen(
-                ["sh", "-c", f'exec "$@" 3<&{command} 4>&{answer}', "sh", *words],
-                pass_fds=[command, answer], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
+                words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, close_fds=False,
+                preexec_fn=lambda: connect(command, answer),
             )  # fmt: skip
             os.close(command)
             os.close(answer)
@@ -92,8 +104,10 @@ class Browser:
         return wait_until(lambda: self.evaluate(expression), lambda: f"{expression}: {self.evaluate('document.body.innerText')[:2000]}")
 
     def open(self, path):
-        self.call("Page.navigate", url=path.as_uri())
-        self.wait("document.readyState === 'complete'")
+        # A new document, also if it is open.
+        for url in ("about:blank", path.as_uri()):
+            self.call("Page.navigate", url=url)
+            self.wait(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
 
     def choose(self, selector, path):
         """Chooses a file in a field."""

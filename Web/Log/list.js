@@ -45,7 +45,8 @@ class PacketList {
   constructor(element, load) {
     this.#element = element;
     this.#load = load;
-    this.#space.role = this.#visible.role = "presentation";
+    this.#space.role = "presentation";
+    this.#visible.role = "rowgroup";
     this.#space.className = "space";
     this.#visible.className = "rows";
     element.append(this.#space, this.#visible);

@@ -178,6 +178,7 @@ function report(text) { $("#status").textContent = text; }
 // The explanation
 
 async function explain() {
+  $("#explanation").open = true;
   const lines = await trace.call("explanation");
   const content = document.createDocumentFragment();
   let [section, finding, evidence] = [null, null, null];
@@ -210,7 +211,11 @@ async function explain() {
     }
   }
   content.append(element("p", verdict.slice(end).trim(), "scope"));
-  $("#findings").replaceChildren(content);
+  // As high as it needs to be, within a part of the window. The user can change that.
+  const findings = $("#findings");
+  findings.replaceChildren(content);
+  findings.style.height = "";
+  findings.style.height = `min(${findings.offsetHeight}px, 30vh)`;
   headlines = marked;
   list.mark(new Set(marked.keys()));
 }
