@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from browser import CHROMIUM, Browser
 from bumble.snoop import BtSnooper
-from programs import LIMIT, ROOT, product
+from programs import LIMIT, ROOT, product, wait_until
 from radios import have_tshark, ours
 from secured_peripheral import NAME, OPEN, SECRET, SecuredPeripheral
 from test_ble_tool import run, serving
@@ -257,7 +257,7 @@ def test_a_link_to_a_packet_selects_it(page, corpus):
     page.show(trace)
     named = check_explanation(page, trace)
     page.evaluate("document.querySelector('#findings a').click()")
-    selected = "document.querySelector('[aria-selected] a').hash"
+    selected = "document.querySelector('[aria-selected] a')?.hash"
     page.wait(f"{selected} === '#packet-{named[0]}'")
     assert page.evaluate("location.hash") == f"#packet-{named[0]}"
     line = page.text("[aria-selected] .line")
@@ -339,6 +339,20 @@ def test_controls_have_names(page, corpus):
 
 
 # Files
+
+
+def test_what_is_shown_can_be_saved(page, corpus, tmp_path):
+    trace = next(trace for trace in corpus if trace.name == "pair-rejected.btsnoop")
+    page.show(trace)
+    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    for display, name, words in (("list", "txt", []), ("ladder", "svg", ["--svg", "-"])):
+        page.change(f"document.querySelector('[value={display}]').click()")
+        page.events.clear()
+        page.change("document.querySelector('#save').click()")
+        wait_until(lambda: page.evaluate("1") and any(
+            event["method"] == "Page.downloadProgress" and event["params"]["state"] == "completed" for event in page.events
+        ), "no download")  # fmt: skip
+        assert (tmp_path / f"{trace.name}.{name}").read_text().splitlines() == log(trace, *words)
 
 
 def test_a_dropped_file_is_opened(page, corpus):

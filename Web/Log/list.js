@@ -159,7 +159,8 @@ class PacketList {
     const row = this.#visible.firstElementChild;
     if (row) this.#rowHeight = row.getBoundingClientRect().height || this.#rowHeight;
     this.#setCount(this.#count);
-    this.#draw();
+    // An element that was not displayed has lost its place.
+    this.#setTop(this.#top);
   }
 
   // Keys and clicks

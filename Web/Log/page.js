@@ -2,6 +2,7 @@
 // The page: opens files, and shows what the worker answers. A trace has one worker, which ends with it.
 
 const LADDER_ROWS = 100; // arrows of a diagram
+const HEAD_HEIGHT = 56; // pixels of a diagram above its first arrow
 const CONTEXT = 10; // those of them before the selected packet
 
 const $ = (selector) => document.querySelector(selector);
@@ -371,7 +372,12 @@ async function draw(place) {
     arrow.replaceWith(link);
     link.append(arrow);
   });
-  diagram.replaceChildren(picture);
+  // The names of the columns stay visible.
+  const head = picture.cloneNode(false);
+  head.setAttribute("viewBox", `0 0 ${head.getAttribute("width")} ${HEAD_HEIGHT}`);
+  head.setAttribute("height", HEAD_HEIGHT);
+  head.append(...picture.querySelectorAll(":scope > rect, :scope > text"));
+  diagram.replaceChildren(head, picture);
   $("#ladder output").textContent = rows === 0 ? "No packet passes the filters."
     : `${number(first + 1)} to ${number(last)} of ${number(rows)} packets`;
   $("#earlier").disabled = first === 0;
@@ -405,7 +411,14 @@ async function save() {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 $("#save").addEventListener("click", () => run(save));
-$("#copy").addEventListener("click", () => navigator.clipboard.writeText(selected.line).then(() => report("The line is copied.")));
+
+async function copy() {
+  await navigator.clipboard.writeText(selected.line);
+  report("The line is copied.");
+}
+$("#copy").addEventListener("click", () => run(copy));
+// A page from a server without TLS has no clipboard.
+$("#copy").hidden = !navigator.clipboard;
 
 // Files that the page reads
 

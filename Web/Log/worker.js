@@ -119,7 +119,7 @@ const calls = {
   async search({ wanted, onlyMatches }) {
     const current = ++search;
     const [isDue, isLong] = [every(INTERVAL), every(30)];
-    [matches, showsMatches] = [[], false];
+    const found = [];
     const needle = wanted.toLowerCase();
     for (let first = 0; needle && first < rows; first += BATCH) {
       const lines = text(LINES, first, Math.min(first + BATCH, rows)).toLowerCase();
@@ -128,17 +128,17 @@ const calls = {
         for (let end = lines.indexOf("\n", start); end >= 0 && end < at; end = lines.indexOf("\n", start)) {
           [row, start] = [row + 1, end + 1];
         }
-        matches.push(row);
+        found.push(row);
         // At most one match in each line.
         start = lines.indexOf("\n", at) + 1;
         row += 1;
         if (start === 0) break;
       }
-      if (isDue()) postMessage({ progress: { matches: matches.length, searched: first / rows } });
+      if (isDue()) postMessage({ progress: { matches: found.length, searched: first / rows } });
       if (isLong()) await pause();
       if (current !== search) return null;
     }
-    showsMatches = onlyMatches && needle !== "";
+    [matches, showsMatches] = [found, onlyMatches && needle !== ""];
     return { count: matches.length, rows: shownRows() };
   },
 
