@@ -459,10 +459,13 @@ def test_a_trace_of_100_megabytes_is_usable(page, corpus, tmp_path, capsys):
 
     def check(number):
         page.wait(f"document.querySelector('[aria-selected] a')?.hash === '#packet-{number}'")
-        assert page.text("[aria-selected] .line") == second[(number - 1) % size + 1]
+        line = page.text("[aria-selected] .line")
+        assert line == second[(number - 1) % size + 1]
+        # The details of the packet take a part of the window.
+        page.wait(f"document.querySelector('#detail .text').textContent.includes({json.dumps(line.strip())})")
         box = "document.querySelector('{}').getBoundingClientRect()"
         row, list = box.format("[aria-selected]"), box.format("#packets")
-        assert page.evaluate(f"{row}.top >= {list}.top - 1 && {row}.bottom <= {list}.bottom + 1")
+        page.wait(f"{row}.top >= {list}.top - 1 && {row}.bottom <= {list}.bottom + 1")
 
     page.filter(all=True)
     page.evaluate("document.querySelector('#packets').focus()")

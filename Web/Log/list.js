@@ -35,6 +35,7 @@ class PacketList {
   #top = 0;
   #scrolled = 0; // the place of the scroll bar that belongs to `top`
   #rowHeight = 22;
+  #height = 0; // of the element, at the last change
   #selected = -1;
   #text = ""; // what is highlighted
   /** Called with a row and its packet when it is selected. */
@@ -104,11 +105,7 @@ class PacketList {
     if (row < 0 || row >= this.#count) return;
     this.#rows.get(this.#selected)?.removeAttribute("aria-selected");
     this.#selected = row;
-    const [start, end] = [row * this.#rowHeight, (row + 1) * this.#rowHeight];
-    const height = this.#element.clientHeight;
-    if (start < this.#top - height || end > this.#top + 2 * height) this.#setTop(start - height / 2);
-    else if (start < this.#top) this.#setTop(start);
-    else if (end > this.#top + height) this.#setTop(end - height);
+    this.#reveal(row);
     this.#draw();
     this.#rows.get(row)?.setAttribute("aria-selected", "true");
     this.#element.setAttribute("aria-activedescendant", `row-${row}`);
@@ -139,6 +136,19 @@ class PacketList {
     this.#draw();
   }
 
+  #reveal(row) {
+    const [start, end] = [row * this.#rowHeight, (row + 1) * this.#rowHeight];
+    const height = this.#element.clientHeight;
+    if (start < this.#top - height || end > this.#top + 2 * height) this.#setTop(start - height / 2);
+    else if (start < this.#top) this.#setTop(start);
+    else if (end > this.#top + height) this.#setTop(end - height);
+  }
+
+  #isVisible(row) {
+    const start = row * this.#rowHeight;
+    return start >= this.#top - 1 && start + this.#rowHeight <= this.#top + this.#height + 1;
+  }
+
   #scroll() {
     // An event of #setTop: the scroll bar has fewer places than the list.
     if (this.#element.scrollTop === this.#scrolled) return;
@@ -156,11 +166,15 @@ class PacketList {
   }
 
   #resize() {
+    const wasVisible = this.#selected >= 0 && this.#isVisible(this.#selected);
+    this.#height = this.#element.clientHeight;
     const row = this.#visible.firstElementChild;
     if (row) this.#rowHeight = row.getBoundingClientRect().height || this.#rowHeight;
     this.#setCount(this.#count);
     // An element that was not displayed has lost its place.
     this.#setTop(this.#top);
+    // The details of the selected packet take a part of the window.
+    if (wasVisible) this.#reveal(this.#selected);
   }
 
   // Keys and clicks
