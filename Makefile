@@ -11,6 +11,9 @@ GATEWAY_PACKAGES := $(BUILD_PACKAGES) libmosquitto-dev
 KERNEL_PACKAGES := $(BUILD_PACKAGES) python3-venv qemu-system-x86 busybox-static kmod cpio xz-utils zstd gcc bzip2 \
   bluez bluez-test-tools dbus libcap2-bin
 
+# The page of `ble log`: what its WebAssembly module is linked with (scripts/test has the same list for the tests).
+LOG_PAGE_PACKAGES := make python3 wasi-libc libclang-rt-dev-wasm32
+
 # The place of `make install`.
 PREFIX ?= /usr/local
 
@@ -19,7 +22,7 @@ SECONDS ?= 600
 
 SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
-.PHONY: help demo test test-all test-long test-arm64 check check-examples docs gateway pictures install deb test-deb api bench bench-link bench-start bench-proxy bench-instructions bench-latency call-path bench-kernel fuzz check-fuzzers soak coverage clean
+.PHONY: help demo test test-all test-long test-arm64 check check-examples docs log-page gateway pictures install deb test-deb api bench bench-link bench-start bench-proxy bench-instructions bench-latency call-path bench-kernel fuzz check-fuzzers soak coverage clean
 
 help:
 	@echo "make demo            a heart-rate monitor and its collector talk on a radio simulated in one process"
@@ -31,6 +34,7 @@ help:
 	@echo "make check           format, imports, documents against sources, the public API and its documentation: before each commit"
 	@echo "make check-examples  builds each example as a package of its own, from a copy of its folder"
 	@echo "make docs            the documentation of every library product, and a site of all, in .cache/documentation; a warning fails"
+	@echo "make log-page        ble log as a page for browsers, one file, in .cache/log-page/log.html"
 	@echo "make gateway         builds the gateway to MQTT, which needs libmosquitto, in .build"
 	@echo "make install         installs the tool ble below PREFIX (/usr/local), with manual page, completions, unit and udev rule"
 	@echo "make deb             builds the Debian packages of the tool and of the gateway in .cache/packages, with debhelper (ARCH=arm64: for arm64)"
@@ -124,12 +128,18 @@ test-deb:
 	done
 
 # The pictures of the documentation, in Docs/Pictures.
-pictures:
-	@scripts/debian-packages $(BUILD_PACKAGES) graphviz python3-venv tmux
+pictures: log-page
+	@scripts/debian-packages $(BUILD_PACKAGES) graphviz python3-venv tmux chromium
 	@$(SWIFT) build --product ble
 	@scripts/pictures "$$($(SWIFT) build --show-bin-path)/ble"
 
-docs:
+# The page of `ble log`, one file, in .cache/log-page.
+log-page:
+	@scripts/debian-packages $(LOG_PAGE_PACKAGES)
+	@$(MAKE) --no-print-directory -C Web/Log
+	@scripts/log-page .cache/log-page/log.wasm .cache/log-page/log.html
+
+docs: log-page
 	@scripts/debian-packages $(BUILD_PACKAGES) python3
 	@$(SWIFT) build
 	@SWIFT="$(SWIFT)" scripts/check-documentation

@@ -129,7 +129,10 @@ async function show(read) {
   }
   document.body.className = "open";
   $("#file").textContent = `${file.name} · ${number(packets)} packets · ${size(file.size)}`;
-  form.hidden = $("#explanation").hidden = $("#save").hidden = false;
+  for (const id of ["explanation", "filters", "save", "detail"]) $(`#${id}`).hidden = false;
+  $("#detail .text").textContent = "Select a packet to see its whole line. The arrow keys, Page Up, Page Down, Home and End move the selection.";
+  $("#detail ul").replaceChildren();
+  $("#copy").disabled = true;
   nameSave();
   // The width of the column of numbers.
   $("#packets").style.setProperty("--digits", String(packets).length);
@@ -242,7 +245,7 @@ function linked(text) {
 list.onselect = (row, packet) => {
   selected = packet;
   const detail = $("#detail");
-  detail.hidden = false;
+  $("#copy").disabled = false;
   const link = element("a", `packet ${number(packet.number)}`);
   link.href = `#packet-${packet.number}`;
   detail.querySelector(".text").replaceChildren(link, " ", element("span", packet.line.trim()));
