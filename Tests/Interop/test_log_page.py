@@ -252,6 +252,22 @@ def test_the_diagram_is_that_of_ble_log(page, corpus):
     assert is_whole
 
 
+def test_the_list_keeps_its_place(page, corpus):
+    page.show(next(trace for trace in corpus if trace.name == "inspect.btsnoop"))
+    page.filter(all=True)
+    row = "Number(document.querySelector('#packets [role=row]').ariaRowIndex)"
+    page.evaluate("document.querySelector('#packets').scrollTop = 777")
+    page.wait(f"{row} > 1")
+    page.change("document.querySelector('[value=ladder]').click()")
+    page.wait("document.querySelectorAll('#ladder svg').length")
+    page.change("document.querySelector('[value=list]').click()")
+    page.wait("document.querySelector('#packets').scrollTop === 777")
+    first = "document.querySelector('#packets .rows').getBoundingClientRect().top - document.querySelector('#packets').getBoundingClientRect().top"
+    # The rows are those of this place.
+    height = page.evaluate("document.querySelector('#packets [role=row]').getBoundingClientRect().height")
+    assert abs((page.evaluate(row) - 1) * height - 777 - page.evaluate(first)) < 1
+
+
 def test_a_link_to_a_packet_selects_it(page, corpus):
     trace = next(trace for trace in corpus if trace.name == "pair-rejected.btsnoop")
     page.show(trace)

@@ -166,12 +166,15 @@ class PacketList {
   }
 
   #resize() {
+    const height = this.#element.clientHeight;
+    // The event of a new place may follow. An element that is not displayed loses its place.
+    if (height > 0 && this.#height > 0) this.#scroll();
     const wasVisible = this.#selected >= 0 && this.#isVisible(this.#selected);
-    this.#height = this.#element.clientHeight;
+    this.#height = height;
+    if (height === 0) return;
     const row = this.#visible.firstElementChild;
     if (row) this.#rowHeight = row.getBoundingClientRect().height || this.#rowHeight;
     this.#setCount(this.#count);
-    // An element that was not displayed has lost its place.
     this.#setTop(this.#top);
     // The details of the selected packet take a part of the window.
     if (wasVisible) this.#reveal(this.#selected);

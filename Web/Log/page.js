@@ -65,6 +65,7 @@ let file;
 let packets = 0;
 let headlines = new Map(); // the findings of each packet that is evidence
 let selected; // the selected packet
+let filterings = 0; // how often filters were applied
 let shownLink = ""; // the link that the explanation is about
 let ladder = { number: 1, distance: 0 }; // where the diagram begins
 
@@ -294,14 +295,17 @@ async function filter() {
   const { all, layer, link } = form.elements;
   // Without any protocol nothing is left: then all are shown.
   if (layers() === 0) layer.forEach((one) => one.checked = true);
+  const current = ++filterings;
   const result = await trace.call("filter", { all: all.checked, layers: layers(), link: link.value });
+  // Other filters have been chosen.
+  if (current !== filterings) return;
   if (result.fault) return fault(`${file.name} ${result.fault}`);
+  await showRows(result.rows);
+  if (form.elements.text.value) await find();
   if (link.value !== shownLink) {
     shownLink = link.value;
     await explain();
   }
-  await showRows(result.rows);
-  if (form.elements.text.value) await find();
 }
 
 /** Shows the rows of the filters or of the search. */
