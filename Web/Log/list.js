@@ -32,7 +32,7 @@ class PacketList {
   #version = 0; // changes with each content
   #rows = new Map(); // the elements of the rows that are drawn
   #count = 0;
-  #top = 0;
+  #top = 0; // whole pixels: text between two is blurred
   #scrolled = 0; // the place of the scroll bar that belongs to `top`
   #rowHeight = 22;
   #height = 0; // of the element, at the last change
@@ -130,7 +130,7 @@ class PacketList {
 
   #setTop(pixels) {
     const last = Math.max(0, this.#count * this.#rowHeight - this.#element.clientHeight);
-    this.#top = Math.max(0, Math.min(pixels, last));
+    this.#top = Math.round(Math.max(0, Math.min(pixels, last)));
     this.#element.scrollTop = this.#top / this.#scale;
     this.#scrolled = this.#element.scrollTop;
     this.#draw();
@@ -153,7 +153,7 @@ class PacketList {
     // An event of #setTop: the scroll bar has fewer places than the list.
     if (this.#element.scrollTop === this.#scrolled) return;
     this.#scrolled = this.#element.scrollTop;
-    this.#top = this.#scrolled * this.#scale;
+    this.#top = Math.round(this.#scrolled * this.#scale);
     this.#draw();
   }
 
