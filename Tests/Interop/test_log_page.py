@@ -231,6 +231,16 @@ def test_each_trace_has_the_explanation_of_ble_log(page, corpus):
     assert {"disconnection", "pairing"} <= problems
 
 
+def test_findings_beyond_the_limit_are_counted(page, corpus, tmp_path):
+    octets = next(trace for trace in corpus if trace.name == "pair-rejected.btsnoop").read_bytes()
+    repeated = tmp_path / "repeated.btsnoop"
+    repeated.write_bytes(octets[:16] + octets[16:] * 300)
+    page.show(repeated)
+    check_explanation(page, repeated)
+    *_, omitted, scope = page.evaluate("[...document.querySelectorAll('#findings > p')].map((p) => p.textContent)")
+    assert omitted == log(repeated, "--explain")[-2] and "more findings are not listed" in omitted
+
+
 def test_the_diagram_is_that_of_ble_log(page, corpus):
     is_whole = False
     for trace in corpus:
@@ -259,7 +269,9 @@ def test_the_list_keeps_its_place(page, corpus):
     page.evaluate("document.querySelector('#packets').scrollTop = 777")
     page.wait(f"{row} > 1")
     page.change("document.querySelector('[value=ladder]').click()")
+    # The diagram begins with the first packet that the list shows.
     page.wait("document.querySelectorAll('#ladder svg').length")
+    assert int(page.evaluate("document.querySelector('#ladder output').textContent").split()[0]) > 1
     page.change("document.querySelector('[value=list]').click()")
     page.wait("document.querySelector('#packets').scrollTop === 777")
     first = "document.querySelector('#packets .rows').getBoundingClientRect().top - document.querySelector('#packets').getBoundingClientRect().top"

@@ -2,8 +2,8 @@
 // The page: opens files, and shows what the worker answers. A trace has one worker, which ends with it.
 
 const LADDER_ROWS = 100; // arrows of a diagram
-const HEAD_HEIGHT = 56; // pixels of a diagram above its first arrow
 const CONTEXT = 10; // those of them before the selected packet
+const HEAD_HEIGHT = 56; // pixels of a diagram above its first arrow
 
 const $ = (selector) => document.querySelector(selector);
 const number = new Intl.NumberFormat("en").format;
@@ -193,11 +193,13 @@ async function explain() {
   const heads = lines.filter(({ text }) => /^ {2}\S/.test(text));
   $("#explanation summary").textContent = verdict.slice(0, end);
   $("#explanation").classList.toggle("problem", heads.some(({ isProblem }) => isProblem));
-  for (const { text, isProblem } of lines) {
+  for (const [index, { text, isProblem }] of lines.entries()) {
     const indent = text.search(/\S/);
-    if (indent === 0) {
-      content.append(element("h3", text));
-      content.append(section = element("ul"));
+    if (indent === 0 && index === lines.length - 1) {
+      // The number of findings that are not listed.
+      content.append(element("p", text));
+    } else if (indent === 0) {
+      content.append(element("h3", text), section = element("ul"));
     } else if (indent === 2) {
       section.append(finding = element("li"));
       finding.classList.toggle("problem", isProblem);
@@ -315,7 +317,7 @@ async function showRows(count) {
   const text = count === 0 ? "No packet passes the filters." : "";
   report(text);
   if (wanted !== undefined && count > 0) await list.select((await trace.call("rowOf", { number: wanted })).row);
-  if (form.elements.display.value === "ladder") await draw(aroundSelected());
+  if (form.elements.display.value === "ladder") await drawAroundSelected();
 }
 
 /** Searches the rows for the text. */
@@ -358,13 +360,14 @@ function display() {
   nameSave();
   $("#search").hidden = isLadder;
   $("#ladder").hidden = !isLadder;
-  if (isLadder) run(draw, aroundSelected());
+  if (isLadder) run(drawAroundSelected);
   else if (list.selected >= 0) list.select(list.selected);
 }
 
-/** The place of a diagram: some packets before the selected one, or the first packet that the list shows. */
-function aroundSelected() {
-  return { number: selected?.number ?? 1, distance: -CONTEXT };
+/** Draws from some packets before the selected one, or from the first packet that the list shows. */
+async function drawAroundSelected() {
+  const first = selected ?? (list.count > 0 ? await list.packet(list.first) : undefined);
+  await draw({ number: first?.number ?? 1, distance: selected ? -CONTEXT : 0 });
 }
 
 async function draw(place) {
