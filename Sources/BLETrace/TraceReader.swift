@@ -92,7 +92,9 @@ package struct TraceReader {
       number: count, time: record.microseconds &- start, direction: record.direction, layer: .hci, name: "",
       details: "")
     guard record.packet.count == record.originalLength else {
-      return entry.malformed("the capture has \(record.packet.count) of \(record.originalLength) octets of a packet")
+      // All 32 bits of the length in the file, also where an `Int` has no more.
+      let length = UInt(bitPattern: record.originalLength)
+      return entry.malformed("the capture has \(record.packet.count) of \(length) octets of a packet")
     }
     do throws(CodecError) {
       switch try HCIPacket(decoding: record.packet) {

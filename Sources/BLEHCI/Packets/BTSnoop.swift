@@ -141,7 +141,7 @@ public struct BTSnoopFile: Sequence, Sendable {
         packet: type.map { [$0.rawValue] + octets } ?? octets, direction: direction,
         microseconds: Int64(bitPattern: UInt64(bigEndian: header.dropFirst(16))) &- BTSnoopFile.origin,
         drops: UInt32(bigEndian: header.dropFirst(12)))
-      record.originalLength = Int(clamping: Int64(UInt32(bigEndian: header)) + (type == nil ? 0 : 1))
+      record.originalLength = Int(truncatingIfNeeded: UInt32(bigEndian: header)) &+ (type == nil ? 0 : 1)
       return record
     }
 

@@ -83,7 +83,7 @@ struct CapturedPackets {
     _ packet: Bytes, _ originalLength: UInt32, _ direction: HCIPacketDirection, _ microseconds: Int64
   ) -> BTSnoopRecord {
     var record = BTSnoopRecord(packet: packet, direction: direction, microseconds: microseconds)
-    record.originalLength = Int(clamping: originalLength)
+    record.originalLength = Int(truncatingIfNeeded: originalLength)
     return record
   }
 
