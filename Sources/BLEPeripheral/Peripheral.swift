@@ -68,6 +68,7 @@ public struct Peripheral: ~Copyable {
   /// A peripheral that has not started.
   ///
   /// - Parameters:
+  ///   - configuration: names, addresses, pairing and limits.
   ///   - services: the services in the order of their handles, which stay the same as long as the services do: bonded
   ///     centrals store them.
   ///   - cryptography: AES-128, AES-CMAC and P-256; on Linux ``BLECrypto/LibCrypto``.
@@ -168,8 +169,9 @@ public struct Peripheral: ~Copyable {
   /// Declares the advertisement, which replaces an earlier one. It is sent when the controller is ready, as long as
   /// fewer than ``PeripheralLimits/links`` links are up, until ``stopAdvertising(now:)``.
   ///
-  /// - Parameter interval: the shortest and the longest interval in units of 0.625 ms, 0x0020 to 0x4000 (Vol 4, Part E,
-  ///   7.8.5). The default is 100 to 150 ms.
+  /// `interval` has the shortest and the longest interval in units of 0.625 ms, 0x0020 to 0x4000 (Vol 4, Part E, 7.8.5).
+  /// The default is 100 to 150 ms.
+  ///
   /// - Throws: `AdvertisingDataError` if the content does not fit 31 octets and 31 octets of scan response.
   public mutating func advertise(
     _ advertisement: Advertisement, interval: ClosedRange<UInt16> = 0x00A0...0x00F0, now: Instant
@@ -212,9 +214,9 @@ public struct Peripheral: ~Copyable {
   /// Sends a value to the clients that have subscribed to it: by a notification, or by an indication to a client that
   /// has subscribed to indications alone.
   ///
-  /// A value that is longer than ATT_MTU - 3 octets is cut. A value that is accepted is sent unless the link ends.
+  /// A value that is longer than ATT_MTU - 3 octets is cut. A value that is accepted is sent unless the link ends. With
+  /// a `peer`, its link alone gets the value.
   ///
-  /// - Parameter peer: the only link that gets the value; nil: all links.
   /// - Returns: the number of links that get it, and of those that have no room.
   @discardableResult
   public mutating func update(

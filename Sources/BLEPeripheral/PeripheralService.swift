@@ -64,9 +64,7 @@ public struct PeripheralCharacteristic {
   public var write: Write?
   private var constant: [UInt8]?
 
-  /// A characteristic whose value is made and taken by functions.
-  ///
-  /// - Parameter updateAccess: nil: `access`.
+  /// A characteristic whose value is made and taken by functions. Without `updateAccess`, it is that of `access`.
   public init(
     _ id: AttributeID, uuid: BluetoothUUID, properties: GATTCharacteristicProperties, access: AccessRequirement = .open,
     updateAccess: AccessRequirement? = nil, descriptors: [DescriptorDefinition] = [], read: Read? = nil,

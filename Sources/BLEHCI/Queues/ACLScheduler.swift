@@ -67,10 +67,8 @@ public struct ACLScheduler: Sendable {
   /// The index of the link that sends next.
   private var turn = 0
 
-  /// A scheduler without links and buffers.
-  ///
-  /// - Parameter expectedLinks: the number of links that memory is reserved for when the first one comes up; more are
-  ///   possible.
+  /// A scheduler without links and buffers. When the first link comes up, memory is reserved for as many as are
+  /// expected; more are possible.
   public init(limits: Limits = Limits(), expectedLinks: Int = 64) {
     self.limits = limits
     self.expectedLinks = max(0, expectedLinks)

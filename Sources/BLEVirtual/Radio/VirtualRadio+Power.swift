@@ -42,14 +42,14 @@ extension VirtualRadio {
   /// 5.1.18). The change takes effect when the radio next runs: ``deadline`` is `now` then. Advertisements keep
   /// ``VirtualControllerConfiguration/txPower``.
   ///
+  /// The power is in dBm, and limited to those that the controller can have: -20 to 20, or its configured one if that is
+  /// outside.
+  ///
   /// ```swift
   /// var radio = VirtualRadio(seed: 1)
   /// let id = radio.attach(now: .start)
   /// radio.setTransmitPower(-8, of: id, now: .start)
   /// ```
-  ///
-  /// - Parameter level: in dBm, limited to the powers that the controller can have: -20 to 20, or its configured one if
-  ///   that is outside.
   public mutating func setTransmitPower(_ level: Int8, of id: ControllerID, now: Instant) {
     changes.append(RadioChange(time: now, kind: .power(id, level)))
     invalidateDeadline()
@@ -59,13 +59,13 @@ extension VirtualRadio {
   /// advertise. Controllers that monitor the path loss report a new zone (Vol 6, Part B, 4.5.16). The change takes
   /// effect when the radio next runs: ``deadline`` is `now` then.
   ///
+  /// The loss is in dB; nil is that of the configurations: `txPower` less `rssi` of the sender.
+  ///
   /// ```swift
   /// var radio = VirtualRadio(seed: 1)
   /// let (phone, sensor) = (radio.attach(now: .start), radio.attach(now: .start))
   /// radio.setPathLoss(80, between: phone, and: sensor, now: .start)  // received with -80 dBm at 0 dBm
   /// ```
-  ///
-  /// - Parameter loss: in dB; nil for that of the configurations: `txPower` less `rssi` of the sender.
   public mutating func setPathLoss(_ loss: UInt8?, between a: ControllerID, and b: ControllerID, now: Instant) {
     changes.append(RadioChange(time: now, kind: .path(a, b, loss)))
     invalidateDeadline()
