@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import socket
 import struct
 
 import pytest
@@ -30,18 +31,20 @@ models = pytest.mark.parametrize("passkey", [False, True], ids=["just-works", "p
 class Firmware(Program):
     """The thermometer. Its flash is a file of the folder: another one there has the same bonds."""
 
-    def __init__(self, triple, radio, folder):
-        built = ROOT / ".cache/embedded" / triple
-        command = ["env", f"PORT={radio.port}", built / "thermometer"]
+    program, first_line = "thermometer", "advertising"
+
+    def __init__(self, triple, port, folder, *options):
+        built = ROOT / ".cache/embedded" / triple / self.program
+        command = ["env", f"PORT={port}", built]
         if triple == CORTEX_M4:
             command = ["qemu-system-arm", "-M", "mps2-an386", "-cpu", "cortex-m4", "-display", "none", "-monitor", "none"]
             command += ["-semihosting-config", "enable=on,target=native"]
-            command += ["-chardev", f"socket,id=controller,host=127.0.0.1,port={radio.port}"]
-            command += ["-serial", "chardev:controller", "-serial", "stdio", "-kernel", built / "thermometer.elf"]
+            command += ["-chardev", f"socket,id=controller,host=127.0.0.1,port={port}"]
+            command += ["-serial", "chardev:controller", "-serial", "stdio", *options, "-kernel", f"{built}.elf"]
         super().__init__(command, folder / "firmware.log")
 
     def __enter__(self):
-        self.wait_for_line("advertising")
+        self.wait_for_line(self.first_line)
         return self
 
     def __exit__(self, *failure):
@@ -61,8 +64,17 @@ class Firmware(Program):
         return wait_until(lambda: re.findall(answer, self.output)[before:], lambda: self.output)
 
     def memory(self):
-        [numbers] = self.press("m", r"memory: heap (\d+), allocations (\d+), live (\d+), stack (\d+)\n")
-        return tuple(map(int, numbers))
+        [numbers] = self.press("m", r"memory: heap (\d+), allocations (\d+), live (\d+), stack (\d+)(?:, ticks (\d+))?\n")
+        return tuple(map(int, numbers[:4]))
+
+    def instructions(self):
+        """Of the program since its start, except those of its waits, to within 40 for each turn of its loop; with COUNTING."""
+        [ticks] = self.press("m", r"ticks (\d+)\n")
+        return int(ticks) * 40
+
+
+# An instruction takes a nanosecond of the machine's time.
+COUNTING = ["-icount", "shift=0"]
 
 
 class Guest(Visitor):
@@ -111,7 +123,7 @@ def radio(request, tmp_path):
 
 @pytest.fixture(params=[LINUX, CORTEX_M4])
 def start(request, radio, tmp_path):
-    return lambda: Firmware(request.param, radio, tmp_path)
+    return lambda: Firmware(request.param, radio.port, tmp_path)
 
 
 @versions
@@ -235,6 +247,129 @@ async def test_four_links_at_once(start, radio):
         print("with four links: heap {}, allocations {}, live {}, stack {}".format(*firmware.memory()))
         await guests[3].link.disconnect()
         wait_until(lambda: firmware.output.splitlines()[-1] == "advertising", lambda: firmware.output)
+
+
+async def test_instructions_of_a_read(radio, tmp_path):
+    """How many instructions the Cortex-M4 executes for a read: the whole program, from the octets of the controller to its octets."""
+    async with Central(radio.transport) as central:
+        with Firmware(CORTEX_M4, radio.port, tmp_path, *COUNTING) as firmware:
+            guest = Guest(central, firmware)
+            await guest.connect()
+            # Its own work: measurements, and what a press of a key costs.
+            await guest.pair_with(False, True)
+            await guest.set_interval(60000)
+
+            async def spent(count):
+                before = firmware.instructions()
+                for _ in range(count):
+                    await guest.read(TEMPERATURE)
+                return firmware.instructions() - before
+
+            await spent(50)
+            each = (await spent(550) - await spent(50)) / 500
+            print(f"a read: {each:.0f} instructions")
+            assert 2_000 < each < 250_000
+
+
+class Attributes(Firmware):
+    """The attributes without a host: the test is the host of the link layer."""
+
+    program, first_line = "attributes", "serving"
+
+
+class LinkLayer:
+    def __init__(self, listener):
+        self.socket, _ = listener.accept()
+        self.socket.settimeout(LIMIT)
+        self.received = b""
+
+    def send(self, pdu, channel=4):
+        self.socket.sendall(struct.pack("<HH", len(pdu), channel) + pdu)
+
+    def receive(self):
+        while True:
+            if len(self.received) >= 4:
+                length, channel = struct.unpack_from("<HH", self.received)
+                if len(self.received) >= 4 + length:
+                    pdu, self.received = self.received[4 : 4 + length], self.received[4 + length :]
+                    assert channel == 4
+                    return pdu
+            octets = self.socket.recv(4096)
+            assert octets, "the program has closed its stream"
+            self.received += octets
+
+    def request(self, pdu):
+        self.send(pdu)
+        while (response := self.receive())[0] == 0x1B:
+            pass
+        return response
+
+    def find(self, kind):
+        """The handle of the only characteristic of a type: Read By Type Request of declarations."""
+        start = 1
+        while True:
+            response = self.request(struct.pack("<BHHH", 0x08, start, 0xFFFF, 0x2803))
+            assert response[0] == 0x09 and response[1] == 7, response
+            for place in range(2, len(response), 7):
+                declaration, _, value, found = struct.unpack_from("<HBHH", response, place)
+                if found == kind:
+                    return value
+                start = declaration + 1
+
+
+@contextlib.contextmanager
+def attributes(folder, *options):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.settimeout(LIMIT)
+        with Attributes(CORTEX_M4, listener.getsockname()[1], folder, *options) as firmware:
+            link = LinkLayer(listener)
+            with contextlib.closing(link.socket):
+                yield firmware, link
+
+
+def test_attributes_without_a_host(tmp_path):
+    with attributes(tmp_path) as (firmware, link):
+        assert link.request(b"\x02\xf7\x00") == b"\x03\x41\x00"
+        assert link.request(b"\x0a\x03\x00") == b"\x0bThermometer"
+        temperature, interval = link.find(0x2A6E), link.find(0x2A21)
+        assert link.request(struct.pack("<BHH", 0x12, interval, 10)) == b"\x13"
+        assert link.request(struct.pack("<BH", 0x0A, interval)) == b"\x0b\x0a\x00"
+        assert link.request(struct.pack("<BHHB", 0x12, interval, 10, 0)) == error(0x12, interval, 0x0D)
+        assert link.request(struct.pack("<BHH", 0x12, temperature, 10)) == error(0x12, temperature, 0x03)
+        assert link.request(struct.pack("<BH", 0x12, temperature + 1) + NOTIFY) == b"\x13"
+        values = []
+        while len(values) < 5:
+            kind, handle, value = struct.unpack("<BHH", link.receive())
+            assert (kind, handle) == (0x1B, temperature)
+            values.append(value)
+        assert values == list(range(values[0], values[0] + 5))
+        # A frame that is too long ends the link for the server, and with it the subscription.
+        link.send(bytes(300), channel=0x40)
+        link.send(b"", channel=0x40)
+        assert link.request(struct.pack("<BH", 0x0A, temperature + 1)) == b"\x0b\x00\x00"
+        # Reads allocate nothing.
+        before = firmware.memory()
+        for _ in range(100):
+            assert link.request(b"\x0a\x03\x00") == b"\x0bThermometer"
+        assert firmware.memory()[2] == before[2]
+        print("attributes alone: heap {}, allocations {}, live {}, stack {}".format(*firmware.memory()))
+
+
+def test_instructions_of_a_read_without_a_host(tmp_path):
+    with attributes(tmp_path, *COUNTING) as (firmware, link):
+        interval = link.find(0x2A21)
+        assert link.request(struct.pack("<BHH", 0x12, interval, 60000)) == b"\x13"
+
+        def spent(count):
+            before = firmware.instructions()
+            for _ in range(count):
+                assert link.request(struct.pack("<BH", 0x0A, interval)) == b"\x0b\x60\xea"
+            return firmware.instructions() - before
+
+        spent(50)
+        each = (spent(550) - spent(50)) / 500
+        print(f"a read without a host: {each:.0f} instructions")
+        assert 500 < each < 20_000
 
 
 @pytest.mark.skipif(not (PEERS / "central_check.py").exists(), reason=f"no acceptance checks at {PEERS}")
