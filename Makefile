@@ -20,7 +20,7 @@ PREFIX ?= /usr/local
 # Seconds of `make fuzz`, divided among the targets.
 SECONDS ?= 600
 
-SOURCES := Package.swift Sources Tests Examples Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+SOURCES := Package.swift Sources Tests Examples Fuzz Web $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
 
 .PHONY: help demo test test-all test-long test-arm64 check check-examples docs log-page gateway pictures install deb test-deb api bench bench-link bench-start bench-proxy bench-instructions bench-latency call-path bench-kernel fuzz check-fuzzers soak coverage clean
 

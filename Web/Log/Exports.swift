@@ -26,9 +26,6 @@ nonisolated(unsafe) private var input = UnsafeMutableBufferPointer<UInt8>.alloca
 /// The file has no more octets.
 @_expose(wasm, "log_finish") @_cdecl("log_finish") public func finish() { log.finish() }
 
-/// Forgets the trace.
-@_expose(wasm, "log_clear") @_cdecl("log_clear") public func clear() { log = Log() }
-
 /// The packets of the trace.
 @_expose(wasm, "log_packets") @_cdecl("log_packets") public func packets() -> Int32 {
   Int32(truncatingIfNeeded: log.packets)
@@ -47,11 +44,6 @@ nonisolated(unsafe) private var input = UnsafeMutableBufferPointer<UInt8>.alloca
 /// The number of the packet of a row in the trace.
 @_expose(wasm, "log_row_number") @_cdecl("log_row_number") public func rowNumber(_ row: Int32) -> Int32 {
   Int32(truncatingIfNeeded: log.number(Int(row)) ?? -1)
-}
-
-/// The row of a packet; -1 if the view does not have it.
-@_expose(wasm, "log_row_of") @_cdecl("log_row_of") public func row(_ number: Int32) -> Int32 {
-  Int32(truncatingIfNeeded: log.row(ofPacket: Int(number)) ?? -1)
 }
 
 /// Bit 0 for a failure, then two bits for the layer.

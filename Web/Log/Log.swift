@@ -59,16 +59,6 @@ struct Log {
 
   func number(_ row: Int) -> Int? { index(row).map { trace.number(at: $0) } }
 
-  /// The row of a packet; nil if the view does not have it.
-  func row(ofPacket number: Int) -> Int? {
-    var (low, high) = (0, rows.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if trace.number(at: Int(rows[middle])) < number { low = middle + 1 } else { high = middle }
-    }
-    return low < rows.count && trace.number(at: Int(rows[low])) == number ? low : nil
-  }
-
   /// Bit 0 for a failure, then two bits for the layer.
   func style(_ row: Int) -> Int32 {
     guard let index = index(row) else { return 0 }
