@@ -34,7 +34,21 @@ public struct Instant: Comparable, Hashable, Sendable {
 
 extension Duration {
   /// In nanoseconds, without a fraction, and as many as fit.
-  @inlinable var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
+  @inlinable var wholeNanoseconds: Int64 {
+    // The division of 128 bits by 32 at a time: that of the standard library takes 1,000 instructions on a processor of
+    // 32 bits.
+    let (attoseconds, divisor) = (attoseconds, 1_000_000_000 as UInt64)
+    let (magnitude, isNegative) = (attoseconds.magnitude, attoseconds < 0)
+    let (high, low) = (UInt64(truncatingIfNeeded: magnitude >> 64), UInt64(truncatingIfNeeded: magnitude))
+    // The quotient has more than 64 bits.
+    guard high < divisor else { return isNegative ? .min : .max }
+    let upper = high << 32 | low >> 32
+    let lower = (upper % divisor) << 32 | low & 0xFFFF_FFFF
+    let (most, least) = (upper / divisor, lower / divisor)
+    guard most >> 31 == 0 else { return isNegative ? .min : .max }
+    let nanoseconds = Int64(truncatingIfNeeded: most << 32 | least)
+    return isNegative ? -nanoseconds : nanoseconds
+  }
 
   /// In microseconds, without a fraction, and as many as fit.
   package var wholeMicroseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000) }

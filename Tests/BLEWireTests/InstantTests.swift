@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BLEWire
@@ -16,5 +17,21 @@ import Testing
     #expect(late == late + long && late > .start + .seconds(290 * 365 * 86_400))
     let early = Instant.start + (.zero - long)
     #expect(early == early + (.zero - long) && early < .start + .seconds(-290 * 365 * 86_400))
+  }
+
+  @Test func theNanosecondsOfADurationAreTheQuotient() {
+    var random = SplitMix64(seed: 7)
+    var durations: [Int128] = [0, 1, 999_999_999, 1_000_000_000, .max, .min]
+    for limit in [Int128(Int64.max), Int128(Int64.min), 1 << 31, 1 << 32, 1 << 62] {
+      durations += (-2...2).map { limit * 1_000_000_000 + $0 } + (-2...2).map { (limit + $0) * 1_000_000_000 - 1 }
+    }
+    for _ in 0..<10_000 {
+      durations.append(
+        Int128(truncatingIfNeeded: UInt128.random(in: 0...(.max), using: &random)) >> Int128(random.next() % 127))
+    }
+    for attoseconds in durations {
+      let nanoseconds = Duration(attoseconds: attoseconds).wholeNanoseconds
+      #expect(nanoseconds == Int64(clamping: attoseconds / 1_000_000_000), "\(attoseconds)")
+    }
   }
 }
