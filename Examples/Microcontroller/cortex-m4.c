@@ -226,6 +226,21 @@ void __wrap_free(void *memory) {
   __real_free(memory);
 }
 
+// newlib for small programs copies octet by octet. This processor loads words from any address.
+__attribute__((optimize("O2", "no-tree-loop-distribute-patterns"))) void *memcpy(void *restrict to, const void *restrict from, size_t count) {
+  uint8_t *destination = to;
+  const uint8_t *source = from;
+  for (; count >= sizeof(uint32_t); count -= sizeof(uint32_t)) {
+    uint32_t word;
+    __builtin_memcpy(&word, source, sizeof word);
+    __builtin_memcpy(destination, &word, sizeof word);
+    source += sizeof word;
+    destination += sizeof word;
+  }
+  while (count-- > 0) *destination++ = *source++;
+  return to;
+}
+
 void arc4random_buf(void *octets, size_t size) {
   static int32_t file = -1;
   if (file < 0) file = file_open("/dev/urandom", READ_BINARY);
