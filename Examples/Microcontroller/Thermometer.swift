@@ -144,6 +144,8 @@ private struct Thermometer: ~Copyable {
     peripheral.update(Self.temperature, octets.span, now: now)
   }
 
+  // Not inlined: the loop would have the copies of events on its stack all the time.
+  @inline(never)
   private mutating func handle(_ event: PeripheralEvent) {
     switch event {
     case .ready(let address): log("ready: \(address.octets.description)")

@@ -15,6 +15,12 @@ extension HostCore {
       return links.packetsCompleted(packet.extracting(2..<packet.count), &context)
     }
     if receiveReports(packet) { return }
+    decode(packet)
+  }
+
+  /// Takes an event packet as a whole. Not inlined: a decoded event is large.
+  @inline(never)
+  private mutating func decode(_ packet: Span<UInt8>) {
     do throws(CodecError) {
       receive(try HCIEvent(decoding: [UInt8](copying: packet)[...]))
     } catch {
@@ -154,6 +160,9 @@ extension HostCore {
 }
 
 /// The effects of the session and the radio.
+///
+/// Functions with large values on the stack are not inlined: a firmware would need all of them at once
+/// (Docs/Decisions/embedded.md#stack).
 extension HostCore {
   /// Resets a controller whose state is not that of the host, as soon as that costs no link.
   mutating func resetIfDue() {
@@ -172,6 +181,7 @@ extension HostCore {
     }
   }
 
+  @inline(never)
   private mutating func perform(_ effect: SessionEffect) {
     switch effect {
     case .chooseAddress:
@@ -203,6 +213,7 @@ extension HostCore {
   }
 
   /// A command that a part or a link has sent has ended.
+  @inline(never)
   private mutating func answered(
     _ purpose: Purpose, _ opcode: HCIOpcode, _ status: HCIErrorCode, _ returned: Bytes
   ) {
@@ -220,13 +231,13 @@ extension HostCore {
     }
   }
 
+  @inline(never)
   mutating func withRadio(_ body: (inout Radio, inout RadioTurn) -> Void) {
     var own = radioTurn
     body(&radio, &own)
     finish(&own)
   }
 
-  // Not inlined: the compiler has a copy of `withRadio` for each call.
   @inline(never)
   private mutating func finish(_ own: inout RadioTurn) {
     radio.takeTurns(&own)

@@ -82,17 +82,16 @@ public struct Peripheral: ~Copyable {
   ) throws(DatabaseError) {
     var host = configuration.host
     host.bonds = bonds
-    var core = HostCore(configuration: host, cryptography: cryptography, random: random)
+    core = HostCore(configuration: host, cryptography: cryptography, random: random)
+    limits = configuration.limits.bounded
+    framer = H4Framer(limit: limits.packetOctets)
+    characteristics = services.flatMap { $0.characteristics }
     var added = HostOutput()
     for (index, service) in services.enumerated() {
       let definition = service.definition(ServiceID(rawValue: UInt32(truncatingIfNeeded: index)))
       core.perform(.services(.add(definition)), from: .process, now: .start, into: &added)
     }
     for event in added.events { if case .services(.added(_, .failure(let error))) = event.event { throw error } }
-    self.core = core
-    limits = configuration.limits.bounded
-    framer = H4Framer(limit: limits.packetOctets)
-    characteristics = services.flatMap { $0.characteristics }
   }
 
   /// Resets the controller and sets it up; ``PeripheralEvent/ready(_:)`` follows.
@@ -283,6 +282,7 @@ public struct Peripheral: ~Copyable {
 extension Peripheral {
   /// Handles the events of the host, and those that their handling causes.
   private mutating func process(_ now: Instant) {
+    if output.events.isEmpty { return }
     var place = 0
     while place < output.events.count {
       let event = output.events[place].event
@@ -297,6 +297,8 @@ extension Peripheral {
     events.append(event)
   }
 
+  // Not inlined: the stack would have the copies of events in each function that calls the host.
+  @inline(never)
   private mutating func take(_ event: HostEvent, _ now: Instant) {
     switch event {
     case .server(let link, let event): take(event, of: link, now)

@@ -563,7 +563,12 @@ extension HostLinks {
     // A provider of values finds its owner as all earlier events leave it.
     context.services.database.callsProviders = host.output.events.isEmpty
     table[index].perform(body, &context)
-    if context.turn.hasServerEventsOnly { return deliverServerOutput(of: index, &host) }
+    if context.turn.hasServerEventsOnly { deliverServerOutput(of: index, &host) } else { endInput(of: index, &host) }
+  }
+
+  /// Sends what an input of a link wrote and applies what it causes.
+  @inline(never)
+  private mutating func endInput(of index: Int, _ host: inout HostContext) {
     // An effect can give a link its next input: the output of this one is taken out before.
     var output = spareTurn.take() ?? LinkTurn(toolbox)
     swap(&context.turn, &output)
@@ -639,6 +644,7 @@ extension HostLinks {
   }
 
   /// Applies an effect of a link.
+  @inline(never)
   private mutating func perform(_ effect: LinkEffect, of peer: LinkID, _ host: inout HostContext) {
     switch effect {
     case .violated(let event, let recipient):
@@ -821,6 +827,7 @@ extension HostLinks {
   }
 
   /// Applies an effect of the channels of a link.
+  @inline(never)
   private mutating func perform(_ effect: ChannelEffect, of peer: LinkID, _ host: inout HostContext) {
     switch effect {
     case .requested(let request) where request.spsm == .enhancedATT:
@@ -872,6 +879,7 @@ extension HostLinks {
 /// What the security managers, the bonds and the pairings of the kernel cause in other parts.
 extension HostLinks {
   /// Lets the security manager of a link do something and applies what it causes.
+  @inline(never)
   private mutating func withSecurity(of peer: LinkID, _ input: SecurityInput, _ host: inout HostContext) {
     guard let index = table.index(of: peer) else { return }
     var context = securityContext(of: table[index], host)
@@ -887,6 +895,7 @@ extension HostLinks {
     SecurityContext(link, policy, context.bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
   }
 
+  @inline(never)
   private mutating func perform(_ effect: SecurityEffect, on index: Int, _ host: inout HostContext) {
     let (peer, identity) = (table[index].peer, table[index].identity)
     switch effect {

@@ -345,6 +345,7 @@ extension Radio {
   }
 
   /// Lets connecting and the others go on by turns where the controller cannot do both at once. Due after each input.
+  @inline(never)
   mutating func takeTurns(_ turn: inout RadioTurn) {
     defer { noteDeadline() }
     chooseTurn(&turn)

@@ -19,19 +19,13 @@ struct OwnSecurityManager: LinkSecurityManager {
   private let own: DeviceAddress
   private let other: DeviceAddress
   private let procedureTimeout: Duration
-  /// Made when it is first needed. Apart from the manager, because it is large, and most links never pair.
-  private var pairing: Pairing? { didSet { takeDeadline() } }
+  /// The machine that pairs, once an input has needed it: in memory of its own, where it is changed in place, because it
+  /// is large, and most links never pair.
+  private var machines: [PairingMachine] = [] { didSet { takeDeadline() } }
   /// The key that the controller was given and has not reported on yet.
   private var start: KeyStart? { didSet { takeDeadline() } }
   /// Whether the link is encrypted with the key of the current pairing, which distributes keys.
   private var usesPairingKey = false
-
-  private indirect enum Pairing { case machine(PairingMachine) }
-
-  private var machine: PairingMachine? {
-    get { if case .machine(let machine)? = pairing { machine } else { nil } }
-    set { pairing = newValue.map { .machine($0) } }
-  }
 
   /// - Parameters:
   ///   - own: our address on this link.
@@ -48,17 +42,22 @@ struct OwnSecurityManager: LinkSecurityManager {
   /// The deadline of the machine, or of an encryption. It is stored here, because the host reads it after each input of
   /// the link, and the machine is large to copy.
   private(set) var deadline: Instant?
-  private mutating func takeDeadline() { deadline = .nearer(machine?.deadline, start?.deadline) }
+  private mutating func takeDeadline() { deadline = .nearer(ofMachine { $0.deadline }, start?.deadline) }
   /// Whether no input has needed the machine that pairs.
-  var needsMachine: Bool { pairing == nil }
-  var isPairing: Bool { machine?.isPairing == true }
+  var needsMachine: Bool { machines.isEmpty }
+  var isPairing: Bool { ofMachine { $0.isPairing } ?? false }
   /// Whether the link is being secured.
   var isUnderWay: Bool { start != nil || isPairing }
   /// Whether the controller was given a key and has not reported on it.
   var isStarting: Bool { start != nil }
   var isStartingWithBond: Bool { start?.origin == .bond }
   /// The identity that the peer has named in the current pairing, or in the last one.
-  var claimedIdentity: DeviceAddress? { machine?.claimedIdentity }
+  var claimedIdentity: DeviceAddress? { ofMachine { $0.claimedIdentity } }
+
+  /// A fact of the machine; nil without one.
+  private func ofMachine<Fact>(_ fact: (PairingMachine) -> Fact?) -> Fact? {
+    machines.isEmpty ? nil : fact(machines[0])
+  }
 
   private mutating func prepare(_ context: inout SecurityContext) {
     guard needsMachine else { return }
@@ -67,9 +66,11 @@ struct OwnSecurityManager: LinkSecurityManager {
 
   /// Makes the machine that pairs.
   mutating func prepare(_ settings: PairingSettings, _ cryptography: AnyCryptography, _ random: RandomSource) {
-    machine = PairingMachine(
-      role: isCentral ? .initiator : .responder, own: own, peer: other, settings: settings, cryptography: cryptography,
-      random: random)
+    machines = [
+      PairingMachine(
+        role: isCentral ? .initiator : .responder, own: own, peer: other, settings: settings,
+        cryptography: cryptography, random: random)
+    ]
   }
 
   mutating func perform(
@@ -148,7 +149,7 @@ struct OwnSecurityManager: LinkSecurityManager {
   ) {
     guard context.admitsRequest(of: owner, on: peer, into: &effects) else { return }
     // A machine that is idle has the settings of another pairing.
-    if context.demand != nil, machine?.isPairing == false, machine?.isClosed == false { machine = nil }
+    if context.demand != nil, ofMachine({ !$0.isPairing && !$0.isClosed }) == true { machines = [] }
     if isCentral {
       if let demand = context.demand, !(context.bond?.centralKey.map { demand.admits($0.strength) } ?? false) {
         return pair(isConsented: !demand.asksConsent, &context, now: now, into: &effects)
@@ -185,7 +186,7 @@ struct OwnSecurityManager: LinkSecurityManager {
     _ question: PairingQuestionID, _ answer: PairingAnswer, _ context: inout SecurityContext, now: Instant,
     into effects: inout [Effect<SecurityEffect>]
   ) {
-    guard machine != nil else { return effects.append(.own(.answerIgnored(.notOpen))) }
+    guard !needsMachine else { return effects.append(.own(.answerIgnored(.notOpen))) }
     run(&context, now: now, into: &effects) { $0.answer(question, answer, now: now, into: &$1) }
   }
 
@@ -197,7 +198,7 @@ struct OwnSecurityManager: LinkSecurityManager {
       effects.append(.report(.controller, "it does not report the outcome of an encryption", peer: peer))
       encryptionFailed(.linkLayerResponseTimeout, &context, now: now, into: &effects)
     }
-    guard let deadline = machine?.deadline, deadline <= now else { return }
+    guard let deadline = ofMachine({ $0.deadline }), deadline <= now else { return }
     run(&context, now: now, into: &effects) { $0.tick(now: now, into: &$1) }
   }
 
@@ -209,7 +210,7 @@ struct OwnSecurityManager: LinkSecurityManager {
       effects.append(.event(.bonds(.lost(peer, context.identity, context.explained(loss))), to: .everyone))
     }
     var caused: [PairingEffect] = []
-    machine?.linkEnded(into: &caused)
+    if !needsMachine { machines[0].linkEnded(into: &caused) }
     for effect in caused {
       switch effect {
       case .withdraw(let id): effects.append(.event(.pairing(peer, .questionWithdrawn(id)), to: .everyone))
@@ -225,14 +226,9 @@ struct OwnSecurityManager: LinkSecurityManager {
     _ context: inout SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>],
     _ body: (inout PairingMachine, inout [PairingEffect]) -> Void
   ) {
-    guard var machine else { return }
-    if !machine.isPairing, context.settings != nil { machine.settings = context.pairingSettings }
-    machine.rejectsAttempts = context.isBlocked
-    machine.lastQuestion = context.lastQuestion
+    guard !needsMachine else { return }
     var caused: [PairingEffect] = []
-    body(&machine, &caused)
-    context.lastQuestion = machine.lastQuestion
-    self.machine = machine
+    machines[0].perform(&context, &caused, body)
     for effect in caused { translate(effect, &context, now: now, into: &effects) }
   }
 
@@ -261,7 +257,7 @@ struct OwnSecurityManager: LinkSecurityManager {
       effects.append(.own(.failed(failure)))
       if usesPairingKey { effects.append(.own(.keyRevoked)) }
       usesPairingKey = false
-      context.report(failure, claimed: machine?.claimedIdentity, on: peer, into: &effects)
+      context.report(failure, claimed: claimedIdentity, on: peer, into: &effects)
     }
   }
 }
@@ -274,7 +270,7 @@ extension OwnSecurityManager {
     ediv: UInt16, rand: UInt64, _ context: SecurityContext, now: Instant, into effects: inout [Effect<SecurityEffect>]
   ) {
     var found: (key: LongTermKey, origin: KeyStart.Origin)?
-    if let key = machine?.longTermKey(ediv: ediv, rand: rand) {
+    if !needsMachine, let key = machines[0].longTermKey(ediv: ediv, rand: rand) {
       found = (key, .pairing)
     } else if let key = context.bond?.peripheralKey, key.ediv == ediv, key.rand == rand {
       found = (key, .bond)
@@ -361,4 +357,18 @@ extension OwnSecurityManager {
 
   /// The encryption has ended, or is cancelled.
   mutating func stopEncryption() { start = nil }
+}
+
+extension PairingMachine {
+  /// Lets the machine do something with the facts of the context.
+  fileprivate mutating func perform(
+    _ context: inout SecurityContext, _ effects: inout [PairingEffect],
+    _ body: (inout PairingMachine, inout [PairingEffect]) -> Void
+  ) {
+    if !isPairing, context.settings != nil { settings = context.pairingSettings }
+    rejectsAttempts = context.isBlocked
+    lastQuestion = context.lastQuestion
+    body(&self, &effects)
+    context.lastQuestion = lastQuestion
+  }
 }
