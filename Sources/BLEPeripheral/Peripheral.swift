@@ -71,10 +71,10 @@ public struct Peripheral: ~Copyable {
   ///   - configuration: names, addresses, pairing and limits.
   ///   - services: the services in the order of their handles, which stay the same as long as the services do: bonded
   ///     centrals store them.
-  ///   - cryptography: AES-128, AES-CMAC and P-256; on Linux ``BLECrypto/LibCrypto``.
+  ///   - cryptography: AES-128, AES-CMAC and P-256; on Linux `LibCrypto` of BLECrypto.
   ///   - random: the source of keys. `RandomSource.system` calls `arc4random_buf` in Embedded Swift, which the board
   ///     must provide with a true random number generator.
-  ///   - bonds: the bonds of earlier runs (``BLEHost/Bond/init(encoded:)``).
+  ///   - bonds: the bonds of earlier runs (``Bond/init(encoded:)``).
   /// - Throws: `DatabaseError` for services that are not possible, such as two characteristics with one identifier.
   public init(
     _ configuration: PeripheralConfiguration, services: [PeripheralService], cryptography: some Cryptography,
