@@ -20,8 +20,8 @@ extension HCICommandPacket {
 }
 
 extension HCI {
-  /// Gives the type of every command that is declared here to `visitor`, in the order of the opcodes (Vol 4, Part E, 7.1
-  /// to 7.8).
+  /// Gives the type of every command that is declared here to `visitor`, in the order of the opcodes (Vol 4, Part E,
+  /// 7.1 to 7.8).
   ///
   /// A command is registered by its declaration and its line below: decoding, the name of the opcode, the bit of
   /// ``SupportedCommands`` and the round-trip tests derive from these.

@@ -168,8 +168,8 @@ public struct Peripheral: ~Copyable {
   /// Declares the advertisement, which replaces an earlier one. It is sent when the controller is ready, as long as
   /// fewer than ``PeripheralLimits/links`` links are up, until ``stopAdvertising(now:)``.
   ///
-  /// `interval` has the shortest and the longest interval in units of 0.625 ms, 0x0020 to 0x4000 (Vol 4, Part E, 7.8.5).
-  /// The default is 100 to 150 ms.
+  /// `interval` has the shortest and the longest interval in units of 0.625 ms, 0x0020 to 0x4000 (Vol 4, Part E,
+  /// 7.8.5). The default is 100 to 150 ms.
   ///
   /// - Throws: `AdvertisingDataError` if the content does not fit 31 octets and 31 octets of scan response.
   public mutating func advertise(

@@ -64,7 +64,8 @@ package struct LadderDiagram {
       "<g><title>\(Self.escaped(entry.line))</title>",
       "<text x=\"\(Self.timeWidth - 20)\" y=\"\(y + 4)\" text-anchor=\"end\" fill=\"#6b7680\">\(entry.seconds)</text>",
       "<path d=\"M\(from),\(y) H\(to) m\(back),-4 L\(to),\(y) l\(back),4\" fill=\"none\" stroke=\"\(colour)\" stroke-width=\"1.5\"/>",
-      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\">\(Self.escaped(entry.text.shortened(to: room)))</text></g>",
+      "<text x=\"\(left + 14)\" y=\"\(y - 4)\" fill=\"\(colour)\">"
+        + "\(Self.escaped(entry.text.shortened(to: room)))</text></g>",
     ]
   }
 

@@ -19,8 +19,8 @@ struct OwnSecurityManager: LinkSecurityManager {
   private let own: DeviceAddress
   private let other: DeviceAddress
   private let procedureTimeout: Duration
-  /// The machine that pairs, once an input has needed it: in memory of its own, where it is changed in place, because it
-  /// is large, and most links never pair.
+  /// The machine that pairs, once an input has needed it: in memory of its own, where it is changed in place, because
+  /// it is large, and most links never pair.
   private var machines: [PairingMachine] = [] { didSet { takeDeadline() } }
   /// The key that the controller was given and has not reported on yet.
   private var start: KeyStart? { didSet { takeDeadline() } }

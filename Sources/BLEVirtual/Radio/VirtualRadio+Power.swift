@@ -42,8 +42,8 @@ extension VirtualRadio {
   /// 5.1.18). The change takes effect when the radio next runs: ``deadline`` is `now` then. Advertisements keep
   /// ``VirtualControllerConfiguration/txPower``.
   ///
-  /// The power is in dBm, and limited to those that the controller can have: -20 to 20, or its configured one if that is
-  /// outside.
+  /// The power is in dBm, and limited to those that the controller can have: -20 to 20, or its configured one if that
+  /// is outside.
   ///
   /// ```swift
   /// var radio = VirtualRadio(seed: 1)
