@@ -124,13 +124,13 @@ private struct Thermometer: ~Copyable {
     }
   }
 
-  private var now: Instant { .start + .microseconds(Int64(board_microseconds())) }
+  private var now: Instant { Instant(microseconds: Int64(clamping: board_microseconds())) }
 
   /// When the loop has work, in microseconds since the start.
   private var deadline: UInt64 {
     let next = Instant?.nearer(peripheral.deadline, nextMeasurement) ?? nextMeasurement
-    let (seconds, attoseconds) = (next - .start).components
-    return UInt64(clamping: seconds * 1_000_000 + (attoseconds + 999_999_999_999) / 1_000_000_000_000)
+    // The next microsecond, so that it is not too early.
+    return UInt64(clamping: next.microseconds &+ 1)
   }
 
   private mutating func measure() {

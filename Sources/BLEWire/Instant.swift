@@ -16,6 +16,21 @@ public struct Instant: Comparable, Hashable, Sendable {
 
   @inlinable package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
+  /// The instant this number of microseconds after the start, or the last one of the time scale. On a processor of 32
+  /// bits it takes fewer instructions than the sum with a duration, which has 128.
+  ///
+  /// ```swift
+  /// let now = Instant(microseconds: 1_500_000)
+  /// // now == .start + .milliseconds(1500)
+  /// ```
+  @inlinable public init(microseconds: Int64) {
+    let (product, overflow) = microseconds.multipliedReportingOverflow(by: 1000)
+    nanoseconds = overflow ? (microseconds < 0 ? .min : .max) : product
+  }
+
+  /// The number of microseconds since the start, without a fraction.
+  @inlinable public var microseconds: Int64 { nanoseconds / 1000 }
+
   /// The start of the time scale.
   @inlinable public static var start: Self { Self(nanoseconds: 0) }
 

@@ -34,4 +34,15 @@ import Testing
       #expect(nanoseconds == Int64(clamping: attoseconds / 1_000_000_000), "\(attoseconds)")
     }
   }
+
+  @Test(arguments: [0, 1, -1, 1_500_000, Int64.max / 1000, Int64.min / 1000]) func countsMicroseconds(count: Int64) {
+    let instant = Instant(microseconds: count)
+    #expect(instant == .start + .microseconds(count))
+    #expect(instant.microseconds == count)
+  }
+
+  @Test func microsecondsBeyondTheScaleAreItsEnd() {
+    #expect(Instant(microseconds: .max).nanoseconds == .max)
+    #expect(Instant(microseconds: .min).nanoseconds == .min)
+  }
 }
