@@ -54,6 +54,9 @@ private struct Thermometer: ~Copyable {
     configuration.address = BD_ADDR(0xC011_2233_4455)
     configuration.limits.links = 4
     configuration.limits.bonds = BondStore.capacity
+    // The values are short, and the loop takes the events of each turn.
+    (configuration.limits.mtu, configuration.limits.preparedOctets) = (65, 64)
+    (configuration.limits.updates, configuration.limits.events) = (4, 16)
     log("\(store.bonds.count) bonds")
     peripheral = try Peripheral(
       configuration, services: [Self.service(measurement)], cryptography: MbedTLS(), bonds: store.bonds)

@@ -35,6 +35,9 @@ package struct HostConfiguration: Sendable {
   /// The links that memory is reserved for when the first one comes up; more are possible. Where memory is virtual,
   /// that takes address space only; a firmware sets the number of its links.
   package var expectedLinks = 64
+  /// Whether queues and tables take the memory for all that their limits permit when they are made, so that the heap of
+  /// a firmware does not grow.
+  package var reservesMemory = false
   /// The priority of each link that comes up; nil leaves links as they come up.
   package var priority: ConnectionPriority?
   /// Connection requests that may be pending at once.

@@ -44,6 +44,10 @@ public struct Peripheral: ~Copyable {
     var wasFull = false
   }
 
+  /// When ``tick(now:)`` next has work; nil: the peripheral waits for the controller or the program alone. It changes
+  /// with each call.
+  public private(set) var deadline: Instant?
+
   private var core: HostCore
   private var output = HostOutput()
   private var framer: H4Framer
@@ -52,6 +56,7 @@ public struct Peripheral: ~Copyable {
   private var links: [Link] = []
   private var events = FIFO<PeripheralEvent>()
   private var droppedEvents = 0
+  private var bondChanges: BondChanges
   private var value = ValueBuffer()
   private var recipients: [LinkID] = []
   private var hasStarted = false
@@ -86,12 +91,17 @@ public struct Peripheral: ~Copyable {
     limits = configuration.limits.bounded
     framer = H4Framer(limit: limits.packetOctets)
     characteristics = services.flatMap { $0.characteristics }
+    bondChanges = BondChanges(bonds)
+    events.reserveCapacity(limits.events)
+    links.reserveCapacity(limits.links)
+    recipients.reserveCapacity(limits.links)
     var added = HostOutput()
     for (index, service) in services.enumerated() {
       let definition = service.definition(ServiceID(rawValue: UInt32(truncatingIfNeeded: index)))
       core.perform(.services(.add(definition)), from: .process, now: .start, into: &added)
     }
     for event in added.events { if case .services(.added(_, .failure(let error))) = event.event { throw error } }
+    noteDeadline()
   }
 
   /// Resets the controller and sets it up; ``PeripheralEvent/ready(_:)`` follows.
@@ -133,14 +143,10 @@ public struct Peripheral: ~Copyable {
 
   /// Handles the timeouts that are due. It may be called at any time, and must be when ``deadline`` has passed.
   public mutating func tick(now: Instant) {
-    guard let deadline = core.deadline, deadline <= now else { return }
+    guard let deadline, deadline <= now else { return }
     core.tick(now: now, into: &output)
     process(now)
   }
-
-  /// When ``tick(now:)`` next has work; nil: the peripheral waits for the controller or the program alone. It changes
-  /// with each call.
-  public var deadline: Instant? { core.deadline }
 
   /// Whether the peripheral has stopped to reset a controller that does not answer or cannot be used.
   public var hasFailed: Bool { core.hasFailed }
@@ -160,7 +166,7 @@ public struct Peripheral: ~Copyable {
       events.removeFirst(1)
       return event
     }
-    guard droppedEvents > 0 else { return nil }
+    guard droppedEvents > 0 else { return bondChanges.next() }
     defer { droppedEvents = 0 }
     return .eventsDropped(droppedEvents)
   }
@@ -282,7 +288,6 @@ public struct Peripheral: ~Copyable {
 extension Peripheral {
   /// Handles the events of the host, and those that their handling causes.
   private mutating func process(_ now: Instant) {
-    if output.events.isEmpty { return }
     var place = 0
     while place < output.events.count {
       let event = output.events[place].event
@@ -290,7 +295,12 @@ extension Peripheral {
       take(event, now)
     }
     output.events.removeFew()
+    noteDeadline()
   }
+
+  // Not inlined: it copies the host to the stack.
+  @inline(never)
+  private mutating func noteDeadline() { deadline = core.deadline }
 
   private mutating func append(_ event: PeripheralEvent) {
     guard events.count < limits.events, droppedEvents == 0 else { return droppedEvents += 1 }
@@ -369,11 +379,20 @@ extension Peripheral {
 
   private mutating func take(_ event: HostEvent.Bonds) {
     switch event {
-    case .changed(let bond): append(.bondChanged(bond))
-    case .removed(let identity): append(.bondRemoved(identity))
+    case .changed(let bond): append(.bondChanged(bond), of: event)
+    case .removed(let identity): append(.bondRemoved(identity), of: event)
     case .replaced(_, let identity): append(.diagnostic("\(identity) has paired anew without proving its bond"))
     case .lost(_, let identity, let loss): append(.diagnostic("\(identity): \(loss.description)"))
     }
+  }
+
+  private mutating func append(_ change: PeripheralEvent, of event: HostEvent.Bonds) {
+    // The changes of a device stay in order.
+    guard bondChanges.isEmpty, events.count < limits.events, droppedEvents == 0 else {
+      return bondChanges.append(event)
+    }
+    bondChanges.queued(event)
+    events.append(change)
   }
 
   private func place(of link: LinkID) -> Int? { links.firstIndex { $0.id == link } }

@@ -41,6 +41,7 @@ public struct PeripheralConfiguration: Sendable {
     host.maximumBonds = limits.bonds
     // One more link is up while it is being ended.
     host.expectedLinks = min(limits.links, 64) + 1
+    host.reservesMemory = true
     host.maximumPendingUpdates = limits.updates
     // Responses, signalling and pairing find room beside the values (``HostConfiguration/maximumPendingUpdates``).
     let frames = limits.updates + 16
@@ -70,7 +71,7 @@ public struct PeripheralLimits: Hashable, Sendable {
   /// ``Peripheral/update(_:_:to:now:)`` reports ``UpdateResult/full``.
   public var updates = 8
   /// The number of events that wait for ``Peripheral/nextEvent()``. Later ones are discarded and counted:
-  /// ``PeripheralEvent/eventsDropped(_:)``.
+  /// ``PeripheralEvent/eventsDropped(_:)``; only changes of bonds wait, the last one of each device.
   public var events = 32
   /// The largest ATT_MTU that the peripheral accepts, in octets, 23 to 517.
   public var mtu = 247

@@ -53,13 +53,14 @@ public enum PeripheralEvent: Sendable {
   case pairingFailed(Peer, String)
 
   /// A bond is new or has changed. Store it, and replace a stored bond of the same address.
-  case bondChanged(Bond)
+  indirect case bondChanged(Bond)
   /// A bond was removed: by ``Peripheral/removeBond(of:now:)``, or to make room for another one.
   case bondRemoved(DeviceAddress)
 
   /// A line for the log: something that is not an event of the program, such as a peer that breaks the protocol.
   case diagnostic(String)
-  /// This number of events was discarded after the one before: ``PeripheralLimits/events``.
+  /// This number of events was discarded after the one before: ``PeripheralLimits/events``. Changes of bonds are not
+  /// among them: they follow.
   case eventsDropped(Int)
 }
 

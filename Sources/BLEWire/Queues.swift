@@ -3,7 +3,7 @@
 /// It does not free the memory of an element that is removed: assign an empty one before, where that matters.
 @usableFromInline package struct FIFO<Element: Sendable>: Sendable {
   /// The queue is from ``start`` to ``end``; the elements around it were removed.
-  @usableFromInline var memory: [Element] = []
+  @usableFromInline package var memory: [Element] = []
   @usableFromInline var start = 0
   @usableFromInline var end = 0
 
@@ -21,6 +21,20 @@
     end += 1
   }
 
+  /// Takes memory that is enough as long as ``count`` is at most `count`, however many elements are removed in between.
+  @inlinable package mutating func reserveCapacity(_ count: Int) {
+    memory.reserveCapacity(max(2 * count, count + Self.removedLimit))
+  }
+
+  /// The number of removed elements before the others from which these may be moved.
+  @inlinable static var removedLimit: Int {
+    #if hasFeature(Embedded)
+      8
+    #else
+      64
+    #endif
+  }
+
   /// The element behind `place` others, which must be less than ``count``.
   @inlinable package subscript(place: Int) -> Element {
     get { memory[start + place] }
@@ -33,7 +47,7 @@
     start += min(count, self.count)
     if start == end {
       (start, end) = (0, 0)
-    } else if start >= 64, start > end / 2 {
+    } else if start >= Self.removedLimit, start > end / 2 {
       // Rarely enough that moving the others is cheap.
       memory.removeSubrange(0..<start)
       (start, end) = (0, end - start)
@@ -52,7 +66,13 @@
   @usableFromInline package var end = 0
 
   /// Removed octets that stay before the others. Emptying an array costs more than beginning behind its octets.
-  @usableFromInline static var removedLimit: Int { 1024 }
+  @usableFromInline static var removedLimit: Int {
+    #if hasFeature(Embedded)
+      64
+    #else
+      1024
+    #endif
+  }
 
   @inlinable package init() {}
 
@@ -100,6 +120,19 @@
     } else {
       memory.removeSubrange(end...)
     }
+  }
+
+  /// Takes memory that is enough as long as ``count`` is at most `count`, with ``makeRoom(for:)`` before each append.
+  package mutating func reserveCapacity(_ count: Int) {
+    if memory.count < count + count / 7 + 1 { grow(to: count + count / 7 + 1) }
+  }
+
+  /// Lets removed octets make room for `count` more if the memory has none behind the others. The places of all octets
+  /// change.
+  package mutating func makeRoom(for count: Int) {
+    guard end + count > memory.count else { return }
+    for place in start..<end { memory[place - start] = memory[place] }
+    (start, end) = (0, end - start)
   }
 
   @usableFromInline mutating func grow(to count: Int) {

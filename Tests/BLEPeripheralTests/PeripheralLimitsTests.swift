@@ -115,4 +115,53 @@ import Testing
     let removed = bench.events.compactMap { if case .bondRemoved(let identity) = $0 { identity } else { nil } }
     #expect(removed.map { $0.octets } == [BD_ADDR(0xD0_0000_0000_00)])
   }
+
+  @Test(arguments: [false, true]) func changesOfBondsWaitForRoom(isFirstDelivered: Bool) throws {
+    let bench = try Bench(centrals: 3) { ($0.limits.bonds, $0.limits.events) = (2, 64) }
+    func pair(_ central: Int) {
+      bench.connect(central)
+      bench.pair(central)
+      bench.disconnect(central)
+    }
+    if isFirstDelivered { pair(0) }
+    bench.keepsEvents = true
+    if !isFirstDelivered { pair(0) }
+    // Each subscription is an event.
+    bench.connect()
+    let descriptor = AttributeHandle(rawValue: try bench.handle(0xFFF1).rawValue + 1)
+    for number in 0..<64 { _ = try bench.write(descriptor, [UInt8(number % 2), 0]) }
+    bench.disconnect()
+    for central in 1..<3 { pair(central) }
+    _ = bench.takeEvents()
+    bench.keepsEvents = false
+    bench.call { _, _ in }
+    let events = bench.takeEvents()
+    let last = events.drop { if case .eventsDropped = $0 { false } else { true } }
+    let changes = last.dropFirst().map {
+      switch $0 {
+      case .bondChanged(let bond): "changed \(bond.identity.octets)"
+      case .bondRemoved(let identity): "removed \(identity.octets)"
+      default: "\($0)"
+      }
+    }
+    let identities = (0..<3).map { "\(BD_ADDR(0xD0_0000_0000_00 + UInt64($0)))" }
+    // With each bond comes a change of its subscriptions, or a removal: the last one counts.
+    #expect(changes == ["changed \(identities[1])", "removed \(identities[0])", "changed \(identities[2])"])
+  }
+
+  @Test func aBondThatTheProgramNeverHadLeavesNothing() throws {
+    let bench = try Bench(centrals: 3) { ($0.limits.bonds, $0.limits.events) = (1, 1) }
+    bench.keepsEvents = true
+    for central in 0..<3 {
+      bench.connect(central)
+      bench.pair(central)
+      bench.disconnect(central)
+    }
+    bench.keepsEvents = false
+    bench.call { _, _ in }
+    let events = bench.takeEvents()
+    let bonds = events.compactMap { if case .bondChanged(let bond) = $0 { bond.identity.octets } else { nil } }
+    #expect(bonds == [BD_ADDR(0xD0_0000_0000_02)], "\(events)")
+    #expect(!events.contains { if case .bondRemoved = $0 { true } else { false } }, "\(events)")
+  }
 }

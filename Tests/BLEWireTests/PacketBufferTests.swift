@@ -1,4 +1,5 @@
 import BLEWire
+import TestSupport
 import Testing
 
 @Suite("Packet buffer")
@@ -83,6 +84,53 @@ struct PacketBufferTests {
     #expect(buffer.isEmpty)
     buffer.append { $0 += [9] }
     #expect(buffer[0] == [9])
+  }
+}
+
+@Suite("Memory of queues")
+struct QueueMemoryTests {
+  @Test(arguments: [1, 2, 5, 24, 100]) func aQueueWithReservedMemoryDoesNotGrow(limit: Int) {
+    var (queue, expected): (FIFO<Int>, [Int]) = (FIFO(), [])
+    queue.reserveCapacity(limit)
+    let capacity = queue.memory.capacity
+    var random = SplitMix64(seed: UInt64(limit))
+    for number in 0..<2000 {
+      if expected.count < limit {
+        queue.append(number)
+        expected.append(number)
+      }
+      if Int.random(in: 0..<8, using: &random) == 0 {
+        let count = Int.random(in: 0...limit, using: &random)
+        queue.removeFirst(count)
+        expected.removeFirst(min(count, expected.count))
+      } else if expected.count == limit {
+        queue.removeFirst(1)
+        expected.removeFirst()
+      }
+      #expect(Array(queue.elements) == expected)
+    }
+    #expect(queue.memory.capacity == capacity)
+  }
+
+  @Test(arguments: [8, 100, 1500]) func octetsWithReservedMemoryDoNotGrow(limit: Int) {
+    var (queue, expected): (OctetQueue, [UInt8]) = (OctetQueue(), [])
+    queue.reserveCapacity(limit)
+    let count = queue.memory.count
+    var random = SplitMix64(seed: UInt64(limit))
+    for number in 0..<2000 {
+      let length = Int.random(in: 0...limit / 4, using: &random)
+      let frame = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: length)
+      while expected.count + frame.count > limit {
+        let removed = min(expected.count, Int.random(in: 1...limit / 4, using: &random))
+        queue.removeFirst(removed)
+        expected.removeFirst(removed)
+      }
+      queue.makeRoom(for: frame.count)
+      queue.append(Span(), frame.span)
+      expected += frame
+      #expect(queue.memory[queue.start..<queue.end] == expected[...])
+    }
+    #expect(queue.memory.count == count)
   }
 }
 

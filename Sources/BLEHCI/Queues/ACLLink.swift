@@ -20,6 +20,8 @@ struct ACLLink: Sendable {
   private var octets = OctetQueue()
   /// The octets of the first frame that have been sent.
   private var sentOfFirst = 0
+  /// Whether the memory of a full queue was taken.
+  private var hasReserve = false
 
   struct Frame: Sendable {
     var length: Int
@@ -28,8 +30,17 @@ struct ACLLink: Sendable {
 
   init(handle: ConnectionHandle) { self.handle = handle }
 
+  /// Takes the memory for a full queue, and for packets in all buffers of the controller.
+  mutating func reserveCapacity(_ limits: ACLScheduler.Limits, packets: Int) {
+    hasReserve = true
+    frames.reserveCapacity(limits.frames)
+    octets.reserveCapacity(limits.octets)
+    inFlight.reserveCapacity(packets)
+  }
+
   mutating func enqueue(cid: UInt16, payload: Span<UInt8>, tag: UInt32) {
     let header: InlineArray<4, UInt8> = [payload.count.octet(0), payload.count.octet(1), cid.octet(0), cid.octet(1)]
+    if hasReserve { octets.makeRoom(for: header.count + payload.count) }
     octets.append(header.span, payload)
     frames.append(Frame(length: payload.count + 4, tag: tag))
   }
@@ -40,6 +51,7 @@ struct ACLLink: Sendable {
     let beginning: InlineArray<7, UInt8> = [
       count.octet(0), count.octet(1), cid.octet(0), cid.octet(1), header[0], header[1], header[2],
     ]
+    if hasReserve { octets.makeRoom(for: beginning.count + body.count) }
     octets.append(beginning.span, body)
     frames.append(Frame(length: count + 4, tag: tag))
   }

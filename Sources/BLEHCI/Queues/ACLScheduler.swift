@@ -55,6 +55,8 @@ public struct ACLScheduler: Sendable {
   public var freeBuffers: Int { max(0, bufferCount - inFlight) }
   /// The number of links that memory is reserved for when the first one comes up; more are possible.
   private let expectedLinks: Int
+  /// Whether each link takes the memory for its queue when it comes up.
+  private let reservesMemory: Bool
 
   private var inFlight = 0
   private var links: [ACLLink] = []
@@ -70,8 +72,18 @@ public struct ACLScheduler: Sendable {
   /// A scheduler without links and buffers. When the first link comes up, memory is reserved for as many as are
   /// expected; more are possible.
   public init(limits: Limits = Limits(), expectedLinks: Int = 64) {
+    self.init(limits: limits, expectedLinks: expectedLinks, reservesMemory: false)
+  }
+
+  /// A scheduler without links and buffers.
+  ///
+  /// - Parameter reservesMemory: whether each link takes the memory for its queue when it comes up, and the scheduler
+  ///   that for its links when it is made.
+  package init(limits: Limits, expectedLinks: Int, reservesMemory: Bool) {
     self.limits = limits
     self.expectedLinks = max(0, expectedLinks)
+    self.reservesMemory = reservesMemory
+    if reservesMemory { links.reserveCapacity(self.expectedLinks) }
   }
 
   /// Sets the buffers of the controller, from HCI_LE_Read_Buffer_Size, or from HCI_Read_Buffer_Size if that returns
@@ -88,6 +100,7 @@ public struct ACLScheduler: Sendable {
     if links.isEmpty { links.reserveCapacity(expectedLinks) }
     indices[handle] = links.count
     links.append(ACLLink(handle: handle))
+    if reservesMemory { links[links.count - 1].reserveCapacity(limits, packets: bufferCount) }
   }
 
   /// Sets the data length of a link, whose packets the fragments of long frames fill.

@@ -31,25 +31,41 @@ struct BondList: Sendable {
   private var resolved: [DeviceAddress: DeviceAddress?] = [:]
   /// The private address that each bonded device used last.
   private(set) var latest: [DeviceAddress: DeviceAddress] = [:]
-  /// The number of addresses in the cache. One more empties it.
+  /// The number of addresses in the cache at most. One more empties it.
   static let maximumResolved = 512
+  /// The number in this list.
+  private let resolvedLimit: Int
+
+  init() { resolvedLimit = Self.maximumResolved }
+
+  /// A list that takes the memory for a number of bonds, with an address of each.
+  init(reserving count: Int) {
+    resolvedLimit = min(count, Self.maximumResolved)
+    bonds.reserveCapacity(count)
+    strengths.reserveCapacity(count)
+    identityKeys.reserveCapacity(count)
+    resolved.reserveCapacity(count)
+    latest.reserveCapacity(count)
+  }
 
   /// Loads the bonds of an earlier run. If there are more than `limit`, those that would be removed first are left out.
   ///
   /// - Returns: the devices that lose their identity resolving keys, because the keys are not theirs alone.
   @discardableResult
   mutating func replaceAll(with new: [Bond], limit: Int) -> [DeviceAddress] {
-    bonds = []
+    bonds.removeAll(keepingCapacity: true)
     for bond in new {
       bonds.removeAll { $0.identity == bond.identity }
       bonds.append(bond)
     }
     while bonds.count > max(1, limit) { bonds.remove(at: leastUsed { _ in true } ?? 0) }
     let keyless = removeEqualKeys()
-    (strengths, identityKeys) = ([:], [:])
+    strengths.removeAll(keepingCapacity: true)
+    identityKeys.removeAll(keepingCapacity: true)
     for bond in bonds { note(bond) }
     newestUse = bonds.map { $0.lastUse }.max() ?? 0
-    (resolved, latest) = ([:], [:])
+    resolved.removeAll(keepingCapacity: true)
+    latest.removeAll(keepingCapacity: true)
     revision += 1
     return keyless
   }
@@ -119,7 +135,7 @@ struct BondList: Sendable {
 
   /// The devices that addresses resolve to have changed.
   private mutating func forgetAddresses(of identity: DeviceAddress) {
-    resolved = [:]
+    resolved.removeAll(keepingCapacity: true)
     latest[identity] = nil
     revision += 1
   }
@@ -141,7 +157,7 @@ struct BondList: Sendable {
       guard let key = bond.identityResolvingKey else { return false }
       return (try? toolbox.resolves(plain, irk: key.value)) ?? false
     }?.identity
-    if resolved.count >= Self.maximumResolved { resolved = [:] }
+    if resolved.count >= resolvedLimit { resolved.removeAll(keepingCapacity: true) }
     resolved[plain] = .some(identity)
     if let identity { latest[identity] = plain }
     return identity ?? plain

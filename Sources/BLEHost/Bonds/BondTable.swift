@@ -47,7 +47,7 @@ struct BondTable: Sendable {
   private let reportInterval: Duration
   /// Whether the application reports which bonds are stored. Otherwise a bond counts as stored when it is reported.
   private let awaitsStorage: Bool
-  private var list = BondList()
+  private var list: BondList
   private var reports = BondReports()
   private var unconfirmed = UnconfirmedBonds()
   /// Changes are no longer delayed, because the host is shutting down.
@@ -60,6 +60,7 @@ struct BondTable: Sendable {
     maximum = configuration.maximumBonds
     reportInterval = configuration.bondReportInterval
     awaitsStorage = configuration.awaitsBondStorage
+    list = configuration.reservesMemory ? BondList(reserving: max(1, maximum)) : BondList()
     replaceAll(with: configuration.bonds)
   }
 

@@ -11,6 +11,12 @@ struct LinkPlaces: Sendable {
   private var peers: [LinkID] = []
   private var lastPeer: UInt32 = 0
 
+  /// Takes the memory for a number of links.
+  mutating func reserveCapacity(_ count: Int) {
+    handles.reserveCapacity(count)
+    peers.reserveCapacity(count)
+  }
+
   /// The name of the next link.
   mutating func nextPeer() -> LinkID {
     lastPeer &+= 1

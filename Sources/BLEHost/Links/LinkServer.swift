@@ -36,7 +36,8 @@ struct LinkServer: Sendable {
   init(peer: LinkID, _ configuration: HostConfiguration) {
     self.peer = peer
     storageTimeout = configuration.bondStorageTimeout
-    updates = LinkUpdates(limit: configuration.maximumPendingUpdates)
+    updates = LinkUpdates(
+      limit: configuration.maximumPendingUpdates, reservesMemory: configuration.reservesMemory)
     gatt = GATTServer(limits: configuration.sharedServerLimits)
     gatt.allowsEnhancedBearers = configuration.usesEnhancedBearers
     gatt.client = peer.rawValue

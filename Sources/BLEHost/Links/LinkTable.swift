@@ -52,9 +52,14 @@ struct LinkTable: Sendable, RandomAccessCollection {
   static let endTime = Duration.seconds(2)
 
   init(_ configuration: HostConfiguration = HostConfiguration()) {
-    acl = ACLScheduler(limits: configuration.linkQueue, expectedLinks: configuration.expectedLinks)
+    acl = ACLScheduler(
+      limits: configuration.linkQueue, expectedLinks: configuration.expectedLinks,
+      reservesMemory: configuration.reservesMemory)
     expectedLinks = configuration.expectedLinks
     congestion = configuration.congestion
+    guard configuration.reservesMemory else { return }
+    links.reserveCapacity(expectedLinks)
+    places.reserveCapacity(expectedLinks)
   }
 
   var startIndex: Int { links.startIndex }

@@ -30,7 +30,11 @@ struct LinkUpdates: Sendable {
   /// Values on their way at once.
   let limit: Int
 
-  init(limit: Int) { self.limit = limit }
+  /// - Parameter reservesMemory: whether it takes the memory for as many notifications.
+  init(limit: Int, reservesMemory: Bool = false) {
+    self.limit = limit
+    if reservesMemory { notifications.reserveCapacity(limit) }
+  }
 
   var count: Int { notifications.count + indications.count }
   var hasRoom: Bool { count < limit }
