@@ -145,8 +145,9 @@ async def test_bumbles_central_pairs_and_returns_after_a_restart(start, radio, p
             assert await guest.set_interval(10) == b"\x13"
             assert await guest.read(INTERVAL) == b"\x0b\x0a\x00"
             await guest.link.write(guest.cccd, NOTIFY)
+            # In order; a value is left out while the controller is too late for the ones before it.
             values = [await guest.notified() for _ in range(5)]
-            assert values == list(range(values[0], values[0] + 5))
+            assert values == sorted(set(values))
             await guest.link.disconnect()
             # With the link, or before, the subscription is stored.
             wait_until(lambda: "disconnected" in firmware.output, lambda: firmware.output)
