@@ -58,9 +58,8 @@ public struct PeripheralConfiguration: Sendable {
 
 /// The sizes of the tables and queues of a ``Peripheral``.
 ///
-/// The memory of a peripheral grows until each table and queue has once been as full as its limit permits, and not
-/// further. A number out of range is taken as the nearest one in range. Of all but ``packetOctets``, none is above
-/// 65,535.
+/// They have memory for their limits: those of the host from the start, those of a link when it comes up. A number out
+/// of range is taken as the nearest one in range. Of all but ``packetOctets``, none is above 65,535.
 public struct PeripheralLimits: Hashable, Sendable {
   /// The number of links. The peripheral does not advertise while so many are up, and ends one more immediately.
   public var links = 1
