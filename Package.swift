@@ -19,9 +19,13 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A layer: one target, imports only what is named here (Docs/Architecture.md draws the arrows).
-func layer(_ name: String, on dependencies: [String] = []) -> Target {
-  .target(name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, swiftSettings: strict)
+func layer(_ name: String, on dependencies: [String] = [], excluding: [String] = []) -> Target {
+  .target(
+    name: name, dependencies: dependencies.map { .init(stringLiteral: $0) }, exclude: excluding, swiftSettings: strict)
 }
+
+/// What stands in for the parts of a layer that a firmware leaves out (Docs/Decisions/embedded.md).
+let omitted = ["Omitted"]
 
 /// A program as another package writes it: on products, without access to what is declared for this package.
 func example(_ name: String, in folder: String, on dependencies: [String]) -> Target {
@@ -114,11 +118,12 @@ let package = Package(
     layer("BLECrypto", on: ["CLibCrypto"]),
     layer("BLEHCI", on: ["BLEWire"]),
     layer("BLEGAP", on: ["BLEWire"]),
-    layer("BLEL2CAP", on: ["BLEWire"]),
+    layer("BLEL2CAP", on: ["BLEWire"], excluding: omitted),
     layer("BLEATT", on: ["BLEWire"]),
     layer("BLESMP", on: ["BLECrypto", "BLEWire"]),
     layer("BLEGATT", on: ["BLEATT", "BLEWire"]),
-    layer("BLEHost", on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"]),
+    layer(
+      "BLEHost", on: ["BLEATT", "BLECrypto", "BLEGATT", "BLEHCI", "BLEL2CAP", "BLESMP", "BLEWire"], excluding: omitted),
     // For a firmware, too: Examples/Microcontroller compiles it and the layers below as Embedded Swift.
     layer(
       "BLEPeripheral",

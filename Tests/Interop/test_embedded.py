@@ -7,6 +7,7 @@ import socket
 import struct
 
 import pytest
+from bumble.core import ProtocolError
 from bumble.pairing import PairingConfig, PairingDelegate
 from central import Central, error, uuid
 from programs import HERE, LIMIT, ROOT, Program, Terminal, until, wait_until
@@ -18,10 +19,12 @@ from test_security import Visitor
 pytestmark = pytest.mark.embedded
 
 LINUX, CORTEX_M4 = "x86_64-unknown-linux-gnu", "armv7em-none-none-eabi"
+WITHOUT_PAIRING = "x86_64-without-pairing"
 NAME, NOTIFY = "Thermometer", b"\x01\x00"
 TEMPERATURE, INTERVAL, LOCATION = range(3)
 TYPES = [uuid("2A6E"), *(uuid(f"9E3C000{n}-7B1F-4C52-9D7A-7C2D5F5B0A01") for n in (1, 2))]
 INSUFFICIENT_AUTHENTICATION, INSUFFICIENT_ENCRYPTION, OUT_OF_RANGE = 0x05, 0x0F, 0xFF
+PAIRING_NOT_SUPPORTED, PIN_OR_KEY_MISSING = 0x05, 0x06
 IO = PairingDelegate.IoCapability
 
 versions = pytest.mark.parametrize("sc", [True, False], ids=["secure-connections", "legacy"])
@@ -248,6 +251,52 @@ async def test_four_links_at_once(start, radio):
         print("with four links: heap {}, allocations {}, live {}, stack {}".format(*firmware.memory()))
         await guests[3].link.disconnect()
         wait_until(lambda: firmware.output.splitlines()[-1] == "advertising", lambda: firmware.output)
+
+
+async def test_what_belongs_to_parts_that_are_left_out_has_its_answer(start, radio):
+    async with Central(radio.transport) as central:
+        with start() as firmware:
+            guest = Guest(central, firmware)
+            await guest.connect()
+            link = guest.link
+            # No client: the server of the peer gets its confirmation; what needs none is ignored.
+            await link.expect(b"\x1d\x03\x00\x01", b"\x1e")
+            for pdu in b"\x1b\x03\x00\x01", b"\x0b\x01", b"\x1e":
+                link.send(pdu)
+            await link.silence()
+            # No channels: requests are not understood, and are not answered by anything else.
+            rejected = []
+            central.device.l2cap_channel_manager.on_l2cap_command_reject = lambda *answer: rejected.append(answer[-1])
+            requests = {
+                7: struct.pack("<BBHHHHHH", 0x14, 7, 10, 0x80, 0x40, 64, 64, 1),
+                8: struct.pack("<BBHHHHHH", 0x17, 8, 10, 0x27, 64, 64, 1, 0x40),
+                9: struct.pack("<BBHHH", 0x06, 9, 4, 0x40, 0x40),
+            }
+            for request in requests.values():
+                link.connection.send_l2cap_pdu(5, request)
+            # Responses that nobody waits for, and a credit.
+            link.connection.send_l2cap_pdu(5, struct.pack("<BBHHHHHH", 0x15, 1, 10, 0x40, 64, 64, 1, 0))
+            link.connection.send_l2cap_pdu(5, struct.pack("<BBHHH", 0x16, 2, 4, 0x40, 1))
+            link.connection.send_l2cap_pdu(0x40, b"\x01\x00\x00")
+            await link.silence()
+            await until(lambda: len(rejected) == len(requests), "rejections")
+            assert [(answer.identifier, answer.reason) for answer in rejected] == [(number, 0) for number in requests]
+            assert len((await guest.pair_with(False, True)).value) == 16
+
+
+async def test_without_pairing_each_attempt_is_rejected(radio, tmp_path):
+    async with Central(radio.transport) as central:
+        with Firmware(WITHOUT_PAIRING, radio.port, tmp_path) as firmware:
+            guest = Guest(central, firmware)
+            await guest.connect()
+            assert await guest.read(TEMPERATURE) == guest.refused(TEMPERATURE, INSUFFICIENT_AUTHENTICATION)
+            for sc in True, False:
+                with pytest.raises(ProtocolError) as failure:
+                    await guest.pair_with(False, sc)
+                assert failure.value.error_code == PAIRING_NOT_SUPPORTED
+            # A key that the firmware does not have ends no link at the host of a central: the link is still in the clear.
+            assert await guest.encrypt(bytes(range(16))) == PIN_OR_KEY_MISSING
+            assert await guest.read(TEMPERATURE) == guest.refused(TEMPERATURE, INSUFFICIENT_AUTHENTICATION)
 
 
 async def test_instructions_of_a_read(radio, tmp_path):

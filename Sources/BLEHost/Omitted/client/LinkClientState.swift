@@ -1,0 +1,1 @@
+// A client that does nothing has no state.
