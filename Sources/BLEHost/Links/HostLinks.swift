@@ -427,7 +427,7 @@ extension HostLinks {
     link.ending(&context)
     host.log.linkEnded(link.peer)
     apply(context.turn.takeEffects(), of: link.peer, &host)
-    securityEnded(link, reason, &host)
+    securityEnded(&link, reason, &host)
     if !isSuperseded { table.freeBuffers(of: handle, into: &host.output.packets) }
     context.turn.begin(policy, now: host.now)
     link.ended(reason, &context)
@@ -882,17 +882,22 @@ extension HostLinks {
   @inline(never)
   private mutating func withSecurity(of peer: LinkID, _ input: SecurityInput, _ host: inout HostContext) {
     guard let index = table.index(of: peer) else { return }
-    var context = securityContext(of: table[index], host)
-    var effects: [Effect<SecurityEffect>] = []
-    table[index].manager.perform(input, &context, now: host.now, into: &effects)
-    (policy.lastQuestion, host.random) = (context.lastQuestion, context.random)
-    apply(effects, &host) { links, host, effect in
+    apply(secure(index, input, &host), &host) { links, host, effect in
       if let index = links.table.index(of: peer) { links.perform(effect, on: index, &host) }
     }
   }
 
-  private func securityContext(of link: Link, _ host: HostContext) -> SecurityContext {
-    SecurityContext(link, policy, context.bonds, inUse: table.provenIdentities(except: link.peer), toolbox, host)
+  // Not inlined: the facts would be on the stack while the effects are applied.
+  @inline(never)
+  private mutating func secure(
+    _ index: Int, _ input: SecurityInput, _ host: inout HostContext
+  ) -> [Effect<SecurityEffect>] {
+    let inUse = table.provenIdentities(except: table[index].peer)
+    var context = table[index].securityContext(policy, self.context.bonds, inUse: inUse, toolbox, host)
+    var effects: [Effect<SecurityEffect>] = []
+    table[index].manager.perform(input, &context, now: host.now, into: &effects)
+    (policy.lastQuestion, host.random) = (context.lastQuestion, context.random)
+    return effects
   }
 
   @inline(never)
@@ -923,12 +928,13 @@ extension HostLinks {
   }
 
   /// The link has ended, and is no longer in the table.
-  private mutating func securityEnded(_ link: Link, _ reason: HCIErrorCode, _ host: inout HostContext) {
+  private mutating func securityEnded(_ link: inout Link, _ reason: HCIErrorCode, _ host: inout HostContext) {
     if let ended = link.manager.kernelLink(of: link.device) {
       withKernel(&host) { $0?.linkEnded(ended, $1, into: &$2) }
     }
-    var (manager, effects) = (link.manager, [Effect<SecurityEffect>]())
-    manager.linkEnded(reason, isRequested: link.isClosing, securityContext(of: link, host), into: &effects)
+    var effects: [Effect<SecurityEffect>] = []
+    let facts = link.securityContext(policy, context.bonds, inUse: table.provenIdentities(), toolbox, host)
+    link.manager.linkEnded(reason, isRequested: link.isClosing, facts, into: &effects)
     for effect in effects { host.apply(effect) }
   }
 

@@ -234,20 +234,20 @@ extension BondLoss {
   }
 }
 
-extension SecurityContext {
-  /// The facts for the security manager of a link.
+extension Link {
+  /// The facts for the security manager. It is mutating to be called in place (Docs/Decisions/performance.md#in-place).
   ///
   /// - Parameter inUse: the devices that have proven their bonds on other links.
-  init(
-    _ link: Link, _ policy: SecurityPolicy, _ bonds: BondTable, inUse: Set<DeviceAddress>, _ toolbox: SecurityToolbox,
+  mutating func securityContext(
+    _ policy: SecurityPolicy, _ bonds: BondTable, inUse: Set<DeviceAddress>, _ toolbox: SecurityToolbox,
     _ host: HostContext
-  ) {
-    self.init(
-      settings: policy.settings, isBlocked: policy.isBlocked(link.identity, now: host.now), identity: link.identity,
-      bonds: bonds.bonds, isBondProven: link.security.isBondProven, level: link.security.level,
-      reconnection: link.client.reconnection, ownIdentity: host.ownIdentity, withholdsIdentity: host.withholdsIdentity,
-      rules: bonds.rules(for: link.identity, policy.settings, inUse: inUse, now: host.now),
-      pairings: link.device.pairings, cryptography: toolbox.cryptography, random: host.random,
+  ) -> SecurityContext {
+    SecurityContext(
+      settings: policy.settings, isBlocked: policy.isBlocked(identity, now: host.now), identity: identity,
+      bonds: bonds.bonds, isBondProven: security.isBondProven, level: security.level,
+      reconnection: client.reconnection, ownIdentity: host.ownIdentity, withholdsIdentity: host.withholdsIdentity,
+      rules: bonds.rules(for: identity, policy.settings, inUse: inUse, now: host.now),
+      pairings: device.pairings, cryptography: toolbox.cryptography, random: host.random,
       lastQuestion: policy.lastQuestion)
   }
 }

@@ -51,7 +51,9 @@ extension PairingMachine {
     startEncryption(pairing.agreement, key: keys.ltk, now: now, into: &effects)
   }
 
-  private func verify(
+  // Mutating, as the next two, to be called in place: otherwise the machine is copied to the stack.
+  @inline(never)
+  private mutating func verify(
     _ value: UInt128, _ pairing: SecureConnectionsPairing, _ keys: SecureConnectionsPairing.Keys
   ) throws(PairingFault) {
     let expected = try check(of: role == .initiator ? .responder : .initiator, pairing, keys)
@@ -59,7 +61,8 @@ extension PairingMachine {
   }
 
   /// The check value of the initiator (Ea) or of the responder (Eb) (Vol 3, Part H, 2.3.5.6.5).
-  private func check(
+  @inline(never)
+  private mutating func check(
     of sender: Role, _ pairing: SecureConnectionsPairing, _ keys: SecureConnectionsPairing.Keys
   ) throws(PairingFault) -> UInt128 {
     let (toolbox, agreement, secret) = (toolbox, pairing.agreement, checkSecret(of: sender, pairing))
@@ -78,7 +81,7 @@ extension PairingMachine {
 
   /// The argument r of f6 in the check value of `sender`: the passkey, or the out-of-band random value of the other
   /// device; zero if there is none.
-  private func checkSecret(of sender: Role, _ pairing: SecureConnectionsPairing) -> UInt128 {
+  private mutating func checkSecret(of sender: Role, _ pairing: SecureConnectionsPairing) -> UInt128 {
     switch pairing.agreement.model {
     case .justWorks, .numericComparison: return 0
     case .passkeyEntry: return UInt128(pairing.passkey?.value ?? 0)
