@@ -18,6 +18,8 @@ package struct HostCore: Sendable {
   /// The session, the log and the output, which the parts write to.
   var context: HostContext
 
+  // Not inlined: the stack of a firmware would have the parts twice.
+  @inline(never)
   package init(configuration: HostConfiguration, cryptography: some Cryptography, random: RandomSource) {
     radio = Radio(configuration, SecurityToolbox(cryptography))
     links = HostLinks(configuration, cryptography)

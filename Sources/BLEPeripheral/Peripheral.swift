@@ -95,13 +95,19 @@ public struct Peripheral: ~Copyable {
     events.reserveCapacity(limits.events)
     links.reserveCapacity(limits.links)
     recipients.reserveCapacity(limits.links)
+    try add(services)
+    noteDeadline()
+  }
+
+  // Not inlined: the stack would have its values beside those of the initializer.
+  @inline(never)
+  private mutating func add(_ services: [PeripheralService]) throws(DatabaseError) {
     var added = HostOutput()
     for (index, service) in services.enumerated() {
       let definition = service.definition(ServiceID(rawValue: UInt32(truncatingIfNeeded: index)))
       core.perform(.services(.add(definition)), from: .process, now: .start, into: &added)
     }
     for event in added.events { if case .services(.added(_, .failure(let error))) = event.event { throw error } }
-    noteDeadline()
   }
 
   /// Resets the controller and sets it up; ``PeripheralEvent/ready(_:)`` follows.
