@@ -12,30 +12,38 @@ struct BondStore {
   private static let pageSize = Int(BOARD_FLASH_PAGE_SIZE)
   private static let header = 4
 
+  /// A page with a bond: its number, and the device.
   private struct Page {
     var number: UInt32
-    var bond: Bond
+    var identity: DeviceAddress
   }
 
   private var pages: [Page?]
 
   /// Reads the flash, and erases pages without a bond and with an older version of one.
   init() {
-    pages = (0..<Int32(BOARD_FLASH_PAGES)).map { Self.read($0) }
+    pages = (0..<Int32(BOARD_FLASH_PAGES)).map { page in
+      Self.read(page).map { Page(number: $0.number, identity: $0.bond.identity) }
+    }
     for (index, page) in pages.enumerated() {
       guard let page else { continue }
-      let isOld = pages.contains { $0?.bond.identity == page.bond.identity && ($0?.number ?? 0) > page.number }
+      let isOld = pages.contains { $0?.identity == page.identity && ($0?.number ?? 0) > page.number }
       if isOld { erase(index) }
     }
   }
 
-  var bonds: [Bond] { pages.compactMap { $0?.bond } }
+  /// The bonds, read from the flash.
+  var bonds: [Bond] {
+    pages.indices.compactMap { pages[$0] == nil ? nil : Self.read(Int32($0))?.bond }
+  }
+  /// The devices that have bonds.
+  var devices: [DeviceAddress] { pages.compactMap { $0?.identity } }
 
   /// Stores a bond, and replaces the one of the same device.
   ///
   /// - Returns: false if no page is free.
   mutating func store(_ bond: Bond) -> Bool {
-    let old = pages.firstIndex { $0?.bond.identity == bond.identity }
+    let old = pages.firstIndex { $0?.identity == bond.identity }
     guard let free = pages.firstIndex(where: { $0 == nil }) else { return false }
     let number = (pages.compactMap { $0?.number }.max() ?? 0) &+ 1
     var octets = (0..<Self.header).map { UInt8(truncatingIfNeeded: number >> UInt32(8 * $0)) }
@@ -43,13 +51,13 @@ struct BondStore {
     guard octets.count <= Self.pageSize else { return false }
     board_flash_erase(Int32(free))
     board_flash_program(Int32(free), octets, Int32(octets.count))
-    pages[free] = Page(number: number, bond: bond)
+    pages[free] = Page(number: number, identity: bond.identity)
     if let old { erase(old) }
     return true
   }
 
   mutating func remove(_ identity: DeviceAddress) {
-    for index in pages.indices where pages[index]?.bond.identity == identity { erase(index) }
+    for index in pages.indices where pages[index]?.identity == identity { erase(index) }
   }
 
   private mutating func erase(_ index: Int) {
@@ -57,12 +65,12 @@ struct BondStore {
     pages[index] = nil
   }
 
-  private static func read(_ page: Int32) -> Page? {
+  private static func read(_ page: Int32) -> (number: UInt32, bond: Bond)? {
     var octets = [UInt8](repeating: 0, count: pageSize)
     board_flash_read(page, &octets)
     let number = octets[..<header].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     do throws(BondDecodingError) {
-      return Page(number: number, bond: try Bond(encoded: octets.span.extracting(header..<pageSize)))
+      return (number, try Bond(encoded: octets.span.extracting(header..<pageSize)))
     } catch { return nil }  // It is erased, or was not written completely.
   }
 }

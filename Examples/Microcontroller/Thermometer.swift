@@ -12,14 +12,14 @@ import MbedTLSPrimitives
     let memory = UnsafeMutableRawPointer.allocate(byteCount: memoryOfMbedTLS, alignment: 8)
     primitives_start(memory, memoryOfMbedTLS)
     do throws(DatabaseError) {
-      var thermometer = try Thermometer()
-      thermometer.run()
+      try Thermometer().run()
     } catch { log("the services are not possible") }
   }
 }
 
-/// Octets that mbedTLS allocates from.
-private let memoryOfMbedTLS = 8192
+/// Octets that mbedTLS allocates from. A multiplication on P-256 has 1,312 octets in 33 blocks at most, each of which has
+/// a header.
+private let memoryOfMbedTLS = 4096
 
 private func log(_ text: String) {
   var line = text + "\n"
@@ -39,7 +39,8 @@ private final class Measurement {
   var location: [UInt8] = Array("unknown".utf8)
 }
 
-private struct Thermometer: ~Copyable {
+/// A class, because a value of its size would be on the stack, and while it is made twice.
+private final class Thermometer {
   private var peripheral: Peripheral
   private var store = BondStore()
   private let measurement = Measurement()
@@ -57,9 +58,10 @@ private struct Thermometer: ~Copyable {
     // The values are short, and the loop takes the events of each turn.
     (configuration.limits.mtu, configuration.limits.preparedOctets) = (65, 64)
     (configuration.limits.updates, configuration.limits.events) = (4, 16)
-    log("\(store.bonds.count) bonds")
+    let bonds = store.bonds
+    log("\(bonds.count) bonds")
     peripheral = try Peripheral(
-      configuration, services: [Self.service(measurement)], cryptography: MbedTLS(), bonds: store.bonds)
+      configuration, services: [Self.service(measurement)], cryptography: MbedTLS(), bonds: bonds)
   }
 
   private static func service(_ measurement: Measurement) -> PeripheralService {
@@ -99,7 +101,7 @@ private struct Thermometer: ~Copyable {
       ])
   }
 
-  mutating func run() {
+  func run() {
     peripheral.start(now: now)
     do throws(AdvertisingDataError) {
       try peripheral.advertise(Advertisement(localName: "Thermometer", serviceUUIDs: ["181A"]), now: now)
@@ -136,7 +138,7 @@ private struct Thermometer: ~Copyable {
     return UInt64(clamping: next.microseconds &+ 1)
   }
 
-  private mutating func measure() {
+  private func measure() {
     if measurement.intervalHasChanged { (measurement.intervalHasChanged, nextMeasurement) = (false, now) }
     guard nextMeasurement <= now else { return }
     nextMeasurement = now + .milliseconds(Int64(measurement.interval))
@@ -149,7 +151,7 @@ private struct Thermometer: ~Copyable {
 
   // Not inlined: the loop would have the copies of events on its stack all the time.
   @inline(never)
-  private mutating func handle(_ event: PeripheralEvent) {
+  private func handle(_ event: PeripheralEvent) {
     switch event {
     case .ready(let address): log("ready: \(address.octets.description)")
     case .notReady(let reason): log("not ready: \(reason)")
@@ -174,7 +176,7 @@ private struct Thermometer: ~Copyable {
     }
   }
 
-  private mutating func answer(_ peer: Peer, _ id: PairingQuestionID, _ question: PairingQuestion) {
+  private func answer(_ peer: Peer, _ id: PairingQuestionID, _ question: PairingQuestion) {
     switch question {
     case .display(let passkey): log("\(peer.description): passkey \(passkey.digits)")
     // With the capabilities of this program there are no others.
@@ -182,17 +184,17 @@ private struct Thermometer: ~Copyable {
     }
   }
 
-  private mutating func press(_ key: UInt8) {
+  private func press(_ key: UInt8) {
     switch key {
     case UInt8(ascii: "j"): setPairing(.noInputNoOutput, "Just Works")
     case UInt8(ascii: "p"): setPairing(.displayOnly, "passkey")
-    case UInt8(ascii: "e"): for bond in store.bonds { peripheral.removeBond(of: bond.identity, now: now) }
+    case UInt8(ascii: "e"): for device in store.devices { peripheral.removeBond(of: device, now: now) }
     case UInt8(ascii: "m"): board_log_memory()
     default: break
     }
   }
 
-  private mutating func setPairing(_ capability: IOCapability, _ name: String) {
+  private func setPairing(_ capability: IOCapability, _ name: String) {
     var pairing = PeripheralConfiguration.defaultPairing
     pairing.ioCapability = capability
     (pairing.requestsMITM, pairing.requiresMITM) = (capability == .displayOnly, capability == .displayOnly)
