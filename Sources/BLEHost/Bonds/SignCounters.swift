@@ -5,37 +5,40 @@ import BLEWire
 /// Docs/Decisions/pairing-and-bonds.md#storage-of-bonds).
 struct SignCounters: Sendable {
   private struct Account {
+    let identity: DeviceAddress
     var key: SecretKey?
     /// The counters below are stored as used.
     var storedEnd: UInt32
   }
 
-  private var accounts: [DeviceAddress: Account] = [:]
+  private var accounts: [Account] = []
   /// Whether the store has not answered in time since it last answered.
   var isFailing = false
 
   /// Takes over bonds as they are stored.
   mutating func load(_ bonds: [Bond]) {
-    var loaded: [DeviceAddress: Account] = [:]
-    for bond in bonds {
-      var account = Account(key: bond.peerCSRK, storedEnd: bond.peerSignCounter)
-      if let before = accounts[bond.identity], before.key == bond.peerCSRK {
-        account.storedEnd = max(before.storedEnd, account.storedEnd)
-      }
-      loaded[bond.identity] = account
+    accounts = bonds.map { bond in
+      let before = account(of: bond.identity).flatMap { $0.key == bond.peerCSRK ? $0.storedEnd : nil }
+      return Account(
+        identity: bond.identity, key: bond.peerCSRK, storedEnd: max(before ?? 0, bond.peerSignCounter))
     }
-    accounts = loaded
   }
 
   /// Takes a bond that a pairing has made.
-  mutating func make(_ bond: Bond) { accounts[bond.identity] = Account(key: bond.peerCSRK, storedEnd: 0) }
+  mutating func make(_ bond: Bond) {
+    forget(bond.identity)
+    accounts.append(Account(identity: bond.identity, key: bond.peerCSRK, storedEnd: 0))
+  }
 
-  mutating func forget(_ identity: DeviceAddress) { accounts[identity] = nil }
+  mutating func forget(_ identity: DeviceAddress) { accounts.removeAll { $0.identity == identity } }
+
+  private func account(of identity: DeviceAddress) -> Account? { accounts.first { $0.identity == identity } }
 
   /// A bond was stored.
   mutating func wasStored(_ bond: Bond) {
-    guard let account = accounts[bond.identity], account.key == bond.peerCSRK else { return }
-    accounts[bond.identity]?.storedEnd = max(account.storedEnd, bond.peerSignCounter)
+    guard let place = accounts.firstIndex(where: { $0.identity == bond.identity && $0.key == bond.peerCSRK })
+    else { return }
+    accounts[place].storedEnd = max(accounts[place].storedEnd, bond.peerSignCounter)
   }
 
   /// How far the store is with the signed writes of one peer.
@@ -46,6 +49,6 @@ struct SignCounters: Sendable {
   }
 
   func store(of identity: DeviceAddress) -> StoreState {
-    StoreState(peerEnd: accounts[identity]?.storedEnd ?? 0, isFailing: isFailing)
+    StoreState(peerEnd: account(of: identity)?.storedEnd ?? 0, isFailing: isFailing)
   }
 }

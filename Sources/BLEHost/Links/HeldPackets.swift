@@ -35,7 +35,7 @@ struct HeldPackets: Sendable {
   private var ended: [(handle: ConnectionHandle, at: Instant)] = []
   /// The handles of links that do not exist, and whose packets were dropped, with the time of the last command to end
   /// the link.
-  private var strangers: [ConnectionHandle: Instant?] = [:]
+  private var strangers: [(handle: ConnectionHandle, ended: Instant?)] = []
 
   var isEmpty: Bool { packets.isEmpty }
   /// When ``takeOverdue(_:)`` has work.
@@ -82,7 +82,7 @@ struct HeldPackets: Sendable {
 
   /// A link has come up.
   mutating func linkAdded(_ handle: ConnectionHandle) {
-    strangers.removeValue(forKey: handle)
+    strangers.removeAll { $0.handle == handle }
     ended.removeAll { $0.handle == handle }
   }
 
@@ -107,13 +107,13 @@ struct HeldPackets: Sendable {
   }
 
   mutating func dropped(_ handle: ConnectionHandle, now: Instant) -> Drop {
-    guard let last = strangers[handle] else {
+    guard let place = strangers.firstIndex(where: { $0.handle == handle }) else {
       guard strangers.count < Self.limit.strangers else { return .nothing }
-      strangers[handle] = .some(nil)
+      strangers.append((handle, nil))
       return .report
     }
-    if let last, now < last + Self.endTime { return .nothing }
-    strangers[handle] = now
+    if let last = strangers[place].ended, now < last + Self.endTime { return .nothing }
+    strangers[place].ended = now
     return .end
   }
 

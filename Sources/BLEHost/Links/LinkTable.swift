@@ -26,7 +26,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// The links whose channels have frames that wait for a buffer of the controller.
   private(set) var withChannelFrames: Set<LinkID> = []
   /// The links that have ended for their owners and not yet at the controller.
-  private var endings: [ConnectionHandle: Ending] = [:]
+  private var endings: [Ending] = []
   /// The number of links for which the first one reserves space; more are possible.
   private let expectedLinks: Int
   /// When ``takeStalled(_:)`` has work: a link may have no buffer of the controller.
@@ -42,6 +42,7 @@ struct LinkTable: Sendable, RandomAccessCollection {
 
   /// A link that the controller still has.
   struct Ending: Sendable {
+    var handle: ConnectionHandle
     var device: DeviceAddress
     /// When the controller should have reported its end.
     var deadline: Instant
@@ -110,7 +111,8 @@ struct LinkTable: Sendable, RandomAccessCollection {
     withChannelFrames.remove(link.peer)
     if let now {
       let supervision = Duration.milliseconds(10 * Int(link.signalling.timing.supervisionTimeout))
-      endings[link.handle] = Ending(device: link.identity, deadline: now + supervision + Self.endTime)
+      endings.append(
+        Ending(handle: link.handle, device: link.identity, deadline: now + supervision + Self.endTime))
     }
     return link
   }
@@ -120,26 +122,27 @@ struct LinkTable: Sendable, RandomAccessCollection {
   /// - Returns: whether there was one.
   @discardableResult
   mutating func endingCompleted(_ handle: ConnectionHandle, into packets: inout PacketBuffer) -> Bool {
-    guard endings.removeValue(forKey: handle) != nil else { return false }
+    guard let place = endings.firstIndex(where: { $0.handle == handle }) else { return false }
+    endings.remove(at: place)
     acl.removeLink(handle, into: &packets)
     return true
   }
 
   /// The handles of links whose end the controller should have reported.
   func overdueEndings(_ now: Instant) -> [ConnectionHandle] {
-    endings.filter { $0.value.deadline <= now }.keys.sorted { $0.rawValue < $1.rawValue }
+    endings.filter { $0.deadline <= now }.map { $0.handle }
   }
 
   /// Whether a link has ended for its owners and not yet at the controller.
-  func isEnding(_ handle: ConnectionHandle) -> Bool { endings[handle] != nil }
+  func isEnding(_ handle: ConnectionHandle) -> Bool { endings.contains { $0.handle == handle } }
 
   /// The devices whose links have ended for their owners and not yet at the controller.
-  var endingDevices: [DeviceAddress] { endings.values.map { $0.device } }
+  var endingDevices: [DeviceAddress] { endings.map { $0.device } }
 
   /// The controller lost its state, and all links have ended.
   mutating func reset() {
     acl.removeAll()
-    endings = [:]
+    endings = []
   }
 }
 
@@ -350,7 +353,7 @@ extension LinkTable {
   /// When a link next has work.
   var deadline: Instant? {
     let own = Instant?.nearer(deadlines.earliest, .nearer(starvationDeadline, progressDeadline))
-    return endings.isEmpty ? own : endings.values.reduce(own) { .nearer($0, $1.deadline) }
+    return endings.isEmpty ? own : endings.reduce(own) { .nearer($0, $1.deadline) }
   }
 
   /// The links that have work, in order.

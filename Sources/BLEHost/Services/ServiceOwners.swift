@@ -4,50 +4,58 @@ import BLEWire
 
 /// The owner of each service, and of the attributes in it.
 struct ServiceOwners: Sendable {
-  private var owners: [ServiceID: OwnerID] = [:]
+  private struct Service {
+    let id: ServiceID
+    let owner: OwnerID
+    let attributes: [AttributeID]
+  }
+
+  private var services: [Service] = []
   private var attributes = IdentifierTable<AttributeID, OwnerID>()
-  private var contents: [ServiceID: [AttributeID]] = [:]
   /// The owners that do not want to receive what clients write to stored values.
-  private var silent: Set<OwnerID> = []
+  private var silent: [OwnerID] = []
 
   mutating func add(_ service: ServiceDefinition, of owner: OwnerID) {
-    let members = service.characteristics.flatMap { [$0.id] + $0.descriptors.map { $0.id } }
-    (owners[service.id], contents[service.id]) = (owner, members)
-    for attribute in members { attributes[attribute] = owner }
+    add(service.characteristics.flatMap { [$0.id] + $0.descriptors.map { $0.id } }, as: service.id, of: owner)
   }
 
   /// Adds attributes that are removed together, as those of a service are.
   mutating func add(_ definitions: [AttributeDefinition], as service: ServiceID, of owner: OwnerID) {
-    let members = definitions.compactMap { $0.id }
-    (owners[service], contents[service]) = (owner, members)
+    add(definitions.compactMap { $0.id }, as: service, of: owner)
+  }
+
+  private mutating func add(_ members: [AttributeID], as service: ServiceID, of owner: OwnerID) {
+    services.removeAll { $0.id == service }
+    services.append(Service(id: service, owner: owner, attributes: members))
     for attribute in members { attributes[attribute] = owner }
   }
 
   /// Any service that an owner has added.
-  var anyService: ServiceID? { owners.keys.min { $0.rawValue < $1.rawValue } }
+  var anyService: ServiceID? { services.map { $0.id }.min { $0.rawValue < $1.rawValue } }
 
   mutating func remove(_ service: ServiceID) {
-    owners[service] = nil
-    for attribute in contents.removeValue(forKey: service) ?? [] { attributes[attribute] = nil }
+    guard let place = services.firstIndex(where: { $0.id == service }) else { return }
+    for attribute in services.remove(at: place).attributes { attributes[attribute] = nil }
   }
 
   /// Sets whether an owner receives what clients write to stored values.
   mutating func setReportsStoredWrites(_ reports: Bool, to owner: OwnerID) {
-    if reports { silent.remove(owner) } else { silent.insert(owner) }
+    silent.removeAll { $0 == owner }
+    if !reports { silent.append(owner) }
   }
 
   /// Whether an owner receives what clients write to stored values.
   func reportsStoredWrites(to owner: OwnerID) -> Bool { !silent.contains(owner) }
   /// Whether the owner of any service does.
-  var reportsStoredWrites: Bool { silent.isEmpty || owners.values.contains { !silent.contains($0) } }
+  var reportsStoredWrites: Bool { silent.isEmpty || services.contains { !silent.contains($0.owner) } }
 
   /// The owner; nil where there is no such service.
-  func owner(of service: ServiceID) -> OwnerID? { owners[service] }
+  func owner(of service: ServiceID) -> OwnerID? { services.first { $0.id == service }?.owner }
   /// The owner; nil where no owner declared the attribute.
   func owner(of attribute: AttributeID) -> OwnerID? { attributes[attribute] }
 
   func services(of owner: OwnerID) -> [ServiceID] {
-    owners.filter { $0.value == owner }.keys.sorted { $0.rawValue < $1.rawValue }
+    services.filter { $0.owner == owner }.map { $0.id }
   }
 
   /// The parts of a write, by the owners of their attributes, in the order of the parts.
