@@ -15,13 +15,13 @@ struct ACLLink: Sendable {
   var lacksProgress = false
   /// The longest payload of the link's data packets in octets; 0 if it is not known.
   var dataLength: UInt16 = 0
+  /// Whether the memory of a full queue was taken.
+  private var hasReserve = false
 
   /// The queued frames one after the other.
   private var octets = OctetQueue()
   /// The octets of the first frame that have been sent.
   private var sentOfFirst = 0
-  /// Whether the memory of a full queue was taken.
-  private var hasReserve = false
 
   struct Frame: Sendable {
     var length: Int

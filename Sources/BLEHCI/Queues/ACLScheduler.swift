@@ -63,9 +63,9 @@ public struct ACLScheduler: Sendable {
   /// The index in ``links`` by the handle.
   private var indices = ConnectionHandleTable()
   /// The links with queued frames.
-  private var waitingLinks = 0
+  @usableFromInline var waitingLinks = 0
   /// The links with packets in the controller.
-  private var activeLinks = 0
+  @usableFromInline var activeLinks = 0
   /// The index of the link that sends next.
   private var turn = 0
 
@@ -160,6 +160,7 @@ public struct ACLScheduler: Sendable {
     return .queued
   }
 
+  @inline(__always)
   private func requireRoom(_ index: Int, octets: Int) throws(ACLSchedulerError) {
     guard links[index].frames.count < limits.frames, links[index].queuedOctets + octets <= limits.octets else {
       throw .queueFull(links[index].handle, frames: links[index].frames.count, octets: links[index].queuedOctets)
@@ -313,12 +314,13 @@ public struct ACLScheduler: Sendable {
 /// Links that keep their buffers.
 extension ACLScheduler {
   /// Whether no buffer is free, and a link may have frames and no packet in the controller.
-  @inline(__always)
-  package var mayStarve: Bool { waitingLinks > 0 && freeBuffers == 0 && activeLinks < links.count }
+  /// It is read after each input, and inlinable so that the scheduler is not copied
+  /// (Docs/Decisions/performance.md#in-place).
+  @inlinable package var mayStarve: Bool { waitingLinks > 0 && lacksBuffers }
+  @usableFromInline var lacksBuffers: Bool { freeBuffers == 0 && activeLinks < links.count }
 
-  /// Whether a link has packets in the controller.
-  @inline(__always)
-  package var mayStall: Bool { activeLinks > 0 }
+  /// Whether a link has packets in the controller. It is inlinable as ``mayStarve``.
+  @inlinable package var mayStall: Bool { activeLinks > 0 }
 
   /// Begins a period, at whose end ``takeWithoutProgress()`` returns the links without progress.
   package mutating func watchProgress() {
