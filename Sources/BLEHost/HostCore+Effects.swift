@@ -291,7 +291,11 @@ extension HostCore {
   /// Links that have proven an identity, or have become the only ones of it, fulfil the pending connections to it.
   @inline(__always)
   mutating func fulfilRequests() {
-    guard links.hasConfirmedIdentities else { return }
+    if links.hasConfirmedIdentities { fulfilRequestsToConfirmed() }
+  }
+
+  @inline(never)
+  private mutating func fulfilRequestsToConfirmed() {
     for identity in links.takeConfirmedIdentities() where links.canShare(identity) {
       var requests: [PendingConnection] = []
       withRadio { requests = $0.fulfilled(by: identity, &$1) }
