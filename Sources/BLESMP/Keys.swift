@@ -47,7 +47,7 @@ public struct Passkey: Hashable, Sendable {
   /// The six digits with leading zeros, as they are shown to the user.
   public var digits: String {
     let text = String(value)
-    return String(repeating: "0", count: 6 - text.count) + text
+    return String(repeating: "0", count: 6 - text.utf8.count) + text
   }
 }
 

@@ -51,8 +51,11 @@ extension AssignedBits {
 
 extension FixedWidthInteger where Self: UnsignedInteger {
   /// The number with all hexadecimal digits of its width: `0x002A` for a `UInt16` of 42.
-  package var hexadecimalNumber: String {
+  package var hexadecimalNumber: String { "0x" + hexadecimalDigits }
+
+  /// All hexadecimal digits of the width, in upper case: `002A` for a `UInt16` of 42.
+  var hexadecimalDigits: String {
     let digits = String(self, radix: 16, uppercase: true)
-    return "0x" + String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
+    return String(repeating: "0", count: Self.bitWidth / 4 - digits.utf8.count) + digits
   }
 }

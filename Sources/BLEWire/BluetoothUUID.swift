@@ -51,20 +51,23 @@ public struct BluetoothUUID: Sendable {
   ///
   /// - Returns: nil for text in any other form.
   public init?(_ text: some StringProtocol) {
-    var digits = Substring(text)
-    if digits.hasPrefix("0x") || digits.hasPrefix("0X") { digits = digits.dropFirst(2) }
-    let groups = digits.split(separator: "-", omittingEmptySubsequences: false)
-    guard groups.allSatisfy({ $0.allSatisfy { $0.isHexDigit } }) else { return nil }
-    switch groups.map({ $0.count }) {
-    case [4]:
-      guard let short = UInt16(digits, radix: 16) else { return nil }
-      self.init(short)
-    case [8]:
-      guard let short = UInt32(digits, radix: 16) else { return nil }
-      self.init(uuid32: short)
-    case [8, 4, 4, 4, 12]:
-      guard let long = UInt128(groups.joined(), radix: 16) else { return nil }
-      self.init(uuid128: long)
+    var digits = Substring(text).utf8
+    if digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8) { digits = digits.dropFirst(2) }
+    var number: UInt128 = 0
+    var groups = [0]
+    for octet in digits {
+      if octet == UInt8(ascii: "-") {
+        groups.append(0)
+      } else {
+        guard let digit = UInt8(hexadecimalDigit: octet) else { return nil }
+        number = number &<< 4 | UInt128(digit)
+        groups[groups.count - 1] += 1
+      }
+    }
+    switch groups {
+    case [4]: self.init(UInt16(truncatingIfNeeded: number))
+    case [8]: self.init(uuid32: UInt32(truncatingIfNeeded: number))
+    case [8, 4, 4, 4, 12]: self.init(uuid128: number)
     default: return nil
     }
   }
@@ -121,16 +124,11 @@ public struct BluetoothUUID: Sendable {
   /// Upper-case text: four or eight digits for a value in the range of the Bluetooth Base UUID, otherwise 36
   /// characters.
   public var uuidString: String {
-    func digits(_ number: some BinaryInteger, _ count: Int) -> String {
-      let text = String(number, radix: 16, uppercase: true)
-      return String(repeating: "0", count: max(0, count - text.count)) + text
-    }
-    if let shortValue { return digits(shortValue, shortValue > 0xFFFF ? 8 : 4) }
-    let text = digits(value, 32)
+    if let shortValue { return UInt16(exactly: shortValue)?.hexadecimalDigits ?? shortValue.hexadecimalDigits }
     var groups: [Substring] = []
-    var rest = text[...]
+    var rest = value.hexadecimalDigits[...].utf8
     for count in [8, 4, 4, 4, 12] {
-      groups.append(rest.prefix(count))
+      groups.append(Substring(rest.prefix(count)))
       rest = rest.dropFirst(count)
     }
     return groups.joined(separator: "-")

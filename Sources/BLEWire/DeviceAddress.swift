@@ -38,13 +38,12 @@ public struct DeviceAddress: Hashable, Sendable {
   ///
   /// - Returns: nil for text in any other form.
   public init?(_ text: some StringProtocol, kind: Kind) {
-    let groups = text.split(separator: ":", omittingEmptySubsequences: false)
+    let groups = Substring(text).utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     guard groups.count == 6, groups.allSatisfy({ $0.count == 2 }) else { return nil }
     var number: UInt64 = 0
-    for group in groups {
-      // UInt8(_:radix:) also accepts a sign.
-      guard group.first?.isHexDigit == true, let octet = UInt8(group, radix: 16) else { return nil }
-      number = number << 8 | UInt64(octet)
+    for octet in groups.joined() {
+      guard let digit = UInt8(hexadecimalDigit: octet) else { return nil }
+      number = number << 4 | UInt64(digit)
     }
     self.init(octets: BD_ADDR(number), kind: kind)
   }

@@ -33,6 +33,20 @@ extension Array where Element == UInt8 {
   }
 }
 
+extension UInt8 {
+  /// The value of a hexadecimal digit in ASCII, in either case.
+  ///
+  /// - Returns: nil for any other octet.
+  init?(hexadecimalDigit octet: UInt8) {
+    switch octet {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): self = octet - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): self = octet - UInt8(ascii: "A") + 10
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): self = octet - UInt8(ascii: "a") + 10
+    default: return nil
+    }
+  }
+}
+
 extension Collection where Element == UInt8 {
   /// The octets as pairs of lower-case hexadecimal digits, in the order of transmission.
   public var hexadecimal: String {

@@ -106,5 +106,5 @@ public struct FieldName: Sendable, CustomStringConvertible, ExpressibleByStringL
 
 extension FieldName: Equatable {
   /// Whether both names are spelled alike.
-  public static func == (a: Self, b: Self) -> Bool { a.description == b.description }
+  public static func == (a: Self, b: Self) -> Bool { a.description.utf8.elementsEqual(b.description.utf8) }
 }

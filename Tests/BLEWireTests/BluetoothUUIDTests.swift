@@ -17,6 +17,9 @@ struct BluetoothUUIDTests {
     ("12345678", "12345678", 4),
     ("0000180d-0000-1000-8000-00805f9b34fb", "180D", 16),
     ("e20a39f4-73f5-4bc4-a12f-17d1ad07a961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961", 16),
+    ("0X000a", "000A", 2),
+    ("0001000A", "0001000A", 4),
+    ("0x00000000-0a00-0000-0000-00000000000f", "00000000-0A00-0000-0000-00000000000F", 16),
   ])
   func readsAndPrintsText(text: String, printed: String, octets: Int) throws {
     let uuid = try #require(BluetoothUUID(text))
@@ -27,7 +30,7 @@ struct BluetoothUUIDTests {
 
   @Test(arguments: [
     "", "180", "180D0", "XYZW", "E20A39F473F54BC4A12F17D1AD07A961", "E20A39F4-73F5-4BC4-A12F-17D1AD07A96", "18-0D",
-    "+80D", "0x",
+    "+80D", "0x", "0x0x180D", "-180D", "180D-", "１80D", "180D\u{301}", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961-",
   ])
   func rejectsOtherText(text: String) { #expect(BluetoothUUID(text) == nil) }
 
@@ -55,7 +58,9 @@ struct DeviceAddressTests {
     #expect(address.randomKind == .static)
   }
 
-  @Test(arguments: ["+F:00:00:00:00:01", "-1:00:00:00:00:01", "C0:11:22:33:44:+5", "Ｆ0:00:00:00:00:01"])
+  @Test(arguments: [
+    "+F:00:00:00:00:01", "-1:00:00:00:00:01", "C0:11:22:33:44:+5", "Ｆ0:00:00:00:00:01", "é:00:00:00:00:01",
+  ])
   func aSignIsNoDigitOfAnAddress(text: String) { #expect(DeviceAddress(text, kind: .public) == nil) }
 
   @Test(arguments: [
