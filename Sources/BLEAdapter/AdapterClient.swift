@@ -178,7 +178,7 @@ extension AdapterClient {
 
   private static func storedServices(of device: DeviceAddress, in bonds: [Bond]) -> [BluetoothUUID] {
     let cache = bonds.first { $0.identity == device }?.attributeCache
-    guard case .services(let services) = cache?.discoveries[.discoverPrimaryServices] else { return [] }
+    guard case .services(let services) = cache?.outcome(of: .discoverPrimaryServices) else { return [] }
     return services.map(\.uuid)
   }
 

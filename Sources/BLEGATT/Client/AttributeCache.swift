@@ -25,7 +25,8 @@ public struct AttributeCache: Hashable, Sendable {
   public internal(set) var serviceChanged: ServiceChanged?
   /// The outcome of each discovery, by its procedure. Each is one of services, included services, characteristics or
   /// descriptors.
-  public private(set) var discoveries: [GATTClient.Operation.Kind: GATTClient.Outcome] = [:]
+  public var discoveries: [GATTClient.Operation.Kind: GATTClient.Outcome] { results.mapValues { $0.outcome } }
+  private var results: [GATTClient.Operation.Kind: Results] = [:]
   /// The number of ``discoveries``, and of the services, characteristics and descriptors in them.
   public private(set) var count = 0
 
@@ -63,13 +64,13 @@ public struct AttributeCache: Hashable, Sendable {
 
   /// The outcome of a discovery, if the cache has it: as it was discovered, or as part of a discovery without a UUID.
   public func outcome(of kind: GATTClient.Operation.Kind) -> GATTClient.Outcome? {
-    if let known = discoveries[kind] { return known }
+    if let known = results[kind] { return known.outcome }
     switch kind {
     case .discoverPrimaryServicesByUUID(let uuid):
-      guard case .services(let all) = discoveries[.discoverPrimaryServices] else { return nil }
+      guard case .services(let all) = results[.discoverPrimaryServices] else { return nil }
       return .services(all.filter { $0.uuid == uuid })
     case .discoverCharacteristicsByUUID(let uuid, let range):
-      guard case .characteristics(let all) = discoveries[.discoverCharacteristics(range)] else { return nil }
+      guard case .characteristics(let all) = results[.discoverCharacteristics(range)] else { return nil }
       return .characteristics(all.filter { $0.uuid == uuid })
     default: return nil  // No other result follows from a larger discovery.
     }
@@ -78,11 +79,49 @@ public struct AttributeCache: Hashable, Sendable {
   /// Adds the outcome of a discovery, if ``count`` is then at most `limit`. Other outcomes are ignored. A discovery
   /// counts even without a result: a server decides how many discoveries have none.
   mutating func insert(_ outcome: GATTClient.Outcome, for kind: GATTClient.Operation.Kind, limit: Int) {
-    guard discoveries[kind] == nil, let results = outcome.resultCount(of: kind), results < limit - count else {
-      return
+    guard results[kind] == nil, let found = Results(outcome, of: kind), found.count < limit - count else { return }
+    results[kind] = found
+    count += found.count + 1
+  }
+
+  /// The results of one discovery. Unlike an outcome they contain no error, so that comparing caches compares no text.
+  private enum Results: Hashable, Sendable {
+    case services([DiscoveredService])
+    case includedServices([IncludedService])
+    case characteristics([DiscoveredCharacteristic])
+    case descriptors([DiscoveredDescriptor])
+
+    /// Nil if the outcome is not that of such a discovery.
+    init?(_ outcome: GATTClient.Outcome, of kind: GATTClient.Operation.Kind) {
+      switch (kind, outcome) {
+      case (.discoverPrimaryServices, .services(let found)), (.discoverPrimaryServicesByUUID, .services(let found)):
+        self = .services(found)
+      case (.findIncludedServices, .includedServices(let found)): self = .includedServices(found)
+      case (.discoverCharacteristics, .characteristics(let found)),
+        (.discoverCharacteristicsByUUID, .characteristics(let found)):
+        self = .characteristics(found)
+      case (.discoverDescriptors, .descriptors(let found)): self = .descriptors(found)
+      default: return nil  // An outcome of another operation.
+      }
     }
-    discoveries[kind] = outcome
-    count += results + 1
+
+    var count: Int {
+      switch self {
+      case .services(let found): found.count
+      case .includedServices(let found): found.count
+      case .characteristics(let found): found.count
+      case .descriptors(let found): found.count
+      }
+    }
+
+    var outcome: GATTClient.Outcome {
+      switch self {
+      case .services(let found): .services(found)
+      case .includedServices(let found): .includedServices(found)
+      case .characteristics(let found): .characteristics(found)
+      case .descriptors(let found): .descriptors(found)
+      }
+    }
   }
 }
 
@@ -96,22 +135,6 @@ extension GATTClient.Operation.Kind {
     case .exchangeMTU, .read, .readLong, .readUsingUUID, .readMultiple, .readMultipleVariable, .writeWithoutResponse,
       .signedWrite, .write, .writeLong, .reliableWrite, .configure, .subscribeToServiceChanged, .request:
       false
-    }
-  }
-}
-
-extension GATTClient.Outcome {
-  /// The number of results; nil if this is not the outcome of such a discovery.
-  fileprivate func resultCount(of kind: GATTClient.Operation.Kind) -> Int? {
-    switch (kind, self) {
-    case (.discoverPrimaryServices, .services(let found)), (.discoverPrimaryServicesByUUID, .services(let found)):
-      found.count
-    case (.findIncludedServices, .includedServices(let found)): found.count
-    case (.discoverCharacteristics, .characteristics(let found)),
-      (.discoverCharacteristicsByUUID, .characteristics(let found)):
-      found.count
-    case (.discoverDescriptors, .descriptors(let found)): found.count
-    default: nil  // An outcome of another operation.
     }
   }
 }

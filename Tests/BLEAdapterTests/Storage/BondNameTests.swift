@@ -92,6 +92,15 @@ import Testing
     #expect(read.bonds.map { $0.name?.utf8.count } == [count == 0 ? 0 : stored])
   }
 
+  /// A name is compared as the octets that are sent, not as characters.
+  @Test func bondsWithNamesOfDifferentOctetsDiffer() {
+    var bonds = [Bond](repeating: BondFixtures.record(1, bonds: 1).bonds[0], count: 2)
+    (bonds[0].name, bonds[1].name) = ("K\u{E4}se", "Ka\u{308}se")
+    #expect(bonds[0].name == bonds[1].name && bonds[0] != bonds[1])
+    bonds[1].name = bonds[0].name
+    #expect(bonds[0] == bonds[1] && bonds[0].hashValue == bonds[1].hashValue)
+  }
+
   @Test func aNameOfAnUnknownDeviceIsIgnored() {
     let storage = BondStorage(store, log: { _ in })
     storage.note(name: "Lamp", of: DeviceAddress(octets: BD_ADDR(1), kind: .public))
