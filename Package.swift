@@ -113,7 +113,7 @@ let package = Package(
     .systemLibrary(name: "CBluetoothLinux"),
     .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
-    layer("BLEWire"),
+    layer("BLEWire", excluding: omitted),
     layer("BLEAssignedNumbers", on: ["BLEWire"]),
     layer("BLECrypto", on: ["CLibCrypto"]),
     layer("BLEHCI", on: ["BLEWire"]),

@@ -149,19 +149,9 @@ public struct LocalName: Equatable, Sendable {
   /// - Returns: nil if nothing fits.
   static func fitting(_ name: String, in length: Int) -> Self? {
     guard name.utf8.count > length else { return name.isEmpty ? nil : Self(name) }
-    var kept = cut(name, length) { $0.utf8.count }
-    if kept == 0 { kept = cut(name.unicodeScalars, length) { UTF8.width($0) } }
+    var kept = name.octetsOfCharacters(upTo: length)
+    if kept == 0 { kept = name.unicodeScalars.octets(upTo: length) { UTF8.width($0) } }
     return kept == 0 ? nil : Self(octets: Bytes(name.utf8.prefix(kept)), isComplete: false)
-  }
-
-  /// The octets of the leading elements of `text` that fit in `length` octets.
-  private static func cut<C: Collection>(_ text: C, _ length: Int, _ width: (C.Element) -> Int) -> Int {
-    var octets = 0
-    for element in text {
-      guard octets + width(element) <= length else { break }
-      octets += width(element)
-    }
-    return octets
   }
 }
 

@@ -59,6 +59,19 @@ extension Collection where Element == UInt8 {
   }
 }
 
+extension Collection {
+  /// The octets of the leading elements that fit in `limit` octets, where `width` is the octets of an element.
+  package func octets(upTo limit: Int, _ width: (Element) -> Int) -> Int {
+    var octets = 0
+    for element in self {
+      let width = width(element)
+      guard width <= limit - octets else { break }
+      octets += width
+    }
+    return octets
+  }
+}
+
 extension Span<UInt8> {
   /// The number in the two octets at `offset`, least significant octet first; nil if they run past the end.
   @inlinable public func uint16(at offset: Int) -> UInt16? {

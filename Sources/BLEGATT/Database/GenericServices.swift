@@ -116,12 +116,7 @@ extension AttributeDatabase {
   }
 
   private static func deviceNameOctets(_ name: String) -> [UInt8] {
-    var octets: [UInt8] = []
-    for character in name {
-      guard octets.count + character.utf8.count <= 248 else { break }
-      octets.append(contentsOf: character.utf8)
-    }
-    return octets
+    Array(name.utf8.prefix(name.octetsOfCharacters(upTo: 248)))
   }
 
   private static func octets(_ number: UInt16) -> [UInt8] {

@@ -112,9 +112,9 @@ struct AttributeDatabaseTests {
     #expect(server.send(hex: "0A 0500") == ["0b4100"])
   }
 
-  @Test func cutsTheDeviceNameAtACharacter() {
+  @Test(arguments: ["ä", "a\u{308}"]) func cutsTheDeviceNameAtACharacter(last: String) {
     var database = AttributeDatabase(services: GenericServices(deviceName: ""))
-    database.setDeviceName(String(repeating: "a", count: 247) + "ä")
+    database.setDeviceName(String(repeating: "a", count: 247) + last)
     var server = TestServer(database)
     server.bearer.mtu = 517
     #expect(server.send(hex: "0A 0300") == ["0b" + [UInt8](repeating: 0x61, count: 247).hexadecimal])
