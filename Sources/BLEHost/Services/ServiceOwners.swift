@@ -10,6 +10,7 @@ struct ServiceOwners: Sendable {
     let attributes: [AttributeID]
   }
 
+  /// In the order of their identifiers.
   private var services: [Service] = []
   private var attributes = IdentifierTable<AttributeID, OwnerID>()
   /// The owners that do not want to receive what clients write to stored values.
@@ -26,12 +27,13 @@ struct ServiceOwners: Sendable {
 
   private mutating func add(_ members: [AttributeID], as service: ServiceID, of owner: OwnerID) {
     services.removeAll { $0.id == service }
-    services.append(Service(id: service, owner: owner, attributes: members))
+    let place = services.firstIndex { $0.id.rawValue > service.rawValue } ?? services.endIndex
+    services.insert(Service(id: service, owner: owner, attributes: members), at: place)
     for attribute in members { attributes[attribute] = owner }
   }
 
   /// Any service that an owner has added.
-  var anyService: ServiceID? { services.map { $0.id }.min { $0.rawValue < $1.rawValue } }
+  var anyService: ServiceID? { services.first?.id }
 
   mutating func remove(_ service: ServiceID) {
     guard let place = services.firstIndex(where: { $0.id == service }) else { return }
