@@ -48,8 +48,11 @@ package struct HostCore: Sendable {
 
   /// When ``tick(now:into:)`` next has work, if ever.
   package var deadline: Instant? {
-    let own = Instant?.nearer(context.session.deadline, context.log.deadline)
-    return .nearer(own, .nearer(radio.deadline, links.deadline))
+    // Inlined: otherwise a program that has the host in a value copies it.
+    @inline(__always) get {
+      let own = Instant?.nearer(context.session.deadline, context.log.deadline)
+      return .nearer(own, .nearer(radio.deadline, links.deadline))
+    }
   }
 
   /// Handles one whole H4 packet from the controller.

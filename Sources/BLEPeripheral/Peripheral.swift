@@ -304,8 +304,6 @@ extension Peripheral {
     noteDeadline()
   }
 
-  // Not inlined: it copies the host to the stack.
-  @inline(never)
   private mutating func noteDeadline() { deadline = core.deadline }
 
   private mutating func append(_ event: PeripheralEvent) {

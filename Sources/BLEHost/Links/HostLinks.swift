@@ -64,8 +64,10 @@ struct HostLinks: Sendable {
 
   /// When ``tick(_:)`` or ``tickBonds(_:)`` has work.
   var deadline: Instant? {
-    let nearest = Instant?.nearer(.nearer(table.deadline, context.bonds.deadline), held.deadline)
-    return draining.isEmpty ? nearest : draining.reduce(nearest) { .nearer($0, $1.until) }
+    @inline(__always) get {
+      let nearest = Instant?.nearer(.nearer(table.deadline, context.bonds.deadline), held.deadline)
+      return draining.isEmpty ? nearest : draining.reduce(nearest) { .nearer($0, $1.until) }
+    }
   }
 
   /// The identity of a device by the address it uses.

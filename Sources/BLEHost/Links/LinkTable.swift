@@ -352,8 +352,10 @@ extension LinkTable {
 extension LinkTable {
   /// When a link next has work.
   var deadline: Instant? {
-    let own = Instant?.nearer(deadlines.earliest, .nearer(starvationDeadline, progressDeadline))
-    return endings.isEmpty ? own : endings.reduce(own) { .nearer($0, $1.deadline) }
+    @inline(__always) get {
+      let own = Instant?.nearer(deadlines.earliest, .nearer(starvationDeadline, progressDeadline))
+      return endings.isEmpty ? own : endings.reduce(own) { .nearer($0, $1.deadline) }
+    }
   }
 
   /// The links that have work, in order.
