@@ -1,6 +1,7 @@
 // What the primitives need of mbedTLS 2.28. It allocates from memory that the program gives.
 #define MBEDTLS_AES_C
 #define MBEDTLS_AES_ROM_TABLES
+#define MBEDTLS_AES_FEWER_TABLES
 #define MBEDTLS_CIPHER_C
 #define MBEDTLS_CMAC_C
 #define MBEDTLS_BIGNUM_C
