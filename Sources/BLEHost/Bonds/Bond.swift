@@ -37,11 +37,9 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible {
   /// The name of the device when the bond was last used on a link whose program knew one: from its advertisements, or
   /// its Device Name characteristic. The device has chosen it, so that two devices may have one name. Nil if no name is
   /// known. Bonds are equal only if the octets of their names are: canonically equivalent names may differ.
-  public package(set) var name: String? {
-    get { nameOctets.map { String(decoding: $0, as: UTF8.self) } }
-    set { nameOctets = newValue.map { Array($0.utf8) } }
-  }
-  private var nameOctets: [UInt8]?
+  public var name: String? { nameOctets.map { String(decoding: $0, as: UTF8.self) } }
+  /// The UTF-8 of ``name``.
+  package var nameOctets: [UInt8]?
   /// What our client has discovered of its database.
   package var attributeCache: AttributeCache?
 

@@ -87,7 +87,7 @@ import Testing
     // A file that another program has written.
     var record = BondRecord()
     record.bonds = [bond]
-    record.bonds[0].name = String(repeating: "a", count: count)
+    record.bonds[0].nameOctets = Array(repeating: UInt8(ascii: "a"), count: count)
     let read = try BondRecord(decoding: try record.encoded())
     #expect(read.bonds.map { $0.name?.utf8.count } == [count == 0 ? 0 : stored])
   }
@@ -95,9 +95,9 @@ import Testing
   /// A name is compared as the octets that are sent, not as characters.
   @Test func bondsWithNamesOfDifferentOctetsDiffer() {
     var bonds = [Bond](repeating: BondFixtures.record(1, bonds: 1).bonds[0], count: 2)
-    (bonds[0].name, bonds[1].name) = ("K\u{E4}se", "Ka\u{308}se")
+    (bonds[0].nameOctets, bonds[1].nameOctets) = (Array("K\u{E4}se".utf8), Array("Ka\u{308}se".utf8))
     #expect(bonds[0].name == bonds[1].name && bonds[0] != bonds[1])
-    bonds[1].name = bonds[0].name
+    bonds[1].nameOctets = bonds[0].nameOctets
     #expect(bonds[0] == bonds[1] && bonds[0].hashValue == bonds[1].hashValue)
   }
 
@@ -113,7 +113,7 @@ import Testing
     let file = BondFormatTests.file
     let old = try BondRecord(decoding: [UInt8](file.utf8))
     var named = old
-    named.bonds[0].name = "L\u{7}amp"
+    named.bonds[0].nameOctets = Array("L\u{7}amp".utf8)
     let text = String(decoding: try named.encoded(), as: UTF8.self)
     #expect(text == file.replacing(#""lastUse" : 3,"#, with: "\"lastUse\" : 3,\n      \"name\" : \"L\\u0007amp\","))
     #expect(try BondRecord(decoding: [UInt8](text.utf8)) == named)
@@ -125,10 +125,10 @@ import Testing
   @Test func aNameOfTheOtherProgramStays() {
     let base = BondFixtures.record(1, bonds: 1)
     var (ours, theirs) = (base, base)
-    theirs.bonds[0].name = "Lamp"
+    theirs.bonds[0].nameOctets = Array("Lamp".utf8)
     ours.bonds[0].lastUse += 1
     #expect(ours.merged(with: theirs, since: base).bonds.map(\.name) == ["Lamp"])
-    ours.bonds[0].name = "Kitchen"
+    ours.bonds[0].nameOctets = Array("Kitchen".utf8)
     #expect(ours.merged(with: theirs, since: base).bonds.map(\.name) == ["Kitchen"])
   }
 }

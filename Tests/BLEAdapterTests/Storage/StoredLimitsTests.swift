@@ -25,7 +25,7 @@ struct StoredLimitsTests {
     let key = SecretKey(.max)
     var bond = Bond(
       identity: DeviceAddress(octets: BD_ADDR(0xFFFF_FFFF_FFFF - UInt64(number)), kind: .random), strength: strength)
-    bond.name = String(repeating: "\u{1}", count: Bond.nameLimit)
+    bond.nameOctets = [UInt8](repeating: 1, count: Bond.nameLimit)
     bond.addressOnAir = DeviceAddress(octets: BD_ADDR(0xFFFF_FFFF_FFFF), kind: .random)
     bond.identityResolvingKey = key
     bond.peripheralKey = LongTermKey(value: key, ediv: .max, rand: .max, strength: strength)

@@ -60,10 +60,11 @@ struct BondField: Sendable {
       try $1.encode($0, forKey: "lastUse")
     },
     // Files of older versions have none. One that only the other program knows is kept.
-    Self(\.name, merge: { $0.name = $0.name ?? $1.name }) {
-      try $0.decodeIfPresent(String.self, forKey: "name").flatMap { $0.utf8.count <= Bond.nameLimit ? $0 : nil }
+    Self(\.nameOctets, merge: { $0.nameOctets = $0.nameOctets ?? $1.nameOctets }) {
+      let name = try $0.decodeIfPresent(String.self, forKey: "name").map { Array($0.utf8) }
+      return name.flatMap { $0.count <= Bond.nameLimit ? $0 : nil }
     } write: {
-      try $1.encodeIfPresent($0, forKey: "name")
+      try $1.encodeIfPresent($0.map { String(decoding: $0, as: UTF8.self) }, forKey: "name")
     },
     // Without it everything is discovered again.
     Self(\.attributeCache) {

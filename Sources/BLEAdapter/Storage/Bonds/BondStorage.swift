@@ -159,7 +159,7 @@ package final class BondStorage: Sendable {
       guard let index = state.record.bonds.firstIndex(where: { $0.identity == device.identity }),
         state.record.bonds[index].name != name
       else { return false }
-      state.record.bonds[index].name = name
+      state.record.bonds[index].nameOctets = Array(name.utf8)
       state.change(.soon, now: now)
       return true
     }
@@ -189,7 +189,7 @@ extension BondStorage.State {
     let old = record.bonds[index]
     // The host does not change names, and has those that were stored when it began.
     var bond = bond
-    bond.name = old.name ?? bond.name
+    bond.nameOctets = old.nameOctets ?? bond.nameOctets
     record.bonds[index] = bond
     if bond != old { change(bond.isSamePairing(as: old) ? .soon : .atOnce, now: now) }
   }
