@@ -75,6 +75,7 @@ struct BondList: Sendable {
   }
 
   subscript(identity: DeviceAddress) -> Bond? { bonds.first { $0.identity == identity.identity } }
+  func contains(_ identity: DeviceAddress) -> Bool { bonds.contains { $0.identity == identity.identity } }
 
   /// Whether a bond of another device can be added: there is room, or an unprotected one to remove.
   func hasRoom(limit: Int) -> Bool {
@@ -146,7 +147,7 @@ struct BondList: Sendable {
     let plain = address.identity
     if bonds.isEmpty { return plain }
     guard address.randomKind == .resolvablePrivate else {
-      if self[plain] != nil { return plain }
+      if contains(plain) { return plain }
       return bonds.last { $0.addressOnAir == plain }?.identity ?? plain
     }
     if let known = resolved[plain] {

@@ -69,6 +69,7 @@ struct BondTable: Sendable {
   /// Counts the changes of the devices that can be resolved.
   var revision: Int { list.revision }
   subscript(identity: DeviceAddress) -> Bond? { list[identity] }
+  func contains(_ identity: DeviceAddress) -> Bool { list.contains(identity) }
 
   /// The identity of a device by the address it uses: that of a bond which names the address or whose key resolves it,
   /// otherwise the address itself.
@@ -111,7 +112,7 @@ struct BondTable: Sendable {
     (rules.strengths, rules.replacement, rules.inUse) = (list.strengths, settings.bondRules.replacement, inUse)
     rules.identityKeys = list.identityKeys
     // A bond that is replaced takes no room.
-    guard list[identity] == nil else { return rules }
+    guard !list.contains(identity) else { return rules }
     if !list.hasRoom(limit: maximum) {
       rules.admission = .none
     } else if !unconfirmed.admits(settings.unconfirmedBonds, now: now) {
@@ -129,7 +130,7 @@ struct BondTable: Sendable {
     _ bond: Bond, hasConsent: Bool, inUse: Set<DeviceAddress>, _ limit: UnconfirmedBondLimit, now: Instant,
     into effects: inout [Effect<BondEffect>]
   ) -> Bool {
-    let isUnconfirmed = list[bond.identity] == nil && !bond.strength.isAuthenticated && !hasConsent
+    let isUnconfirmed = !list.contains(bond.identity) && !bond.strength.isAuthenticated && !hasConsent
     if isUnconfirmed, !unconfirmed.admits(limit, now: now) { return false }
     var bond = bond
     bond.lastUse = list[bond.identity]?.lastUse ?? 0
@@ -231,7 +232,7 @@ struct BondTable: Sendable {
 
   /// Changes an existing bond, and reports it immediately.
   mutating func change<Own>(_ bond: Bond, into effects: inout [Effect<Own>]) {
-    guard list[bond.identity] != nil else { return }
+    guard list.contains(bond.identity) else { return }
     _ = list.update(bond, limit: maximum)
     report(bond.identity, into: &effects)
   }

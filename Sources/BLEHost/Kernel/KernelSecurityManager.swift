@@ -258,12 +258,12 @@ extension KernelSecurityManager {
     into effects: inout [Effect<SecurityEffect>]
   ) {
     pairing.isUnderWay = pairing.isPairing
-    guard !pairing.isPairing, context.bond != nil, let loss = BondLoss(encryptionFailed: status) else { return }
+    guard !pairing.isPairing, context.hasBond, let loss = BondLoss(encryptionFailed: status) else { return }
     effects.append(.own(.bondKeyFailed(context.explained(loss))))
   }
 
   func keyMissed(_ context: SecurityContext, into effects: inout [Effect<SecurityEffect>]) {
-    let loss: BondLoss = context.bond == nil ? .missingHere : .keysDiffer
+    let loss: BondLoss = context.hasBond ? .keysDiffer : .missingHere
     effects.append(.event(.bonds(.lost(peer, context.identity, loss)), to: .everyone))
   }
 
@@ -276,7 +276,7 @@ extension KernelSecurityManager {
       effects.append(.own(.levelLost))
       return notEncrypted(context, into: &effects)
     }
-    let isStranger = context.bond == nil && !context.isBondProven
+    let isStranger = !context.hasBond && !context.isBondProven
     if isStranger, pairing.needsConsent(to: strength, context.settings) {
       return withhold(.level(handle: handle.rawValue, strength), .consent, &context, into: &effects)
     }
@@ -310,7 +310,7 @@ extension KernelSecurityManager {
     }
     let ended = endPairing(into: &effects)
     // With a bonded device it would not have been a pairing.
-    guard ended.isPairing || (ended.isOurs && context.bond == nil) else { return }
+    guard ended.isPairing || (ended.isOurs && !context.hasBond) else { return }
     let failure = ended.refusal ?? PairingFailure(.unspecifiedReason, .linkLost)
     effects.appendFailure(failure, of: peer)
   }

@@ -244,7 +244,7 @@ extension HostLinks {
   /// Whether a link that this device makes to us is one to the device, so that it fulfils the requests to connect to
   /// it. One that claims the identity of a bond has to prove it before.
   func fulfilsRequests(_ identity: DeviceAddress) -> Bool {
-    context.bonds[identity] == nil && !table.isReported(identity)
+    !context.bonds.contains(identity) && !table.isReported(identity)
   }
 
   var hasConfirmedIdentities: Bool { !confirmed.isEmpty }

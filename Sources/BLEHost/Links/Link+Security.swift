@@ -36,7 +36,7 @@ extension Link {
   /// The link is encrypted with a key of known strength.
   private mutating func encrypted(_ start: KeyStart, _ context: inout LinkContext) {
     let now = context.turn.now
-    let isNewProof = device.encrypted(start, hasBond: context.bonds[identity] != nil)
+    let isNewProof = device.encrypted(start, hasBond: context.bonds.contains(identity))
     if isNewProof { context.bonds.use(identity, now: now, into: &context.turn.effects) }
     context.turn.effects += LinkEffect.encrypted(start, isNewProof: isNewProof)
   }

@@ -278,7 +278,7 @@ extension Link {
   ///   - isShuttingDown: the link came up before the controller had stopped: it is ended.
   mutating func start(_ requests: [PendingConnection], isShuttingDown: Bool, _ context: inout LinkContext) {
     let (bond, now) = (context.bonds[identity], context.turn.now)
-    device.setBonded(bond != nil)
+    device.setBonded(context.bonds.contains(identity))
     context.turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
     for request in requests.dropFirst() {
       let event = HostEvent.connected(connection(request: request.id))

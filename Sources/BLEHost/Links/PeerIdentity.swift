@@ -94,9 +94,9 @@ struct PeerIdentity: Sendable {
 
   /// Takes the peer for the device that its address resolves to, unless the link has proven a bond that still exists.
   mutating func identify(with bonds: inout BondTable, _ toolbox: SecurityToolbox) {
-    if security.isBondProven, bonds[identity] != nil { return }
+    if security.isBondProven, bonds.contains(identity) { return }
     identity = bonds.identity(of: address, toolbox)
-    (security.isBonded, security.isBondProven) = (bonds[identity] != nil, false)
+    (security.isBonded, security.isBondProven) = (bonds.contains(identity), false)
   }
 
   /// The application has authorized the client, or no longer does.

@@ -113,6 +113,8 @@ struct SecurityContext: Sendable {
   /// The bond of the device that the peer is taken for.
   var bond: Bond? { bond(of: identity) }
   func bond(of device: DeviceAddress) -> Bond? { bonds.first { $0.identity == device.identity } }
+  var hasBond: Bool { hasBond(of: identity) }
+  func hasBond(of device: DeviceAddress) -> Bool { bonds.contains { $0.identity == device.identity } }
 
   /// The loss of the bond, with what the address of this host explains.
   func explained(_ loss: BondLoss) -> BondLoss { loss.explained(by: bond, ownIdentity) }
@@ -152,7 +154,7 @@ struct SecurityContext: Sendable {
   ) {
     effects.appendFailure(failure, of: peer)
     let device = claimed ?? identity
-    if bond(of: device) != nil,
+    if hasBond(of: device),
       let loss = BondLoss(pairingFailed: failure, isProven: isBondProven && identity == device)
     {
       let explained = loss.explained(by: bond(of: device), ownIdentity)

@@ -279,11 +279,11 @@ extension OwnSecurityManager {
       effects.append(.command(HCI.LELongTermKeyRequestNegativeReply { $0.connectionHandle = handle }, for: .reply))
       guard !isCentral else { return }
       // Without a bond a pairing is in progress: its key has other numbers, or is not there yet. No bond is lost.
-      guard context.bond != nil || !isPairing else {
+      guard context.hasBond || !isPairing else {
         let text = "encryption with another key than that of the pairing under way is rejected"
         return effects.append(.report(.peer, text, peer: peer))
       }
-      let loss: BondLoss = context.bond == nil ? .missingHere : .keysDiffer
+      let loss: BondLoss = context.hasBond ? .keysDiffer : .missingHere
       return effects.append(.event(.bonds(.lost(peer, context.identity, loss)), to: .everyone))
     }
     start = KeyStart(strength: found.key.strength, origin: found.origin, deadline: now + procedureTimeout)
