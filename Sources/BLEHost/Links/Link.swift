@@ -277,7 +277,7 @@ extension Link {
   ///   - requests: the pending connections that it fulfils.
   ///   - isShuttingDown: the link came up before the controller had stopped: it is ended.
   mutating func start(_ requests: [PendingConnection], isShuttingDown: Bool, _ context: inout LinkContext) {
-    let (bond, now) = (context.bonds[identity], context.turn.now)
+    let now = context.turn.now
     device.setBonded(context.bonds.contains(identity))
     context.turn.server.effects.append(.event(.connected(connection(request: requests.first?.id)), to: .everyone))
     for request in requests.dropFirst() {
@@ -287,7 +287,7 @@ extension Link {
     if isShuttingDown { return close(.remoteUserTerminatedConnection, &context.turn) }
     guard role == .central else { return }
     if let request = requests.first, request.scan.isBare { return client.startBare() }
-    let until = bond?.centralKey.map { _ in now + procedureTimeout }
+    let until = context.bonds[identity]?.centralKey.map { _ in now + procedureTimeout }
     context.turn.usesClient = true
     client.start(encryptedUntil: until, now: now, into: &context.turn.client)
     if until != nil { context.turn.effects.append(.own(.security(.bond))) }
