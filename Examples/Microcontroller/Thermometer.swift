@@ -17,8 +17,8 @@ import MbedTLSPrimitives
   }
 }
 
-/// Octets that mbedTLS allocates from. A multiplication on P-256 has 1,312 octets in 33 blocks at most, each of which has
-/// a header.
+/// Octets that mbedTLS allocates from. A multiplication on P-256 has 1,312 octets in 33 blocks at most, each of which
+/// has a header.
 private let memoryOfMbedTLS = 4096
 
 private func log(_ text: String) {

@@ -313,9 +313,8 @@ public struct ACLScheduler: Sendable {
 
 /// Links that keep their buffers.
 extension ACLScheduler {
-  /// Whether no buffer is free, and a link may have frames and no packet in the controller.
-  /// It is read after each input, and inlinable so that the scheduler is not copied
-  /// (Docs/Decisions/performance.md#in-place).
+  /// Whether no buffer is free, and a link may have frames and no packet in the controller. It is read after each input,
+  /// and inlinable so that the scheduler is not copied (Docs/Decisions/performance.md#in-place).
   @inlinable package var mayStarve: Bool { waitingLinks > 0 && lacksBuffers }
   @usableFromInline var lacksBuffers: Bool { freeBuffers == 0 && activeLinks < links.count }
 

@@ -2,8 +2,8 @@ import BLEHCI
 import BLESMP
 import BLEWire
 
-/// The host does not pair, and its links are not encrypted: each attempt of a central is rejected (Vol 3, Part H, 3.5.5;
-/// Vol 4, Part E, 7.8.26), and so is the request of an owner.
+/// The host does not pair, and its links are not encrypted: each attempt of a central is rejected (Vol 3, Part H,
+/// 3.5.5; Vol 4, Part E, 7.8.26), and so is the request of an owner.
 struct OwnSecurityManager: LinkSecurityManager {
   private let peer: LinkID
   private let handle: ConnectionHandle
