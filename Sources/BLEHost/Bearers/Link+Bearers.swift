@@ -3,24 +3,6 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// An effect of the channels of enhanced ATT bearers on the halves of a link, or of the halves on the channels.
-enum BearerEffect: Sendable {
-  /// Our central requests bearers.
-  case open(Int)
-  /// Channels of bearers are open.
-  case opened([ChannelID])
-  /// Channels of bearers have another MTU.
-  case resized([ChannelID])
-  /// A PDU of the peer.
-  case received(ChannelID, [UInt8])
-  /// A bearer is closed.
-  case closed(ChannelID)
-  /// A bearer is to be closed, for this reason.
-  case close(ChannelID, String)
-  /// A bearer of the server has work.
-  case tick
-}
-
 /// Enhanced ATT bearers: channels of the link that its server and its client use.
 extension Link {
   mutating func perform(_ effect: BearerEffect, _ context: inout LinkContext) {

@@ -3,12 +3,6 @@ import BLEGATT
 import BLEL2CAP
 import BLEWire
 
-/// A PDU for an enhanced ATT bearer.
-struct BearerFrame: Equatable, Sendable {
-  var channel: ChannelID
-  var pdu: [UInt8]
-}
-
 /// The enhanced ATT bearers of one client of our server (Vol 3, Part F, 3.2.11). ``LinkServer`` serves them one at a
 /// time: it is given the state of a bearer for each input.
 ///

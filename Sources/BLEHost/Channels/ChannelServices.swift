@@ -78,10 +78,3 @@ struct ChannelServices: Sendable {
     listeners.sorted { $0.key.rawValue < $1.key.rawValue }.map { .listen($0.key, for: $0.value.service) }
   }
 }
-
-extension KernelCommand {
-  /// The command for one service.
-  static func listen(_ number: SPSM, for service: ChannelService) -> Self {
-    .listen(number, level: service.requirement.security, mtu: service.parameters.mtu)
-  }
-}

@@ -3,16 +3,6 @@ import BLEHCI
 import BLEL2CAP
 import BLEWire
 
-/// An effect of the channels of a link on other parts.
-enum ChannelEffect: Sendable {
-  /// The peer requests channels, which the services of the host answer.
-  case requested(CreditBasedChannels.Request)
-  /// A request waits until the link is secured.
-  case securityWanted(SecurityInput)
-  /// The name of a channel is no longer in use.
-  case ended(L2CAPChannelID)
-}
-
 /// The credit-based channels of one link and their owners (Vol 3, Part A, 4.22 to 4.28 and 10).
 ///
 /// ``LinkSignalling`` lends it the signalling channel, which performs the protocol. Here each channel has an owner and

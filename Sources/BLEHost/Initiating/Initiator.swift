@@ -1,23 +1,6 @@
 import BLEHCI
 import BLEWire
 
-/// An effect of the initiator.
-enum InitiatorEffect: Equatable, Sendable {
-  /// Other devices are wanted, or the controller has stopped connecting: ``Initiator/reconcile(_:addresses:into:)`` is
-  /// due.
-  case changed
-  /// The controller has started or stopped connecting.
-  case activityChanged
-  /// Devices are connected to from now on, or no longer: a scan for their addresses may be due.
-  case searchMayChange
-  /// The controller has refused to connect while it scans or advertises.
-  case cannotCombine
-  /// The controller has a link that the host does not know.
-  case needsReset
-  /// The controller lacks a command that it reports.
-  case missing(MissingCommand)
-}
-
 /// The devices that owners want connected, and the state of the controller's attempts.
 ///
 /// A controller connects to one device at a time. One device is given to it by address; several go through its filter

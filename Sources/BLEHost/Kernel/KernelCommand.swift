@@ -42,3 +42,10 @@ package struct KernelKeys: Hashable, Sendable {
 
   package init(identity: DeviceAddress) { self.identity = identity }
 }
+
+extension KernelCommand {
+  /// The command for one service.
+  static func listen(_ number: SPSM, for service: ChannelService) -> Self {
+    .listen(number, level: service.requirement.security, mtu: service.parameters.mtu)
+  }
+}

@@ -1,16 +1,6 @@
 import BLEHCI
 import BLEWire
 
-/// An effect of the synchronizer.
-enum SynchronizerEffect: Equatable, Sendable {
-  /// The controller has begun or ended to search for a train.
-  case activityChanged
-  /// Trains are searched for from now on, or no longer: a scan for them may be due.
-  case searchMayChange
-  /// The controller lacks a command that it reports.
-  case missing(MissingCommand)
-}
-
 /// The trains that owners want to receive, and the state of the controller's search for them.
 ///
 /// A controller searches by one command at a time, and only while it scans (Vol 4, Part E, 7.8.67). One train is given

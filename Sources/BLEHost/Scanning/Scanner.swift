@@ -1,18 +1,6 @@
 import BLEHCI
 import BLEWire
 
-/// An effect of the scanner.
-enum ScannerEffect: Equatable, Sendable {
-  /// The controller has started or stopped scanning.
-  case activityChanged
-  /// The controller has refused to scan while it connects.
-  case cannotCombine
-  /// The controller lacks a command that it reports.
-  case missing(MissingCommand)
-  /// The controller refuses the scan that finds trains.
-  case cannotFindTrains(HostError)
-}
-
 /// The scans of the owners, and the state of the controller's scan, which serves them all.
 ///
 /// ```

@@ -35,7 +35,3 @@ struct Initiator: Sendable {
     into effects: inout [Effect<InitiatorEffect>]
   ) {}
 }
-
-enum InitiatorEffect: Equatable, Sendable {
-  case changed, activityChanged, searchMayChange, cannotCombine, needsReset, missing(MissingCommand)
-}

@@ -41,7 +41,3 @@ struct Scanner: Sendable {
     _ view: AdvertisingReportView, in event: Span<UInt8>, now: Instant, into output: inout HostOutput
   ) {}
 }
-
-enum ScannerEffect: Equatable, Sendable {
-  case activityChanged, cannotCombine, missing(MissingCommand), cannotFindTrains(HostError)
-}

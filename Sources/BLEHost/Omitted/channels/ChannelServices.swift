@@ -20,9 +20,3 @@ struct ChannelServices: Sendable {
   func link(of channel: L2CAPChannelID) -> LinkID? { nil }
   func ended(_ channel: L2CAPChannelID) {}
 }
-
-extension KernelCommand {
-  static func listen(_ number: SPSM, for service: ChannelService) -> Self {
-    .listen(number, level: service.requirement.security, mtu: service.parameters.mtu)
-  }
-}

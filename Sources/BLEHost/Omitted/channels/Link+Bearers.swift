@@ -23,5 +23,3 @@ extension LinkSignalling {
     _ request: CreditBasedChannels.Request, _ facts: ChannelOpenings.Facts, _ turn: inout LinkTurn
   ) {}
 }
-
-enum BearerEffect: Sendable { case open(Int), close(ChannelID, String), tick }

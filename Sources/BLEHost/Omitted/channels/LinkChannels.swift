@@ -11,7 +11,3 @@ struct LinkChannels: Sendable {
   func takeSent() -> [AddressedEvent<HostEvent>] { [] }
   func linkEnded(_ reason: HCIErrorCode, _ turn: inout LinkTurn) {}
 }
-
-enum ChannelEffect: Sendable {
-  case requested(CreditBasedChannels.Request), securityWanted(SecurityInput), ended(L2CAPChannelID)
-}

@@ -11,8 +11,3 @@ struct ServerBearers: Sendable {
 
   var deadline: Instant? { nil }
 }
-
-struct BearerFrame: Equatable, Sendable {
-  var channel: ChannelID
-  var pdu: [UInt8]
-}

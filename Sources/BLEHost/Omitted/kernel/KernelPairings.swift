@@ -14,20 +14,3 @@ enum KernelPairings: Sendable {
   func bondRemoved(_ identity: DeviceAddress, into effects: inout [Effect<KernelEffect>]) {}
   func removeKeys(of identity: DeviceAddress, _ context: KernelContext, into effects: inout [Effect<KernelEffect>]) {}
 }
-
-enum KernelEffect: Sendable {
-  case report(KernelLinkReport, LinkID)
-  case bondChanged(Bond)
-  case bondMade(Bond, hasConsent: Bool)
-  case close(LinkID)
-}
-
-struct KernelLinkFacts: Sendable {}
-
-struct KernelContext: Sendable {
-  var settings: PairingSettings?
-  var ownIdentity: DeviceAddress
-  var bonds: [Bond]
-  var isPoweredOn: Bool
-  var links: [KernelLinkFacts]
-}

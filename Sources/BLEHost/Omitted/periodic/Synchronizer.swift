@@ -50,7 +50,3 @@ struct Synchronizer: Sendable {
     into effects: inout [Effect<SynchronizerEffect>]
   ) {}
 }
-
-enum SynchronizerEffect: Equatable, Sendable {
-  case activityChanged, searchMayChange, missing(MissingCommand)
-}
